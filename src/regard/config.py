@@ -1,0 +1,396 @@
+"""What the weights are, how text becomes batches, how to train, how to decode: four frozen dataclasses.
+
+Standard library only, so that `regard --help` can read them without torch or numpy. The string under a
+field is its documentation; the command line takes its help from there (`describe`).
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import difflib
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from regard.errors import UsageError
+
+Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only"]
+Position = Literal["sinusoidal", "learned", "rotary", "scaled", "integer", "none"]
+Norm = Literal["layer", "rms"]
+NormPlacement = Literal["post", "pre"]
+FeedForwardKind = Literal["relu", "gelu", "gated-gelu", "gated-silu"]
+Tying = Literal["all", "decoder", "none"]
+
+_Config = TypeVar("_Config")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """What the weights are. The defaults are the base model of the 2017 paper."""
+
+    architecture: Architecture = "encoder-decoder"
+    """which stacks there are: both, only the decoder (GPT) or only the encoder (BERT)"""
+    source_vocab_size: int = 32000
+    """rows of the source embedding; unused in a decoder-only model"""
+    target_vocab_size: int = 32000
+    """rows of the target embedding, and columns of the output; unused in an encoder-only model"""
+    num_encoder_layers: int = 6
+    """N of the encoder"""
+    num_decoder_layers: int = 6
+    """N of the decoder"""
+    d_model: int = 512
+    """width of the vectors that flow between layers"""
+    d_ff: int = 2048
+    """width inside the feed-forward"""
+    num_heads: int = 8
+    """attention heads; each has d_model / num_heads features"""
+    position: Position = "sinusoidal"
+    """how order enters: sinusoidal (the paper), learned, rotary, none, or the two rejected ideas scaled and integer"""
+    max_positions: int = 1024
+    """rows of a learned position table; the other kinds have no limit"""
+    norm: Norm = "layer"
+    """layer normalisation (the paper) or its root-mean-square form"""
+    norm_placement: NormPlacement = "post"
+    """norm after the residual sum (the paper) or before each sub-layer"""
+    embedding_norm: bool = False
+    """a norm after the positional sum as well (not in the paper)"""
+    feed_forward: FeedForwardKind = "relu"
+    """what stands between the two linear maps; gated kinds add a third"""
+    tied: Tying = "all"
+    """shared tables: all (source, target and output), decoder (target and output) or none"""
+    pad_id: int = 0
+    """fills rows of unequal length; never attended to, never in a loss"""
+    bos_id: int = 2
+    """what the decoder is fed first"""
+    eos_id: int = 3
+    """what ends a sentence, on both sides"""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_positive(
+            self,
+            "source_vocab_size",
+            "target_vocab_size",
+            "d_model",
+            "d_ff",
+            "num_heads",
+            "max_positions",
+        )
+        if self.d_model % self.num_heads:
+            raise UsageError(
+                f"d_model must be a multiple of num_heads: got d_model={self.d_model}, "
+                f"num_heads={self.num_heads}; change one of them"
+            )
+        if self.position in ("sinusoidal", "rotary") and self.head_dim % 2:
+            raise UsageError(
+                f"position={self.position} turns features in pairs, so d_model / num_heads must be even: "
+                f"got {self.head_dim}; change d_model or num_heads"
+            )
+        if self.tied == "all" and self.has_encoder and self.has_decoder:
+            if self.source_vocab_size != self.target_vocab_size:
+                raise UsageError(
+                    "tied=all shares one table between both languages, so the vocabularies must be equal: got "
+                    f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
+                )
+        if self.has_encoder:
+            _check_positive(self, "num_encoder_layers")
+        if self.has_decoder:
+            _check_positive(self, "num_decoder_layers")
+
+    @property
+    def head_dim(self) -> int:
+        return self.d_model // self.num_heads
+
+    @property
+    def has_encoder(self) -> bool:
+        return self.architecture != "decoder-only"
+
+    @property
+    def has_decoder(self) -> bool:
+        return self.architecture != "encoder-only"
+
+
+SIZES: dict[str, dict[str, int]] = {
+    "tiny": dict(num_encoder_layers=2, num_decoder_layers=2, d_model=128, d_ff=512, num_heads=4),
+    "small": dict(num_encoder_layers=6, num_decoder_layers=2, d_model=256, d_ff=1024, num_heads=4),
+    "base": dict(num_encoder_layers=6, num_decoder_layers=6, d_model=512, d_ff=2048, num_heads=8),
+    "big": dict(num_encoder_layers=6, num_decoder_layers=6, d_model=1024, d_ff=4096, num_heads=16),
+}
+"""The named sizes: one dial for the shape. `base` and `big` are the paper's."""
+
+
+def sized(size: str, **changes: Any) -> ModelConfig:
+    """The configuration of a named size, with changes.
+
+    >>> sized("base").head_dim
+    64
+    """
+    if size not in SIZES:
+        raise UsageError(
+            f"size must be one of {', '.join(SIZES)}: got {size!r}{_suggest(size, SIZES)}"
+        )
+    return ModelConfig(**{**SIZES[size], **changes})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """Which text, and how it becomes pieces and batches. None means: chosen from the corpus."""
+
+    source: tuple[str, ...] = ()
+    """files of source sentences, one a line (.gz and .xz too)"""
+    target: tuple[str, ...] = ()
+    """files of their translations, the same number of lines"""
+    pairs: tuple[str, ...] = ()
+    """files of source TAB target; further columns are ignored; name a file n times to sample it n-fold"""
+    valid_source: tuple[str, ...] = ()
+    """validation source; without one, sentences are held out of the training text"""
+    valid_target: tuple[str, ...] = ()
+    """validation target"""
+    test_source: tuple[str, ...] = ()
+    """test source, translated and scored once at the end"""
+    test_target: tuple[str, ...] = ()
+    """test reference"""
+    source_language: str = ""
+    """code such as fr; taken from the file suffix when it looks like one"""
+    target_language: str = ""
+    """code such as en; taken from the file suffix when it looks like one"""
+    tokenizer: Literal["bpe", "unigram"] = "bpe"
+    """how SentencePiece learns its pieces"""
+    vocabulary: int | None = None
+    """number of pieces"""
+    joint: bool = True
+    """one vocabulary for both languages"""
+    sampling: float = 0.1
+    """subword regularisation: how often a merge is skipped (bpe) or how flat pieces are drawn (unigram); 0 turns it off"""
+    max_length: int = 256
+    """longest side in pieces; longer pairs are dropped and counted"""
+    max_ratio: float = 3.0
+    """longest allowed ratio of the two sides' lengths; worse pairs are dropped and counted"""
+    duplicates: bool = False
+    """keep repeated pairs of one file"""
+    copies: bool = False
+    """keep pairs whose two sides are the same text"""
+    wrong_language: bool = False
+    """keep pairs with a side in another language than most of the corpus"""
+    strict: bool = False
+    """stop at the first undecodable line instead of dropping its pair"""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_positive(self, "vocabulary", "max_length", "max_ratio")
+        _check_fraction(self, "sampling")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """How to train. None means: chosen from the corpus and the device, and printed."""
+
+    steps: int | None = None
+    """updates of the weights"""
+    batch_tokens: int | None = None
+    """tokens a step, source and target together"""
+    accumulate: int = 1
+    """batches whose gradients are added before an update"""
+    packing: bool | None = None
+    """many pairs in one row without padding; chosen when a GPU trains"""
+    learning_rate: float | None = None
+    """the peak; the paper's formula (d_model * warmup) ** -0.5 when not given with schedule=inverse-sqrt"""
+    schedule: Literal["inverse-sqrt", "cosine"] = "cosine"
+    """after the warm-up: the paper's inverse square root, or a cosine to zero"""
+    warmup: int | None = None
+    """steps of linear warm-up"""
+    beta1: float = 0.9
+    """Adam"""
+    beta2: float = 0.98
+    """Adam"""
+    epsilon: float = 1e-9
+    """Adam"""
+    weight_decay: float = 0.0
+    """decoupled, on matrices only"""
+    clip: float = 1.0
+    """largest norm of the gradient; 0 turns it off"""
+    label_smoothing: float = 0.1
+    """probability spread over the other pieces"""
+    dropout: float | None = None
+    """on the embedding sums and each sub-layer's output, as in the paper"""
+    r_drop: float = 0.0
+    """weight of the agreement of two dropout passes; 0 turns it off"""
+    ema: float = 0.999
+    """decay of the running average of the weights that is validated and saved; 0 turns it off"""
+    average: int = 1
+    """how many of the best checkpoints are averaged into the finished model"""
+    validate_every: int | None = None
+    """steps between validations, which are also the checkpoints"""
+    metric: Literal["bleu", "loss"] = "bleu"
+    """what early stopping and the choice of the best checkpoint look at"""
+    patience: int = 10
+    """validations without improvement before stopping; 0 turns it off"""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere"""
+    device: str = "auto"
+    """auto, cpu, cuda, mps"""
+    compile: bool | None = None
+    """compile the step; chosen when a GPU trains"""
+    seed: int = 1
+    """of everything random"""
+    tensorboard: bool = False
+    """write TensorBoard events beside metrics.jsonl"""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_positive(
+            self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
+        )
+        _check_positive(self, "validate_every", "epsilon")
+        _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecodeConfig:
+    """How to search for an output."""
+
+    method: Literal["beam", "greedy", "sample"] = "beam"
+    """beam search, the single best piece each time, or a draw"""
+    beam: int = 4
+    """hypotheses kept alive (the paper: 4)"""
+    length_penalty: float = 0.6
+    """alpha: scores are divided by ((5 + length) / 6) ** alpha (the paper: 0.6)"""
+    coverage_penalty: float = 0.0
+    """beta: rewards hypotheses that have attended to the whole source (Wu et al. 2016, eq. 14)"""
+    n_best: int = 1
+    """hypotheses returned for each input; at most beam"""
+    max_length: int = 0
+    """longest output in pieces; 0 means input length * 2 + 50 (for an input of n pieces)"""
+    min_length: int = 0
+    """pieces before the end may come"""
+    no_repeat_ngram: int = 0
+    """no n-gram of this size appears twice in one output; 0 turns it off"""
+    temperature: float = 1.0
+    """sampling: below 1 sharper, above 1 flatter"""
+    top_k: int = 0
+    """sampling: only the k most probable pieces; 0 means all"""
+    top_p: float = 1.0
+    """sampling: only the smallest set with this much probability"""
+    seed: int | None = None
+    """sampling: the same seed gives the same text"""
+
+    def __post_init__(self) -> None:
+        _check_choices(self)
+        _check_positive(self, "beam", "n_best", "temperature")
+        _check_fraction(self, "top_p")
+        if self.top_p == 0:
+            raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")
+        for name in ("max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"{name} must not be negative: got {getattr(self, name)}")
+        if self.method == "beam" and self.n_best > self.beam:
+            raise UsageError(
+                f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}"
+            )
+
+
+def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Config:
+    """Build a config from parsed TOML or JSON; an unknown key or a wrong type is the user's mistake, named."""
+    hints = _field_types(kind)
+    for key, value in values.items():
+        if key not in hints:
+            raise UsageError(
+                f"{where}: unknown key {key!r}{_suggest(key, hints)}; known keys: {', '.join(sorted(hints))}"
+            )
+        if not _fits(value, hints[key]):
+            raise UsageError(f"{where}: {key} must be {_type_name(hints[key])}: got {value!r}")
+    return kind(**{key: _convert(value, hints[key]) for key, value in values.items()})
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    return dataclasses.asdict(config)
+
+
+@functools.cache
+def describe(kind: type) -> dict[str, str]:
+    """The documentation string under each field of a config class."""
+    body = ast.parse(inspect.getsource(kind)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    texts: dict[str, str] = {}
+    for field, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                texts[field.target.id] = str(after.value.value)
+    return texts
+
+
+@functools.cache
+def _field_types(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, vars(sys.modules[kind.__module__]))
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    if choices := _choices(hint):
+        return value in choices
+    if get_origin(hint) is tuple:
+        return isinstance(value, str) or (
+            isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+        )
+    allowed = get_args(hint) or (hint,)
+    if isinstance(value, bool):
+        return bool in allowed
+    if isinstance(value, int) and float in allowed:
+        return True
+    return isinstance(value, tuple(kind for kind in allowed if isinstance(kind, type)))
+
+
+def _convert(value: Any, hint: Any) -> Any:
+    if get_origin(hint) is tuple:
+        return (value,) if isinstance(value, str) else tuple(value)
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and int not in (get_args(hint) or (hint,))
+    ):
+        return float(value) if float in (get_args(hint) or (hint,)) else value
+    return value
+
+
+def _type_name(hint: Any) -> str:
+    if choices := _choices(hint):
+        return "one of " + ", ".join(str(choice) for choice in choices)
+    if get_origin(hint) is tuple:
+        return "a text or a list of texts"
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+    return " or ".join(names[kind] for kind in (get_args(hint) or (hint,)) if kind in names)
+
+
+def _check_choices(config: Any) -> None:
+    for name, hint in _field_types(type(config)).items():
+        choices, value = _choices(hint), getattr(config, name)
+        if choices and value not in choices:
+            raise UsageError(
+                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{_suggest(str(value), choices)}"
+            )
+
+
+def _check_positive(config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"{name} must be above 0: got {value}")
+
+
+def _check_fraction(config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if value is not None and not 0 <= value <= 1:
+            raise UsageError(f"{name} must lie between 0 and 1: got {value}")
+
+
+def _suggest(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, [str(name) for name in known], n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,43 @@
+"""What a user can cause, as one small tree.
+
+    RegardError            every message says what was expected, what came, and what to do
+    ├── UsageError         the request itself is wrong: an option, a recipe key (exit 2)
+    ├── DataError          a text or corpus file is wrong: line counts, bytes, emptiness
+    ├── ModelError         a model folder is wrong: not one, corrupt, or of another version
+    ├── TrainingError      a run cannot start or go on
+    └── MissingExtra       a package this command needs is not installed
+
+What only a programmer can cause is an `assert`, never one of these.
+"""
+
+
+class RegardError(Exception):
+    """Base of everything a user can cause; the command line prints it without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(RegardError):
+    exit_code = 2
+
+
+class DataError(RegardError):
+    pass
+
+
+class ModelError(RegardError):
+    pass
+
+
+class TrainingError(RegardError):
+    pass
+
+
+class MissingExtra(RegardError):
+    """A package of one of the optional extras is missing."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package}, which is not installed: "
+            f"run  pip install 'regard[{extra}]'"
+        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import dataclasses
 import difflib
-import functools
 import inspect
 import sys
 from collections.abc import Mapping
@@ -310,7 +309,6 @@ def to_dict(config: Any) -> dict[str, Any]:
     return dataclasses.asdict(config)
 
 
-@functools.cache
 def describe(kind: type) -> dict[str, str]:
     """The documentation string under each field of a config class."""
     body = ast.parse(inspect.getsource(kind)).body[0]
@@ -323,7 +321,6 @@ def describe(kind: type) -> dict[str, str]:
     return texts
 
 
-@functools.cache
 def _field_types(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, vars(sys.modules[kind.__module__]))
 

@@ -1,0 +1,134 @@
+"""The decoder: the right half of Figure 1. N layers write the target, each word seeing only those before it.
+
+Vaswani et al. 2017, section 3.1: masked self-attention, attention over the encoder's output, feed-forward.
+In training all positions are computed at once under the look-ahead mask; in generation one position at a
+time, and a `DecoderState` remembers the keys and values of the earlier ones, which never change.
+
+Differs from the paper: nowhere in the default. With pre-norm a last norm closes the stack. A decoder-only
+model is the same stack without the cross-attention (Radford et al. 2018).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.attention import KeyValue, MultiHeadAttention
+from regard.model.feedforward import FeedForward
+from regard.model.layout import Layout, Visibility
+from regard.model.norm import make_norm
+from regard.model.position import Rotation
+from regard.trace import Trace, at, keep
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """What the decoder remembers between two steps; passed in and returned, never kept on a module."""
+
+    position: int
+    """how many tokens have been read"""
+    past: tuple[KeyValue, ...] | None
+    """for each layer, the keys and values of those tokens"""
+    remembered: tuple[KeyValue, ...] = ()
+    """for each layer, the keys and values of the encoder's output; none in a decoder-only model"""
+    source_lengths: Int[Tensor, " batch"] | None = None
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> DecoderState:
+        """The state of these rows; a row may be repeated or left out."""
+        lengths = self.source_lengths
+        return replace(
+            self,
+            past=None if self.past is None else tuple(layer.select(rows) for layer in self.past),
+            remembered=tuple(layer.select(rows) for layer in self.remembered),
+            source_lengths=None if lengths is None else lengths.index_select(0, rows),
+        )
+
+    def cross_visibility(self, num_rows: int) -> Visibility | None:
+        """Each new word sees its own source sentence, not the padding behind it."""
+        if self.source_lengths is None:
+            return None
+        source_len = self.remembered[0].key.shape[2]
+        ones = self.source_lengths.new_ones(num_rows)
+        return Visibility(Layout.padded(ones, 1), Layout.padded(self.source_lengths, source_len))
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the memory, then feed-forward."""
+
+    def __init__(self, config: ModelConfig, dropout: float) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config, dropout)
+        self.cross_attention = MultiHeadAttention(config, dropout) if config.has_encoder else None
+        self.feed_forward = FeedForward(config, dropout)
+
+    def remember(self, memory: Float[Tensor, "batch source_len d_model"]) -> KeyValue:
+        assert self.cross_attention is not None
+        return self.cross_attention.keys_and_values(memory)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target_len d_model"],
+        visibility: Visibility | None,
+        remembered: KeyValue | None = None,
+        cross_visibility: Visibility | None = None,
+        *,
+        past: KeyValue | None = None,
+        rotation: Rotation | None = None,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], KeyValue]:
+        x, present = self.self_attention(
+            x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention")
+        )
+        if self.cross_attention is not None:
+            assert remembered is not None
+            x = self.cross_attention.across(
+                x, remembered, cross_visibility, trace=at(trace, "cross_attention")
+            )
+        return self.feed_forward(x, trace=at(trace, "feed_forward")), present
+
+
+class Decoder(nn.Module):
+    """The stack of N layers."""
+
+    def __init__(self, config: ModelConfig, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, dropout) for _ in range(config.num_decoder_layers)
+        )
+        self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
+
+    def remember(self, memory: Float[Tensor, "batch source_len d_model"]) -> tuple[KeyValue, ...]:
+        """For each layer, the keys and values of the encoder's output: computed once a sentence."""
+        return tuple(cast(DecoderLayer, layer).remember(memory) for layer in self.layers)
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch target_len d_model"],
+        visibility: Visibility | None,
+        remembered: tuple[KeyValue, ...] = (),
+        cross_visibility: Visibility | None = None,
+        *,
+        past: tuple[KeyValue, ...] | None = None,
+        rotation: Rotation | None = None,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[KeyValue, ...]]:
+        """The new hidden vectors, and for each layer the keys and values of all words so far."""
+        present = []
+        for i, layer in enumerate(self.layers):
+            x, keys = layer(
+                x,
+                visibility,
+                remembered[i] if remembered else None,
+                cross_visibility,
+                past=None if past is None else past[i],
+                rotation=rotation,
+                trace=at(trace, f"layers.{i}"),
+            )
+            present.append(keys)
+        if self.final_norm is not None:
+            x = keep(trace, "final_norm", self.final_norm(x))
+        return x, tuple(present)

@@ -1,0 +1,48 @@
+"""Input embedding: the pink boxes of Figure 1, with the sum above them.
+
+    input = dropout(embedding(token) * sqrt(d_model) + position)
+
+Vaswani et al. 2017, sections 3.4 and 5.4: one learned row a piece of the vocabulary, the same at every
+position; the two embeddings and the output's linear map share their table.
+
+Differs from the paper: nowhere in the default. `embedding_norm` normalises the sum as well.
+"""
+
+from __future__ import annotations
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.norm import make_norm
+from regard.model.position import PositionalEncoding
+from regard.trace import Trace, keep
+
+
+class InputEmbedding(nn.Module):
+    """Tokens in, vectors out: what the first layer of a stack reads."""
+
+    def __init__(self, config: ModelConfig, vocab_size: int, dropout: float) -> None:
+        super().__init__()
+        self.scale = config.d_model**0.5
+        self.embedding = nn.Embedding(vocab_size, config.d_model)
+        nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
+        self.position = PositionalEncoding(config)
+        self.norm = make_norm(config) if config.embedding_norm else None
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        tokens: Int[Tensor, "batch length"],
+        positions: Int[Tensor, "batch length"],
+        lengths: Int[Tensor, "batch length"] | None = None,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        keep(trace, "tokens", tokens)
+        x = keep(trace, "embedding", self.embedding(tokens) * self.scale)
+        if self.position.is_added:
+            x = x + keep(trace, "position", self.position(positions, lengths))
+        if self.norm is not None:
+            x = keep(trace, "norm", self.norm(x))
+        return keep(trace, "input", self.dropout(x))

@@ -1,0 +1,52 @@
+"""The position-wise feed-forward network: the blue boxes of Figure 1.
+
+    FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                                          (equation 2)
+
+Vaswani et al. 2017, section 3.3: the same two linear maps at every position. GELU (Hendrycks and Gimpel
+2016) may replace the ReLU; the gated kinds multiply the activated half by a second projection (Shazeer
+2020).
+
+Differs from the paper: nowhere in the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.config import ModelConfig
+from regard.model.norm import SubLayer
+from regard.trace import Trace, keep
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "silu": F.silu,
+}
+
+
+class FeedForward(SubLayer):
+    """One feed-forward sub-layer, with the Add & Norm above it."""
+
+    def __init__(self, config: ModelConfig, dropout: float) -> None:
+        super().__init__(config, dropout)
+        self.activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
+        self.hidden = nn.Linear(config.d_model, config.d_ff)
+        gated = config.feed_forward.startswith("gated-")
+        self.gate = nn.Linear(config.d_model, config.d_ff) if gated else None
+        self.output = nn.Linear(config.d_ff, config.d_model)
+
+    def forward(
+        self, x: Float[Tensor, "batch length d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "batch length d_model"]:
+        inputs = self.before(x, trace)
+        hidden = keep(trace, "hidden", self.hidden(inputs))
+        activated = self.activation(hidden)
+        if self.gate is not None:
+            activated = activated * keep(trace, "gate", self.gate(inputs))
+        activated = keep(trace, "activated", activated)
+        output = keep(trace, "output", self.output(activated))
+        return self.after(x, output, trace)

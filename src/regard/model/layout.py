@@ -1,0 +1,88 @@
+"""How the sentences of a batch lie in a [batch, length] tensor, and which words may see which.
+
+Figure 1 shows one sentence; a batch holds many, of unequal length. They lie either one a row, padded at
+the end, or packed: all in a single row, one behind the other, with nothing between. A mask (section 3.2.3)
+follows from the two layouts, of the queries and of the keys, and from whether the future is hidden.
+
+Differs from the paper: nowhere; the paper leaves batching to the implementation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each sentence of a batch begins and ends."""
+
+    lengths: Int[Tensor, " sequences"]
+    length: int
+    """of a row"""
+    longest: int
+    """an upper bound of the lengths, known without asking the device"""
+    boundaries: Int[Tensor, " fences"] | None = None
+    """packed only: where each sentence starts in the one row, and at the end the row's length"""
+
+    @classmethod
+    def padded(cls, lengths: Int[Tensor, " sequences"], length: int) -> Layout:
+        """One sentence a row; what lies behind its length is padding."""
+        return cls(lengths=lengths, length=length, longest=length)
+
+    @classmethod
+    def packed(cls, lengths: Int[Tensor, " sequences"], length: int, longest: int) -> Layout:
+        """All sentences in one row; together they fill it. Sentences of length 0 may stand last."""
+        boundaries = torch.zeros(len(lengths) + 1, dtype=torch.int32, device=lengths.device)
+        boundaries[1:] = lengths.cumsum(0)
+        return cls(lengths=lengths, length=length, longest=longest, boundaries=boundaries)
+
+    @property
+    def is_packed(self) -> bool:
+        return self.boundaries is not None
+
+    def sequence_of(self) -> Int[Tensor, "batch length"]:
+        """Which sentence each place of the tensor belongs to."""
+        places = torch.arange(self.length, device=self.lengths.device)
+        if self.boundaries is None:
+            rows = torch.arange(len(self.lengths), device=self.lengths.device)
+            return rows[:, None].expand(-1, self.length)
+        return torch.searchsorted(self.boundaries[1:], places, right=True)[None]
+
+    def positions(self) -> Int[Tensor, "batch length"]:
+        """The position of each word in its own sentence, from 0."""
+        places = torch.arange(self.length, device=self.lengths.device)[None]
+        if self.boundaries is None:
+            return places.expand(len(self.lengths), -1)
+        return places - self.boundaries[self.sequence_of()]
+
+    def lengths_by_place(self) -> Int[Tensor, "batch length"]:
+        """The length of the sentence each place belongs to."""
+        return self.lengths[self.sequence_of()]
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """Which keys each query may attend to."""
+
+    query: Layout
+    key: Layout
+    causal: bool = False
+    """hide the future: a word sees itself and what stands before it"""
+
+    def may_attend(self) -> Bool[Tensor, "batch 1 query_len key_len"]:
+        """True where the query (row) may see the key (column)."""
+        if self.query.is_packed:
+            visible = self.query.sequence_of()[:, :, None] == self.key.sequence_of()[:, None, :]
+        else:
+            visible = (self.key.positions() < self.key.lengths[:, None])[:, None, :]
+            visible = visible.expand(-1, self.query.length, -1)
+        if self.causal:
+            visible = visible & self.not_future()
+        return visible[:, None]
+
+    def not_future(self) -> Bool[Tensor, "batch query_len key_len"]:
+        return self.key.positions()[:, None, :] <= self.query.positions()[:, :, None]

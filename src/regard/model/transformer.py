@@ -1,0 +1,207 @@
+"""The whole of Figure 1, and the two halves of it that became models of their own.
+
+`EncoderDecoder` is the paper's model; `DecoderOnly` (GPT) continues a text; `EncoderOnly` (BERT) fills in
+blanks. All are made of the same blocks.
+
+    logits = hidden E^T,   probabilities = softmax(logits)
+
+Vaswani et al. 2017, sections 3.1 and 3.4: the output's linear map shares the embedding's table E.
+
+Differs from the paper: nowhere in the default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.config import ModelConfig
+from regard.model.decoder import Decoder, DecoderState
+from regard.model.embedding import InputEmbedding
+from regard.model.encoder import Encoder
+from regard.model.layout import Layout, Visibility
+from regard.model.position import Rotation, rotation
+from regard.trace import Trace, at, keep
+
+
+class Transformer(nn.Module):
+    """What the three architectures share: the tables, the stacks and the output."""
+
+    def __init__(self, config: ModelConfig, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.config = config
+        if config.has_encoder:
+            self.source = InputEmbedding(config, config.source_vocab_size, dropout)
+            self.encoder = Encoder(config, dropout)
+        if config.has_decoder:
+            self.target = InputEmbedding(config, config.target_vocab_size, dropout)
+            self.decoder = Decoder(config, dropout)
+        if config.has_encoder and config.has_decoder and config.tied == "all":
+            self.target.embedding = self.source.embedding
+        last = self.target if config.has_decoder else self.source
+        self.output = nn.Linear(config.d_model, last.embedding.num_embeddings, bias=False)
+        if config.tied == "none":
+            nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
+        else:
+            self.output.weight = last.embedding.weight
+        for module in self.modules():
+            if isinstance(module, nn.Linear) and module is not self.output:
+                nn.init.xavier_uniform_(module.weight)
+                nn.init.zeros_(module.bias)
+
+    def encode(
+        self,
+        source: Int[Tensor, "batch source_len"],
+        layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch source_len d_model"]:
+        """The memory: one vector in context for each source word."""
+        positions = layout.positions()
+        x = self.source(source, positions, layout.lengths_by_place(), trace=at(trace, "source"))
+        visibility = Visibility(layout, layout)
+        memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
+        return keep(trace, "memory", memory)
+
+    def project(
+        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "*batch vocab"]:
+        """The score of every piece of the vocabulary."""
+        logits = keep(trace, "logits", self.output(hidden))
+        if trace is not None:
+            keep(trace, "probabilities", logits.softmax(dim=-1))
+        return logits
+
+    def _rotation(self, positions: Int[Tensor, "batch length"]) -> Rotation | None:
+        if self.config.position != "rotary":
+            return None
+        return rotation(positions, self.config.head_dim)
+
+    def _write(
+        self,
+        target: Int[Tensor, "batch target_len"],
+        state: DecoderState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], DecoderState]:
+        """Read the next tokens on top of the state; several at once only at the very beginning."""
+        num_rows, length = target.shape
+        assert length == 1 or state.position == 0
+        layout = Layout.padded(target.new_full((num_rows,), length), length)
+        positions = layout.positions() + state.position
+        x, past = self.decoder(
+            self.target(target, positions, trace=at(trace, "target")),
+            Visibility(layout, layout, causal=True) if length > 1 else None,
+            state.remembered,
+            state.cross_visibility(num_rows),
+            past=state.past,
+            rotation=self._rotation(positions),
+            trace=at(trace, "decoder"),
+        )
+        return x, replace(state, past=past, position=state.position + length)
+
+    def step(
+        self,
+        tokens: Int[Tensor, " batch"],
+        state: DecoderState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
+        """The scores of the next piece after one more token, and the state that has read it."""
+        hidden, state = self._write(tokens[:, None], state, trace=trace)
+        return self.project(hidden[:, 0], trace=trace), state
+
+
+class EncoderDecoder(Transformer):
+    """Source in, target out: the paper's model."""
+
+    def decode(
+        self,
+        target: Int[Tensor, "batch target_len"],
+        target_layout: Layout,
+        memory: Float[Tensor, "batch source_len d_model"],
+        source_layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch target_len d_model"]:
+        """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
+        positions = target_layout.positions()
+        hidden, _ = self.decoder(
+            self.target(target, positions, trace=at(trace, "target")),
+            Visibility(target_layout, target_layout, causal=True),
+            self.decoder.remember(memory),
+            Visibility(target_layout, source_layout),
+            rotation=self._rotation(positions),
+            trace=at(trace, "decoder"),
+        )
+        return hidden
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source_len"],
+        source_layout: Layout,
+        target: Int[Tensor, "batch target_len"],
+        target_layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch target_len vocab"]:
+        """Teacher forcing: the scores of every next piece, given the correct ones before it."""
+        memory = self.encode(source, source_layout, trace=trace)
+        hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
+        return self.project(hidden, trace=trace)
+
+    def start(
+        self, source: Int[Tensor, "batch source_len"], lengths: Int[Tensor, " batch"]
+    ) -> DecoderState:
+        """Read the source once; the state to begin writing from."""
+        memory = self.encode(source, Layout.padded(lengths, source.shape[1]))
+        return DecoderState(0, None, self.decoder.remember(memory), lengths)
+
+
+class DecoderOnly(Transformer):
+    """A text in, its continuation out."""
+
+    def forward(
+        self,
+        target: Int[Tensor, "batch target_len"],
+        layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch target_len vocab"]:
+        positions = layout.positions()
+        hidden, _ = self.decoder(
+            self.target(target, positions, trace=at(trace, "target")),
+            Visibility(layout, layout, causal=True),
+            rotation=self._rotation(positions),
+            trace=at(trace, "decoder"),
+        )
+        return self.project(hidden, trace=trace)
+
+    def start(self) -> DecoderState:
+        """Nothing read yet."""
+        return DecoderState(0, None)
+
+
+class EncoderOnly(Transformer):
+    """A text in, for each of its words the scores of what could stand there out."""
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source_len"],
+        layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch source_len vocab"]:
+        return self.project(self.encode(source, layout, trace=trace), trace=trace)
+
+
+def build(config: ModelConfig, dropout: float = 0.0) -> Transformer:
+    """The model a configuration describes, with fresh random weights."""
+    kinds: dict[str, type[Transformer]] = {
+        "encoder-decoder": EncoderDecoder,
+        "decoder-only": DecoderOnly,
+        "encoder-only": EncoderOnly,
+    }
+    return kinds[config.architecture](config, dropout)

@@ -1,0 +1,259 @@
+"""Text to piece ids and back, exactly: SentencePiece without any normalisation.
+
+`decode(encode(text)) == text` for every Unicode string, with two things done to make it so:
+
+- SentencePiece writes a space as U+2581 inside its pieces, so that character in a text is escaped (a
+  private-use character and a digit stand for it) and comes back on decoding.
+- A lone surrogate is not a character and has no UTF-8; it becomes U+FFFD.
+
+Characters that the vocabulary lacks become their UTF-8 bytes (byte fallback), so the unknown id never
+comes out of a text, and neither does any other special id: `<s>` in a text is three characters.
+A word has the same pieces at the start of a sentence as inside it: the model file asks SentencePiece to
+add a space in front and to take it away again, which other programs that read the file do as well.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import random
+import re
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.errors import DataError, ModelError, UsageError
+
+Kind = Literal["bpe", "unigram"]
+
+PAD_ID = 0
+UNK_ID = 1
+BOS_ID = 2
+EOS_ID = 3
+NUM_SPECIAL = 4
+
+_SPACE_MARK = "\u2581"
+_ESCAPE = "\U000f2581"
+_ESCAPES = {_ESCAPE: _ESCAPE + "0", _SPACE_MARK: _ESCAPE + "1"}
+_UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
+_TO_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE_MARK}]")
+_TO_UNESCAPE = re.compile(f"{_ESCAPE}[01]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+# The trainer uses these as marks and skips every sentence that holds one.
+_RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
+
+# The unigram trainer adds floats per thread, so another number would be another vocabulary.
+_NUM_TRAINING_THREADS = 8
+
+# SentencePiece has one seed for the whole process; see `encode_sampled`.
+_seed_lock = threading.Lock()
+
+
+def default_vocabulary(num_pairs: int) -> int:
+    """A good number of pieces for a corpus of this size."""
+    for at_least, vocabulary in ((2_000_000, 32000), (200_000, 16000), (20_000, 8000)):
+        if num_pairs >= at_least:
+            return vocabulary
+    return 4000 if num_pairs >= 4000 else 1000
+
+
+class Tokenizer:
+    """A trained SentencePiece model."""
+
+    pad_id, unk_id, bos_id, eos_id = PAD_ID, UNK_ID, BOS_ID, EOS_ID
+
+    def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
+        """`proto` is the content of a model file; `name` says in errors where it came from."""
+        import sentencepiece
+
+        self.proto = proto
+        try:
+            self._processor: Any = sentencepiece.SentencePieceProcessor(
+                model_proto=proto or b"\xff"
+            )
+            special = [
+                getattr(self._processor, f"{kind}_id")() for kind in ("pad", "unk", "bos", "eos")
+            ]
+        except (RuntimeError, OSError) as error:
+            raise ModelError(
+                f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
+            ) from error
+        if special != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
+            raise ModelError(
+                f"{name} must have the ids pad, unk, bos, eos = {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: "
+                f"got {special}; use a tokenizer trained by regard"
+            )
+        self.vocab_size: int = self._processor.vocab_size()
+
+    @classmethod
+    def train(
+        cls,
+        sentences: Iterable[str],
+        *,
+        vocabulary: int,
+        kind: Kind = "bpe",
+        path: Path | None = None,
+        seed: int = 1,
+        exact: bool = True,
+        max_sentences: int = 1_000_000,
+    ) -> Tokenizer:
+        """Learn pieces from raw text; the same text and seed give the same pieces.
+
+        With exact=False a number of pieces that the text cannot give is replaced by the nearest it can.
+        Of more than `max_sentences` a sample is drawn. With `path` the model is saved there.
+        """
+        sample = _sample(_trainable(sentences), max_sentences, seed)
+        if not sample:
+            raise DataError(
+                "a tokenizer needs text to learn from: got only empty lines; give other files"
+            )
+        tokenizer = cls(_train(sample, vocabulary, kind, exact))
+        if path is not None:
+            tokenizer.save(path)
+        return tokenizer
+
+    @classmethod
+    def load(cls, path: Path | str) -> Tokenizer:
+        try:
+            proto = Path(path).read_bytes()
+        except OSError as error:
+            raise ModelError(
+                f"{path} must be a tokenizer file: {error.strerror}; give the folder of a finished model"
+            ) from error
+        return cls(proto, str(path))
+
+    def save(self, path: Path | str) -> None:
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(path.name + ".unfinished")
+        unfinished.write_bytes(self.proto)
+        os.replace(unfinished, path)
+
+    def encode(self, text: str, *, sampling: float = 0.0, seed: int = 0) -> list[int]:
+        """The ids of a text, without beginning and end."""
+        if sampling:
+            return self.encode_sampled([text], sampling, seed)[0]
+        ids: list[int] = self._processor.encode(_escape(text))
+        return ids
+
+    def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
+        ids: list[list[int]] = self._processor.encode(
+            [_escape(text) for text in texts], num_threads=num_threads
+        )
+        return ids
+
+    def encode_sampled(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
+        """Subword regularisation: a random segmentation of each text, the same for the same seed.
+
+        For bpe alpha is the probability that a merge is skipped (Provilkov et al. 2020), for unigram
+        the exponent of the piece probabilities (Kudo 2018).
+        """
+        # Each thread of SentencePiece draws from its own generator, seeded at its first draw. A fresh
+        # thread that works alone is therefore the only way to the same draws again.
+        import sentencepiece
+
+        escaped = [_escape(text) for text in texts]
+        results: list[list[list[int]]] = []
+
+        def draw() -> None:
+            results.append(
+                self._processor.encode(
+                    escaped, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
+                )
+            )
+
+        with _seed_lock:
+            sentencepiece.set_random_generator_seed(seed & 0xFFFFFFFF)
+            thread = threading.Thread(target=draw)
+            thread.start()
+            thread.join()
+        return results[0]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids; special ids have none."""
+        text: str = self._processor.decode([int(id) for id in ids if id >= NUM_SPECIAL])
+        return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
+        return [self._processor.id_to_piece(int(id)) for id in ids]
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+
+def _escape(text: str) -> str:
+    if text.isascii():
+        return text
+    text = _SURROGATE.sub("\ufffd", text)
+    return _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
+
+
+def _trainable(sentences: Iterable[str]) -> Iterator[str]:
+    for sentence in sentences:
+        for line in sentence.split("\n"):
+            line = _escape(line).translate(_RESERVED_BY_TRAINER)
+            if line.strip(" "):
+                yield line
+
+
+def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
+    """At most `size` lines, each with the same chance (reservoir sampling)."""
+    sample = list(itertools.islice(lines, size))
+    generator = random.Random(seed)
+    for count, line in enumerate(lines, start=size + 1):
+        slot = int(generator.random() * count)
+        if slot < size:
+            sample[slot] = line
+    return sample
+
+
+def _train(sample: list[str], vocabulary: int, kind: Kind, exact: bool) -> bytes:
+    import sentencepiece
+
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sample),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=vocabulary,
+            hard_vocab_limit=exact,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            add_dummy_prefix=True,
+            byte_fallback=True,
+            # Numbers are copied digit by digit, also those never seen.
+            split_digits=True,
+            character_coverage=0.9999,
+            max_sentence_length=20_000,
+            pad_id=PAD_ID,
+            unk_id=UNK_ID,
+            bos_id=BOS_ID,
+            eos_id=EOS_ID,
+            num_threads=_NUM_TRAINING_THREADS,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        message = str(error)
+        if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+            least = int(too_small.group(1))
+            if not exact:
+                return _train(sample, least + vocabulary, kind, exact)
+            raise UsageError(
+                f"vocabulary must hold every byte and every letter of the text, {least} pieces: "
+                f"got {vocabulary}; raise it to some thousands or leave it out"
+            ) from error
+        if too_large := re.search(r"Vocabulary size too high .* <= (\d+)", message):
+            raise UsageError(
+                f"vocabulary must be at most {too_large.group(1)} for so little text: got {vocabulary}; "
+                "lower it or leave it out"
+            ) from error
+        raise DataError(
+            f"SentencePiece must be able to learn {vocabulary} pieces from the text: it says {message!r}; "
+            "give other text or another vocabulary"
+        ) from error
+    return model.getvalue()

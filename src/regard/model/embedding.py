@@ -39,10 +39,10 @@ class InputEmbedding(nn.Module):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        keep(trace, "tokens", tokens)
+        tokens = keep(trace, "tokens", tokens)
         x = keep(trace, "embedding", self.embedding(tokens) * self.scale)
         if self.position.is_added:
-            x = x + keep(trace, "position", self.position(positions, lengths))
+            x = x + keep(trace, "position", self.position(positions, lengths).to(x.dtype))
         if self.norm is not None:
             x = keep(trace, "norm", self.norm(x))
         return keep(trace, "input", self.dropout(x))

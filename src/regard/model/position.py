@@ -9,7 +9,7 @@ instead of being added (Su et al. 2021), and two ideas that a good encoding impr
 plain integer, unbounded, and the position scaled into [0, 1], whose steps change with the sentence.
 
 Differs from the paper: nowhere in the default. While a sentence is being written its length is not known,
-so on the decoder's side the scaled kind divides by `max_positions`.
+so on the decoder's side the scaled kind takes `max_positions` for it.
 """
 
 from __future__ import annotations
@@ -90,6 +90,6 @@ class PositionalEncoding(nn.Module):
             return nn.functional.embedding(positions.clamp(max=self.max_positions - 1), self.weight)
         number = positions.float()
         if self.kind == "scaled":
-            last = self.max_positions - 1 if lengths is None else (lengths - 1).clamp(min=1)
-            number = number / last
+            whole = torch.full_like(positions, self.max_positions) if lengths is None else lengths
+            number = number / (whole - 1).clamp(min=1)
         return number[..., None].expand(-1, -1, self.d_model)

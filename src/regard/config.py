@@ -84,9 +84,14 @@ class ModelConfig:
                 f"d_model must be a multiple of num_heads: got d_model={self.d_model}, "
                 f"num_heads={self.num_heads}; change one of them"
             )
-        if self.position in ("sinusoidal", "rotary") and self.head_dim % 2:
+        if self.position == "sinusoidal" and self.d_model % 2:
             raise UsageError(
-                f"position={self.position} turns features in pairs, so d_model / num_heads must be even: "
+                "position=sinusoidal fills features in pairs of sine and cosine, so d_model must be even: "
+                f"got {self.d_model}; change d_model"
+            )
+        if self.position == "rotary" and self.head_dim % 2:
+            raise UsageError(
+                "position=rotary turns features in pairs, so d_model / num_heads must be even: "
                 f"got {self.head_dim}; change d_model or num_heads"
             )
         if self.tied == "all" and self.has_encoder and self.has_decoder:
@@ -213,7 +218,7 @@ class TrainConfig:
     clip: float = 1.0
     """largest norm of the gradient; 0 turns it off"""
     label_smoothing: float = 0.1
-    """probability spread over the other pieces"""
+    """probability spread evenly over the vocabulary"""
     dropout: float | None = None
     """on the embedding sums and each sub-layer's output, as in the paper"""
     r_drop: float = 0.0
@@ -246,6 +251,7 @@ class TrainConfig:
         )
         _check_positive(self, "validate_every", "epsilon")
         _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
+        _check_not_negative(self, "weight_decay", "clip", "r_drop", "patience")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -283,9 +289,9 @@ class DecodeConfig:
         _check_fraction(self, "top_p")
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")
-        for name in ("max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty"):
-            if getattr(self, name) < 0:
-                raise UsageError(f"{name} must not be negative: got {getattr(self, name)}")
+        _check_not_negative(
+            self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty"
+        )
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}"
@@ -379,6 +385,13 @@ def _check_positive(config: Any, *names: str) -> None:
         value = getattr(config, name)
         if value is not None and not value > 0:
             raise UsageError(f"{name} must be above 0: got {value}")
+
+
+def _check_not_negative(config: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(config, name)
+        if not value >= 0:
+            raise UsageError(f"{name} must not be negative: got {value}")
 
 
 def _check_fraction(config: Any, *names: str) -> None:

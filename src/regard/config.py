@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import difflib
 import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from regard.errors import UsageError
+from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only"]
 Position = Literal["sinusoidal", "learned", "rotary", "scaled", "integer", "none"]
@@ -135,7 +134,7 @@ def sized(size: str, **changes: Any) -> ModelConfig:
     """
     if size not in SIZES:
         raise UsageError(
-            f"size must be one of {', '.join(SIZES)}: got {size!r}{_suggest(size, SIZES)}"
+            f"size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}"
         )
     return ModelConfig(**{**SIZES[size], **changes})
 
@@ -304,7 +303,7 @@ def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Co
     for key, value in values.items():
         if key not in hints:
             raise UsageError(
-                f"{where}: unknown key {key!r}{_suggest(key, hints)}; known keys: {', '.join(sorted(hints))}"
+                f"{where}: unknown key {key!r}{suggest(key, hints)}; known keys: {', '.join(sorted(hints))}"
             )
         if not _fits(value, hints[key]):
             raise UsageError(f"{where}: {key} must be {_type_name(hints[key])}: got {value!r}")
@@ -376,7 +375,7 @@ def _check_choices(config: Any) -> None:
         choices, value = _choices(hint), getattr(config, name)
         if choices and value not in choices:
             raise UsageError(
-                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{_suggest(str(value), choices)}"
+                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{suggest(str(value), choices)}"
             )
 
 
@@ -399,8 +398,3 @@ def _check_fraction(config: Any, *names: str) -> None:
         value = getattr(config, name)
         if value is not None and not 0 <= value <= 1:
             raise UsageError(f"{name} must lie between 0 and 1: got {value}")
-
-
-def _suggest(word: str, known: Any) -> str:
-    close = difflib.get_close_matches(word, [str(name) for name in known], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

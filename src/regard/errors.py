@@ -10,6 +10,11 @@
 What only a programmer can cause is an `assert`, never one of these.
 """
 
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
 
 class RegardError(Exception):
     """Base of everything a user can cause; the command line prints it without a traceback."""
@@ -41,3 +46,13 @@ class MissingExtra(RegardError):
             f"{purpose} needs the package {package}, which is not installed: "
             f"run  pip install 'regard[{extra}]'"
         )
+
+
+def suggest(word: object, known: Iterable[object]) -> str:
+    """What the user may have meant, to be put into a message; empty when nothing is near.
+
+    >>> suggest("bem", ["beam", "seed"])
+    " (did you mean 'beam'?)"
+    """
+    close = difflib.get_close_matches(str(word), [str(name) for name in known], n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,60 @@
+"""How good translations are: corpus BLEU and chrF, each with the signature that makes it comparable.
+
+Papineni et al. 2002 and Popović 2015, as sacreBLEU computes them (Post 2018).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from regard.errors import DataError, MissingExtra
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score:
+    """The score of one set of translations."""
+
+    bleu: float
+    chrf: float
+    bleu_signature: str
+    """how BLEU was computed: only figures of the same signature may be compared"""
+    chrf_signature: str
+    num_sentences: int
+    name: str = ""
+    """of the test set"""
+
+    def __str__(self) -> str:
+        name = f"{self.name}  " if self.name else ""
+        return f"{name}BLEU {self.bleu:.2f}  chrF {self.chrf:.1f}  ({self.bleu_signature})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str = "") -> Score:
+    """Score one translation for each reference; the cased text as it is, without tokenising it before."""
+    if len(hypotheses) != len(references):
+        raise DataError(
+            "hypotheses and references must be as many lines: "
+            f"got {len(hypotheses)} and {len(references)}; a score of them would mean nothing"
+        )
+    if not any(reference.strip() for reference in references):
+        raise DataError(
+            f"references must hold text: got {len(references)} lines, all empty; give another file"
+        )
+    try:
+        from sacrebleu.metrics import BLEU, CHRF
+    except ModuleNotFoundError as error:
+        raise MissingExtra("sacrebleu", "torch", "computing BLEU and chrF") from error
+    bleu, chrf = BLEU(), CHRF()
+    return Score(
+        bleu=bleu.corpus_score(hypotheses, [references]).score,
+        chrf=chrf.corpus_score(hypotheses, [references]).score,
+        bleu_signature=bleu.get_signature().format(),
+        chrf_signature=chrf.get_signature().format(),
+        num_sentences=len(references),
+        name=name,
+    )

@@ -1,0 +1,168 @@
+"""A recipe: everything a training run can be told, from one TOML file, a named recipe, or `--set key=value`.
+
+    [data]     which text                      DataConfig
+    [model]    what the weights are            ModelConfig, and `size`, the named starting point
+    [train]    how to train                    TrainConfig
+    [decode]   how the test set is translated  DecodeConfig
+
+Files named in a recipe are looked for from the current folder, as on the command line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import (
+    SIZES,
+    DataConfig,
+    DecodeConfig,
+    ModelConfig,
+    TrainConfig,
+    from_dict,
+)
+from regard.errors import UsageError, suggest
+
+SECTIONS: dict[str, type] = {
+    "data": DataConfig,
+    "model": ModelConfig,
+    "train": TrainConfig,
+    "decode": DecodeConfig,
+}
+
+SIZE = "size"
+"""The one key of [model] that is no field of ModelConfig."""
+
+# In a wheel the recipes lie inside the package, in the repository beside `src`.
+_FOLDERS = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "recipes")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What was asked for, section by section; what is not in it is the configuration's default."""
+
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    where: str = "the recipe"
+
+    def __post_init__(self) -> None:
+        for section in self.values:
+            if section not in SECTIONS:
+                raise UsageError(
+                    f"{self.where}: unknown section [{section}]{suggest(section, SECTIONS)}; "
+                    f"known sections: {', '.join(SECTIONS)}"
+                )
+            if not isinstance(self.values[section], Mapping):
+                raise UsageError(
+                    f"{self.where}: {section} must be a section: got a value; write [{section}] on a line"
+                )
+        size = self.size
+        if size is not None and size not in SIZES:
+            raise UsageError(
+                f"{self.where}: size must be one of {', '.join(SIZES)}: got {size!r}"
+                f"{suggest(size, SIZES)}"
+            )
+        # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
+        shape = {**SIZES[size or "tiny"], **self.model}
+        from_dict(ModelConfig, shape, f"{self.where} [model]")
+        _ = self.data, self.train, self.decode
+
+    @property
+    def size(self) -> str | None:
+        return self._section("model").get(SIZE)
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """What is to differ from the named size."""
+        return {key: value for key, value in self._section("model").items() if key != SIZE}
+
+    @property
+    def data(self) -> DataConfig:
+        return from_dict(DataConfig, self._section("data"), f"{self.where} [data]")
+
+    @property
+    def train(self) -> TrainConfig:
+        return from_dict(TrainConfig, self._section("train"), f"{self.where} [train]")
+
+    @property
+    def decode(self) -> DecodeConfig:
+        return from_dict(DecodeConfig, self._section("decode"), f"{self.where} [decode]")
+
+    def _section(self, name: str) -> Mapping[str, Any]:
+        return self.values.get(name, {})
+
+    def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Recipe:
+        """The recipe with these values on top."""
+        merged = {name: {**self._section(name), **changes.get(name, {})} for name in SECTIONS}
+        return Recipe(merged, where)
+
+
+def read_recipe(name_or_file: str) -> Recipe:
+    """A named recipe, or the TOML file of that name."""
+    path = Path(name_or_file)
+    if path.suffix != ".toml":
+        known = named_recipes()
+        if name_or_file not in known:
+            raise UsageError(
+                f"a recipe must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}"
+                f"{suggest(name_or_file, known)}"
+            )
+        path = known[name_or_file]
+    try:
+        return Recipe(tomllib.loads(path.read_text(encoding="utf-8")), str(name_or_file))
+    except OSError as error:
+        raise UsageError(
+            f"{path} must be a readable recipe: {error.strerror}; check its name"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{path} must be TOML text: {error}; mend the file") from error
+
+
+def named_recipes() -> dict[str, Path]:
+    """The recipes that come with the package."""
+    return {
+        path.stem: path
+        for folder in _FOLDERS
+        if folder.is_dir()
+        for path in sorted(folder.glob("*.toml"))
+    }
+
+
+def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """`key=value` or `section.key=value`, as values of these sections.
+
+    >>> parse_settings(["steps=100", "model.norm=rms"], ["model", "train"])
+    {'train': {'steps': 100}, 'model': {'norm': 'rms'}}
+    """
+    known = {name: _keys(name) for name in sections}
+    values: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        if not equals:
+            raise UsageError(f"a setting must be key=value: got {setting!r}; write  --set {path}=…")
+        section, dot, key = path.strip().rpartition(".")
+        found = [name for name, keys in known.items() if key in keys and section in ("", name)]
+        if not found:
+            every = sorted({key for keys in known.values() for key in keys})
+            raise UsageError(f"unknown setting {path.strip()!r}{suggest(key, every)}")
+        if len(found) > 1:
+            choices = " or ".join(f"{name}.{key}" for name in found)
+            raise UsageError(f"{key!r} can be {choices}: write one of them in full")
+        values.setdefault(found[0], {})[key] = _value(text.strip())
+    return values
+
+
+def _keys(section: str) -> list[str]:
+    keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
+    return [*keys, SIZE] if section == "model" else keys
+
+
+def _value(text: str) -> Any:
+    """As TOML would read it; a bare word is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

@@ -1,0 +1,109 @@
+"""A text as sentences a model can take, and the white space that stands between them.
+
+A model has learnt sentences, not documents: a text is cut at line ends and sentence ends, and a sentence
+longer than what the model was trained for is cut again where it hurts least. White space around the parts
+is not translated; `Parts.join` puts it back as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+# Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
+_CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
+
+# A cut nearer to the edge than this share would leave the other part almost as long as before.
+_EDGE = 0.2
+
+# sentencex 1.0 panics at some white space of more than one byte (a no-break space before a full stop);
+# an ordinary space in its place has the same length in characters and the same meaning.
+_OTHER_SPACE = re.compile(r"[^\S \n]")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The sentences of a text, and the white space before, between and after them."""
+
+    sentences: list[str]
+    glue: list[str]
+    """one more than there are sentences"""
+    num_cut: int = 0
+    """sentences that were too long and had to be cut"""
+
+    def join(self, sentences: Sequence[str]) -> str:
+        """The text with these in place of its sentences."""
+        assert len(sentences) == len(self.sentences)
+        pieces = [self.glue[0]]
+        for sentence, glue in zip(sentences, self.glue[1:], strict=True):
+            pieces += [sentence, glue]
+        return "".join(pieces)
+
+
+def split(
+    text: str,
+    language: str,
+    count: Callable[[str], int],
+    max_length: int,
+    *,
+    sentences: bool = True,
+) -> Parts:
+    """Cut a text into parts of at most `max_length`, as `count` measures them.
+
+    With sentences=False only what is too long is cut.
+
+    >>> split("Oui.  Non !", "fr", len, 100)
+    Parts(sentences=['Oui.', 'Non !'], glue=['', '  ', ''], num_cut=0)
+    """
+    parts: list[str] = []
+    glue = [""]
+    num_cut = 0
+    for piece in _sentences(text, language) if sentences else (text,):
+        sentence = piece.strip()
+        before = len(piece) - len(piece.lstrip())
+        glue[-1] += piece[:before]
+        if not sentence:
+            continue
+        pieces = _cut(sentence, count, max_length)
+        num_cut += len(pieces) > 1
+        for part, space in pieces:
+            parts.append(part)
+            glue.append(space)
+        glue[-1] += piece[before + len(sentence) :]
+    return Parts(parts, glue, num_cut)
+
+
+def _sentences(text: str, language: str) -> Iterator[str]:
+    """The text in order; only its sentence ends are guessed, no character is lost."""
+    import sentencex
+
+    for line in text.splitlines(keepends=True):
+        start = 0
+        for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", line)):
+            yield line[start : start + len(piece)]
+            start += len(piece)
+        if start < len(line):
+            yield line[start:]
+
+
+def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tuple[str, str]]:
+    """The sentence as (part, white space after it), each part short enough."""
+    if len(sentence) == 1 or count(sentence) <= max_length:
+        return [(sentence, "")]
+    start, end = _best_cut(sentence)
+    left = _cut(sentence[:start], count, max_length)
+    right = _cut(sentence[end:], count, max_length)
+    left[-1] = (left[-1][0], sentence[start:end])
+    return left + right
+
+
+def _best_cut(sentence: str) -> tuple[int, int]:
+    """The white space nearest to the middle, of the best kind there is; else the middle itself."""
+    middle = len(sentence) / 2
+    for cut in _CUTS:
+        spans = (match.span() for match in cut.finditer(sentence))
+        inner = [span for span in spans if _EDGE < sum(span) / 2 / len(sentence) < 1 - _EDGE]
+        if inner:
+            return min(inner, key=lambda span: abs(sum(span) / 2 - middle))
+    return len(sentence) // 2, len(sentence) // 2

@@ -1,0 +1,413 @@
+"""A model is a folder: config.json, model.safetensors, the tokenizer's files and README.md, the card.
+
+Weights are named as in the model's state dict; a tied table is stored once, under its first name. Three
+forms: fp32, fp16, and int8 rows with scales (`quantize`). Nothing is ever pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
+from regard.errors import ModelError, UsageError
+
+FORMAT_VERSION = 1
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+SCALE = "_scale"
+"""added to the name of an int8 tensor: the name of its scales"""
+
+Task = Literal["translate", "chat", "write", "fill"]
+WeightForm = Literal["fp32", "fp16", "int8"]
+Tensors = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenizerFiles:
+    """Which files of the folder hold the tokenizer; both sides name one file when the vocabulary is joint."""
+
+    kind: Literal["sentencepiece"] = "sentencepiece"
+    source: str = "tokenizer.model"
+    target: str = "tokenizer.model"
+
+    @property
+    def joint(self) -> bool:
+        return self.source == self.target
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """What config.json says."""
+
+    task: Task = "translate"
+    source_language: str = ""
+    target_language: str = ""
+    model: ModelConfig
+    tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
+    weights: WeightForm = "fp32"
+    """how model.safetensors holds them"""
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    """how to search when nobody says otherwise"""
+
+    def to_json(self) -> str:
+        return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
+
+
+def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Every tensor a model of this configuration has, with its shape."""
+    d_model, d_ff = config.d_model, config.d_ff
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def linear(name: str, outputs: int, inputs: int) -> None:
+        shapes[f"{name}.weight"] = (outputs, inputs)
+        shapes[f"{name}.bias"] = (outputs,)
+
+    def norm(name: str) -> None:
+        shapes[f"{name}.weight"] = (d_model,)
+        if config.norm == "layer":
+            shapes[f"{name}.bias"] = (d_model,)
+
+    def embedding(name: str, vocab_size: int, shared: bool) -> None:
+        if not shared:
+            shapes[f"{name}.embedding.weight"] = (vocab_size, d_model)
+        if config.position == "learned":
+            shapes[f"{name}.position.weight"] = (config.max_positions, d_model)
+        if config.embedding_norm:
+            norm(f"{name}.norm")
+
+    def stack(name: str, num_layers: int, attentions: list[str]) -> None:
+        for layer in (f"{name}.layers.{i}" for i in range(num_layers)):
+            for attention in (f"{layer}.{kind}" for kind in attentions):
+                norm(f"{attention}.norm")
+                for part in ("query", "key", "value", "output"):
+                    linear(f"{attention}.{part}", d_model, d_model)
+            norm(f"{layer}.feed_forward.norm")
+            linear(f"{layer}.feed_forward.hidden", d_ff, d_model)
+            if config.feed_forward.startswith("gated-"):
+                linear(f"{layer}.feed_forward.gate", d_ff, d_model)
+            linear(f"{layer}.feed_forward.output", d_model, d_ff)
+        if config.norm_placement == "pre":
+            norm(f"{name}.final_norm")
+
+    if config.has_encoder:
+        embedding("source", config.source_vocab_size, shared=False)
+        stack("encoder", config.num_encoder_layers, ["self_attention"])
+    if config.has_decoder:
+        shared = config.has_encoder and config.tied == "all"
+        embedding("target", config.target_vocab_size, shared)
+        attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
+        stack("decoder", config.num_decoder_layers, attentions)
+    if config.tied == "none":
+        last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
+        shapes["output.weight"] = (last, d_model)
+    return shapes
+
+
+def tied_names(config: ModelConfig) -> dict[str, str]:
+    """For each name of the state dict that shares another's tensor, the name that tensor is stored under."""
+    if config.tied == "none":
+        return {}
+    shares_source = not config.has_decoder or (config.has_encoder and config.tied == "all")
+    first = "source.embedding.weight" if shares_source else "target.embedding.weight"
+    ties = {"output.weight": first}
+    if config.has_decoder and shares_source:
+        ties["target.embedding.weight"] = first
+    return ties
+
+
+def is_table(name: str) -> bool:
+    """Whether a matrix is looked up by row, and not multiplied with."""
+    return name.endswith(("embedding.weight", "position.weight"))
+
+
+def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """What model.safetensors holds: for each name, the type as safetensors writes it and the shape."""
+    stored: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for name, shape in expected_tensors(config).items():
+        if form == "int8" and len(shape) == 2:
+            stored[name] = ("I8", shape if is_table(name) else shape[::-1])
+            stored[name + SCALE] = ("F32", shape[:1])
+        else:
+            stored[name] = ("F16" if form == "fp16" else "F32", shape)
+    return stored
+
+
+def quantize(tensors: Mapping[str, np.ndarray]) -> Tensors:
+    """Matrices as int8 with one float32 scale an output row; vectors unchanged.
+
+    A matrix to multiply with is laid [inputs, outputs], which is how the CPU engine reads it; a table stays
+    [rows, features]. The scales keep few enough bits that every product with an int8 is exact, so that
+    quantizing what was dequantized gives the same bytes.
+    """
+    stored: Tensors = {}
+    for name, tensor in tensors.items():
+        if tensor.ndim != 2:
+            stored[name] = tensor.astype(np.float32)
+            continue
+        largest = np.abs(tensor).max(axis=1).astype(np.float32)
+        largest[largest < np.float32(1e-30)] = 0
+        bits = (largest / np.float32(127)).view(np.uint32)
+        # Rounded up to 17 bits of mantissa: times 7 more bits of int8 it still fits float32's 24.
+        scale = ((bits + np.uint32(127)) & np.uint32(0xFFFFFF80)).view(np.float32)
+        scale[largest == 0] = 1
+        rows = np.rint(tensor / scale[:, None]).astype(np.int8)
+        stored[name] = np.ascontiguousarray(rows if is_table(name) else rows.T)
+        stored[name + SCALE] = scale
+    return stored
+
+
+def dequantize(stored: Mapping[str, np.ndarray]) -> Tensors:
+    """The reverse of `quantize`, and of storing halves: float32 under the names of the state dict."""
+    tensors: Tensors = {}
+    for name, tensor in stored.items():
+        if name.endswith(SCALE):
+            continue
+        if tensor.dtype == np.int8:
+            rows = tensor if is_table(name) else tensor.T
+            tensor = rows * stored[name + SCALE][:, None]
+        tensors[name] = np.ascontiguousarray(tensor, dtype=np.float32)
+    return tensors
+
+
+def save(
+    folder: str | Path,
+    manifest: Manifest,
+    tensors: Mapping[str, np.ndarray],
+    files: Mapping[str, bytes | Path],
+    card: str,
+) -> None:
+    """Write a whole model folder, or none of it.
+
+    `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them.
+    A model that stands there is replaced; files that are no part of a model stay where they are.
+    """
+    folder = Path(os.path.abspath(folder))
+    for name in (manifest.tokenizer.source, manifest.tokenizer.target):
+        assert name in files, f"the tokenizer's file {name} is not among the files to save"
+    _check_against(expected_tensors(manifest.model), _shapes(tensors), folder)
+    _check_finite(tensors, folder)
+    if folder.exists() and not folder.is_dir():
+        raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+    try:
+        os.chmod(fresh, 0o755)
+        for name, content in files.items():
+            assert Path(name).name == name
+            write_file(
+                fresh / name, content if isinstance(content, bytes) else content.read_bytes()
+            )
+        write_file(fresh / WEIGHTS, safetensors.numpy.save(_in_form(tensors, manifest.weights)))
+        write_file(fresh / CARD, card.encode())
+        write_file(fresh / CONFIG, manifest.to_json().encode())
+        _put_in_place(fresh, folder)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write one file whole: under another name first, on the disk, then renamed."""
+    fresh = path.with_name(f".{path.name}.new")
+    with open(fresh, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
+
+
+def read_manifest(folder: str | Path) -> Manifest:
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
+    path = folder / CONFIG
+    if not path.is_file():
+        raise ModelError(f"{folder} is not a model: it has no {CONFIG}; name a folder that has one")
+    try:
+        values = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
+    if not isinstance(values, dict) or "format_version" not in values:
+        raise ModelError(f"{path} is not a regard model's: it has no format_version")
+    version = values.pop("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelError(
+            f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
+            f"use a version of regard that knows it, or export the model again"
+        )
+    return _manifest(values, str(path))
+
+
+def read_tensors(folder: str | Path, manifest: Manifest | None = None) -> Tensors:
+    """Every tensor of the model in float32, under its state-dict name, whatever form it is stored in."""
+    return dequantize(_read_stored(Path(folder), manifest or read_manifest(folder), all_of=True))
+
+
+def check_weights(folder: str | Path, manifest: Manifest) -> None:
+    """Refuse a weight file that is corrupt or of another model, without keeping it in memory."""
+    _read_stored(Path(folder), manifest, all_of=False)
+
+
+def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
+    """The tokenizer's files."""
+    files = {}
+    for name in sorted({manifest.tokenizer.source, manifest.tokenizer.target}):
+        path = Path(folder) / name
+        if not path.is_file():
+            raise ModelError(
+                f"{folder}: the tokenizer's file {name} is missing; get the model again"
+            )
+        files[name] = path.read_bytes()
+    return files
+
+
+def _manifest(values: dict[str, Any], where: str) -> Manifest:
+    parts = {"model": ModelConfig, "tokenizer": TokenizerFiles, "decode": DecodeConfig}
+    try:
+        if "model" not in values:
+            raise UsageError(f"{where}: model is missing")
+        for name, kind in parts.items():
+            if name in values:
+                if not isinstance(values[name], dict):
+                    raise UsageError(f"{where}: {name} must be an object: got {values[name]!r}")
+                values[name] = from_dict(kind, values[name], f"{where}: {name}")
+        manifest = from_dict(Manifest, values, where)
+    except UsageError as error:
+        raise ModelError(str(error)) from None
+    for name in (manifest.tokenizer.source, manifest.tokenizer.target):
+        if Path(name).name != name:
+            raise ModelError(f"{where}: a tokenizer file must be a plain file name: got {name!r}")
+    return manifest
+
+
+def _in_form(tensors: Mapping[str, np.ndarray], form: WeightForm) -> Tensors:
+    assert form in get_args(WeightForm)
+    if form == "int8":
+        return quantize(tensors)
+    kind = np.float16 if form == "fp16" else np.float32
+    return {name: np.ascontiguousarray(tensor, dtype=kind) for name, tensor in tensors.items()}
+
+
+def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise ModelError(f"{folder} has no {WEIGHTS}; get the model again")
+    tensors: Tensors = {}
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            got = {}
+            for name in file.keys():
+                part = file.get_slice(name)
+                got[name] = (part.get_dtype(), tuple(part.get_shape()))
+            _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
+            for name, (kind, _) in got.items():
+                tensor = file.get_tensor(name) if all_of or kind != "I8" else None
+                if tensor is not None:
+                    _check_finite({name: tensor}, path)
+                if tensor is not None and all_of:
+                    tensors[name] = tensor
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
+    return tensors
+
+
+def _shapes(tensors: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:
+    for what, names in (
+        ("lacks", expected.keys() - got.keys()),
+        ("has the unknown", got.keys() - expected.keys()),
+    ):
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise ModelError(
+                f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
+                f"{CONFIG} describes, got {len(got)}; the two files are not of one model"
+            )
+    for name, form in expected.items():
+        if form != got[name]:
+            raise ModelError(
+                f"{where}: tensor {name}: expected {_form_name(form)} as {CONFIG} says, "
+                f"got {_form_name(got[name])}; the two files are not of one model"
+            )
+
+
+def _form_name(form: Any) -> str:
+    return f"{form[0]} {list(form[1])}" if form and isinstance(form[0], str) else str(list(form))
+
+
+def _check_finite(tensors: Mapping[str, np.ndarray], where: Path) -> None:
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.int8 and not np.isfinite(tensor).all():
+            raise ModelError(
+                f"{where}: tensor {name} holds values that are not finite numbers; "
+                f"the model is broken, use an earlier checkpoint of it"
+            )
+
+
+def _put_in_place(fresh: Path, folder: Path) -> None:
+    """Rename the finished folder to its name; an older one steps aside first and is removed last."""
+    _sync(fresh)
+    if not folder.exists():
+        os.rename(fresh, folder)
+        _sync(folder.parent)
+        return
+    foreign = _foreign_entries(folder, fresh)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
+    os.rmdir(aside)  # Windows renames only onto a name that is free
+    os.rename(folder, aside)
+    try:
+        os.rename(fresh, folder)
+    except BaseException:
+        os.rename(aside, folder)
+        raise
+    for name in foreign:
+        os.rename(aside / name, folder / name)
+    _sync(folder.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _foreign_entries(folder: Path, fresh: Path) -> list[str]:
+    """What in an existing folder is no part of a model, and has to stay."""
+    own = {CONFIG, WEIGHTS, CARD}
+    is_model = (folder / CONFIG).is_file()
+    if is_model:
+        try:
+            tokenizer = read_manifest(folder).tokenizer
+            own |= {tokenizer.source, tokenizer.target}
+        except ModelError:
+            pass
+        own |= {path.name for path in folder.glob("*.onnx")}
+    else:
+        own = set()
+    foreign = sorted(path.name for path in folder.iterdir() if path.name not in own)
+    new = {path.name for path in fresh.iterdir()}
+    if clash := sorted(new.intersection(foreign)):
+        if not is_model:
+            raise ModelError(
+                f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder"
+            )
+        foreign = [name for name in foreign if name not in new]
+    return foreign
+
+
+def _sync(folder: Path) -> None:
+    """Make renames in a folder survive a power cut, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,1 +1,1 @@
-
+"""From raw text to a finished model folder: plan, loop, checkpoints, and the run that joins them."""

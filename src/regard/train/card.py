@@ -1,0 +1,62 @@
+"""The model card of a finished model, in the Hugging Face form (README.md with YAML in front)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from regard.checkpoint import Manifest
+from regard.evaluate import Score
+
+
+def model_card(
+    name: str,
+    manifest: Manifest,
+    *,
+    num_parameters: int,
+    training: Sequence[tuple[str, str]],
+    scores: Sequence[Score],
+    licence: str = "other",
+    notes: str = "",
+) -> str:
+    """`training` is shown as a table of what and how much."""
+    languages = [code for code in (manifest.source_language, manifest.target_language) if code]
+    front = ["---", "library_name: regard", "pipeline_tag: translation", f"license: {licence}"]
+    if languages:
+        front += ["language:", *(f"- {code}" for code in languages)]
+    front += ["metrics:", "- bleu", "- chrf"]
+    if scores:
+        front += ["model-index:", f"- name: {name}", "  results:"]
+        for score in scores:
+            front += [
+                "  - task: {type: translation}",
+                f"    dataset: {{name: {score.name}, type: text}}",
+                "    metrics:",
+                f"    - {{type: bleu, value: {score.bleu:.2f}, name: SacreBLEU}}",
+                f"    - {{type: chrf, value: {score.chrf:.2f}, name: chrF}}",
+            ]
+    model = manifest.model
+    direction = " to ".join(languages) if len(languages) == 2 else manifest.task
+    body = [
+        f"# {name}",
+        "",
+        f"A Transformer ({model.architecture}) for {direction}, trained with regard.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| layers | {model.num_encoder_layers} + {model.num_decoder_layers} |",
+        f"| d_model, d_ff, heads | {model.d_model}, {model.d_ff}, {model.num_heads} |",
+        f"| pieces | {model.target_vocab_size:,} |",
+        f"| parameters | {num_parameters:,} |",
+        *(f"| {what} | {value} |" for what, value in training),
+        "",
+    ]
+    if scores:
+        body += ["| test set | sentences | BLEU | chrF |", "|---|---|---|---|"]
+        body += [
+            f"| {score.name} | {score.num_sentences:,} | {score.bleu:.2f} | {score.chrf:.2f} |"
+            for score in scores
+        ]
+        body += ["", f"Signatures: `{scores[0].bleu_signature}`, `{scores[0].chrf_signature}`.", ""]
+    if notes:
+        body += [notes, ""]
+    return "\n".join([*front, "---", "", *body])

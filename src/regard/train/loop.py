@@ -1,0 +1,296 @@
+"""The training loop: batches in, updates of the weights, a validation and a checkpoint now and then.
+
+Read `Trainer.run` from top to bottom; everything it calls is below it.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.config import TrainConfig
+from regard.errors import TrainingError
+from regard.model.transformer import EncoderDecoder
+from regard.text.batches import BatchStream
+from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
+from regard.train.feed import Fed, Feed
+from regard.train.loss import Sums, batch_loss
+from regard.train.optimizer import RunningAverage, Schedule, make_optimizer, set_rate
+from regard.train.report import Reporter
+
+LOG_EVERY = 20
+"""steps between two looks at the loss; each makes the host wait for the device"""
+
+
+class Interrupted(Exception):
+    """A signal asked the run to stop; everything is saved."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by signal {number}")
+        self.exit_code = 128 + number
+
+
+class Validation(NamedTuple):
+    loss: float
+    """plain cross-entropy for each target token"""
+    bleu: float
+
+
+@dataclass
+class History:
+    """What early stopping and the choice of the best weights look at."""
+
+    best: list[tuple[float, int]]
+    """the best validations, as (score, step), best first; a higher score is better"""
+    without_improvement: int = 0
+
+
+class Trainer:
+    """One run: its weights, their running average, the optimizer, the data and the history."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        stream: BatchStream,
+        validate: Callable[[EncoderDecoder], Validation],
+        settings: TrainConfig,
+        run: Path,
+        *,
+        longest: int,
+    ) -> None:
+        assert settings.steps and settings.warmup and settings.learning_rate
+        self.model, self.settings, self.run_folder = model, settings, run
+        self.validate_model = validate
+        self.device = next(model.parameters()).device
+        self.schedule = Schedule(
+            settings.schedule, settings.learning_rate, settings.warmup, settings.steps
+        )
+        self.optimizer = make_optimizer(model, settings)
+        self.average = RunningAverage(model.parameters(), settings.ema)
+        self.stream, self.longest = stream, longest
+        self.history = History([])
+        self.step = 0
+        self._signal = 0
+        self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
+
+    def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
+        """Train to the last step, to `stop_at`, or until nothing improves any more."""
+        settings = self.settings
+        assert settings.steps and settings.validate_every
+        last = min(settings.steps, stop_at or settings.steps)
+        with self._signals(), Feed(self.stream, self.device) as feed:
+            meter = Meter(self.device)
+            self.model.train()
+            while self.step < last and not self._exhausted:
+                batches = [next(feed) for _ in range(settings.accumulate)]
+                sums = self._update(batches)
+                self.step += 1
+                meter.add(batches, sums)
+                if self.step % LOG_EVERY == 0:
+                    self._log(meter, reporter)
+                ends = self.step == last or bool(self._signal)
+                if self.step % settings.validate_every == 0 or self.step == settings.steps:
+                    self._validate(reporter)
+                    ends = True
+                    meter.restart()
+                if ends:
+                    self.save(feed.position)
+                if self._signal:
+                    raise Interrupted(self._signal)
+
+    @property
+    def _exhausted(self) -> bool:
+        return 0 < self.settings.patience <= self.history.without_improvement
+
+    def _update(self, batches: list[Fed]) -> Sums:
+        """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
+        num_targets = sum(fed.num_targets for fed in batches)
+        set_rate(self.optimizer, self.schedule.rate(self.step + 1))
+        totals = []
+        for fed in batches:
+            sums = self._forward(fed)
+            (sums.loss / num_targets).backward()
+            totals.append(Sums(sums.loss.detach(), sums.negative_log_likelihood.detach()))
+        if self.settings.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        if self.settings.ema:
+            self.average.update(self.step)
+        return Sums(
+            sum(t.loss for t in totals),  # type: ignore[arg-type]
+            sum(t.negative_log_likelihood for t in totals),  # type: ignore[arg-type]
+        )
+
+    def _forward(self, fed: Fed) -> Sums:
+        with autocast(self.device, self.settings.precision):
+            return self._loss(
+                self.model,
+                fed.tensors,
+                packed=fed.packed,
+                longest=self.longest,
+                label_smoothing=self.settings.label_smoothing,
+                r_drop=self.settings.r_drop,
+            )
+
+    def _log(self, meter: Meter, reporter: Reporter) -> None:
+        loss, plain, speed = meter.read()
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss must stay a number: it was {loss} at step {self.step}; "
+                "resume from the last checkpoint with a lower learning_rate or a longer warmup"
+            )
+        rate = self.schedule.rate(self.step)
+        reporter.record("train", self.step, loss=loss, nll=plain, tokens_a_second=speed, rate=rate)
+        reporter.progress(self.step, loss, speed, rate)
+
+    @contextmanager
+    def averaged_weights(self) -> Iterator[None]:
+        """Work with the running average in place of the newest weights."""
+        if self.settings.ema:
+            self.average.swap()
+        self.model.eval()
+        try:
+            yield
+        finally:
+            self.model.train()
+            if self.settings.ema:
+                self.average.swap()
+
+    def _validate(self, reporter: Reporter) -> None:
+        """Measure, keep the weights if they are among the best, and remember whether it got better."""
+        with self.averaged_weights():
+            result = self.validate_model(self.model)
+            score = result.bleu if self.settings.metric == "bleu" else -result.loss
+            known = self.history.best
+            improved = not known or score > known[0][0]
+            ranked = sorted([*known, (score, self.step)], reverse=True)[: self.settings.average]
+            if (score, self.step) in ranked:
+                save_best(self.run_folder, self.step, weights_of(self.model))
+            keep_best(self.run_folder, [step for _, step in ranked])
+        self.history.best = ranked
+        self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
+        reporter.record("valid", self.step, loss=result.loss, bleu=result.bleu)
+        reporter.say(
+            f"step {self.step:,}: validation loss {result.loss:.3f}, greedy BLEU {result.bleu:.2f}"
+            + (" (best)" if improved else "")
+        )
+
+    def save(self, position: dict[str, Any]) -> None:
+        """A checkpoint from which `restore` continues bit for bit on the same kind of machine."""
+        names = [name for name, _ in self.model.named_parameters()]
+        tensors = {f"weights.{n}": p.detach() for n, p in self.model.named_parameters()}
+        if self.settings.ema:
+            tensors |= {f"average.{n}": v for n, v in zip(names, self.average.values, strict=True)}
+        for name, parameter in self.model.named_parameters():
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"adam.{key}.{name}"] = torch.as_tensor(value)
+        tensors["generator.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["generator.cuda"] = torch.cuda.get_rng_state(self.device)
+        save_checkpoint(
+            self.run_folder,
+            self.step,
+            tensors,
+            {
+                "step": self.step,
+                "position": position,
+                "best": self.history.best,
+                "without_improvement": self.history.without_improvement,
+            },
+        )
+
+    def restore(self) -> bool:
+        """Continue from the newest checkpoint; False where there is none."""
+        found = load_latest(self.run_folder, self.device)
+        if found is None:
+            return False
+        tensors, state = found
+        with torch.no_grad():
+            for i, (name, parameter) in enumerate(self.model.named_parameters()):
+                parameter.copy_(tensors[f"weights.{name}"])
+                if self.settings.ema:
+                    self.average.values[i].copy_(tensors[f"average.{name}"])
+                moments = {
+                    key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")
+                }
+                # A fused Adam counts its steps on the device, the plain one on the host.
+                fused = bool(self.optimizer.param_groups[0]["fused"])
+                moments["step"] = moments["step"] if fused else moments["step"].cpu()
+                self.optimizer.state[parameter] = moments
+        torch.set_rng_state(tensors["generator.cpu"].cpu())
+        if "generator.cuda" in tensors and self.device.type == "cuda":
+            torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.device)
+        self.step = state["step"]
+        self.stream.restore(state["position"])
+        self.history = History(
+            [(score, step) for score, step in state["best"]], state["without_improvement"]
+        )
+        return True
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let the first SIGINT or SIGTERM save and stop after the step; the second acts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def remember(number: int, frame: object) -> None:
+            self._signal = number
+            for known, handler in before.items():
+                signal.signal(known, handler)
+
+        for number in before:
+            signal.signal(number, remember)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class Meter:
+    """Mean losses and speed since the last look, without making the device wait in between."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(2, device=device)
+        self.restart()
+
+    def restart(self) -> None:
+        self._sums.zero_()
+        self._num_targets = self._num_tokens = 0
+        self._since = time.perf_counter()
+
+    def add(self, batches: list[Fed], sums: Sums) -> None:
+        self._sums += torch.stack(list(sums))
+        self._num_targets += sum(fed.num_targets for fed in batches)
+        self._num_tokens += sum(fed.num_tokens for fed in batches)
+
+    def read(self) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second; then start anew."""
+        loss, plain = (self._sums / self._num_targets).tolist()
+        speed = self._num_tokens / (time.perf_counter() - self._since)
+        self.restart()
+        return loss, plain, speed
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """bf16 matrix products where asked for, or by default on a GPU; the weights stay fp32."""
+    enabled = precision == "bf16" or (precision == "auto" and device.type == "cuda")
+    return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
+
+
+def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
+    """Every weight once; a shared table under its first name."""
+    return {name: p.detach().float() for name, p in model.named_parameters()}

@@ -1,0 +1,73 @@
+"""What `regard train` chooses when the user does not say: from the size of the corpus and the device.
+
+The rules come from runs in docs/log.md. They are printed when a run starts and saved beside it, so that
+nothing chosen stays hidden.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+from regard.config import ModelConfig, TrainConfig
+from regard.train.optimizer import paper_peak
+
+SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
+"""the size for at least this many pairs"""
+
+EPOCHS_AT_30K = 60
+"""passes over a corpus of thirty thousand pairs; a larger one needs fewer, by the square root"""
+LEAST_EPOCHS, MOST_EPOCHS = 6, 100
+STEPS_AN_EPOCH = 100
+"""a batch is this part of the corpus, within the two bounds below"""
+SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
+LEAST_STEPS = 500
+WARMUP_SHARE = 0.08
+NUM_VALIDATIONS = 20
+PEAK_RATE_AT_256 = 2e-3
+"""for the cosine schedule; wider models need less, by the square root"""
+
+
+def choose_size(num_pairs: int) -> str:
+    return next(size for at_least, size in SIZE_BY_PAIRS if num_pairs >= at_least)
+
+
+def choose_dropout(num_pairs: int) -> float:
+    """The less text, the more of it must be kept from being learnt by heart."""
+    if num_pairs < 100_000:
+        return 0.2
+    return 0.15 if num_pairs < 500_000 else 0.1
+
+
+def complete(
+    settings: TrainConfig, model: ModelConfig, *, num_pairs: int, num_tokens: int, on_gpu: bool
+) -> TrainConfig:
+    """The settings with every None replaced. `num_tokens` counts both sides of the corpus once."""
+    epochs = EPOCHS_AT_30K * math.sqrt(30_000 / num_pairs)
+    epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
+    wanted = num_tokens / STEPS_AN_EPOCH
+    batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(SMALLEST_BATCH, wanted)))
+    an_update = batch_tokens * settings.accumulate
+    steps = settings.steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
+    warmup = settings.warmup or max(1, round(WARMUP_SHARE * steps))
+    if settings.schedule == "inverse-sqrt" and settings.warmup is None:
+        warmup = min(4000, max(1, steps // 4))
+    validate_every = settings.validate_every or max(1, steps // NUM_VALIDATIONS)
+    dropout = settings.dropout
+    return dataclasses.replace(
+        settings,
+        steps=steps,
+        batch_tokens=batch_tokens,
+        warmup=warmup,
+        learning_rate=settings.learning_rate or _peak(settings, model, warmup),
+        dropout=choose_dropout(num_pairs) if dropout is None else dropout,
+        validate_every=validate_every,
+        packing=on_gpu if settings.packing is None else settings.packing,
+        compile=on_gpu if settings.compile is None else settings.compile,
+    )
+
+
+def _peak(settings: TrainConfig, model: ModelConfig, warmup: int) -> float:
+    if settings.schedule == "inverse-sqrt":
+        return paper_peak(model.d_model, warmup)
+    return PEAK_RATE_AT_256 * math.sqrt(256 / model.d_model)

@@ -1,0 +1,124 @@
+"""What a run tells while it works: a progress bar, metrics.jsonl always, TensorBoard when asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from regard.errors import MissingExtra
+
+LINE_EVERY_SECONDS = 30.0
+"""without a terminal a plain line takes the progress bar's place, this often"""
+
+
+class Reporter:
+    """Writes each measurement to metrics.jsonl and shows the newest on the screen."""
+
+    def __init__(
+        self, run: Path, *, num_steps: int, step: int, tensorboard: bool, show: bool
+    ) -> None:
+        self.num_steps, self.show, self._shown_at = num_steps, show, time.monotonic()
+        _forget_after(run / "metrics.jsonl", step)
+        self._file = (run / "metrics.jsonl").open("a", encoding="utf-8")
+        self._board = _open_tensorboard(run) if tensorboard else None
+        self._bar, self._task = _progress_bar(num_steps, step) if show else (None, None)
+
+    def __enter__(self) -> Reporter:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        self._file.close()
+        if self._board is not None:
+            self._board.close()
+
+    def record(self, kind: str, step: int, **values: Any) -> None:
+        """One line of metrics.jsonl; `kind` is what was measured: train or valid."""
+        line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+        if self._board is not None:
+            for name, value in values.items():
+                if isinstance(value, (int, float)):
+                    self._board.add_scalar(f"{kind}/{name}", value, step)
+
+    def progress(self, step: int, loss: float, tokens_a_second: float, rate: float) -> None:
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                completed=step,
+                loss=f"{loss:.3f}",
+                speed=f"{tokens_a_second:,.0f}",
+                rate=f"{rate:.2e}",
+            )
+        elif self.show and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
+            self._shown_at = time.monotonic()
+            self.say(
+                f"step {step:,}/{self.num_steps:,}  loss {loss:.3f}  "
+                f"{tokens_a_second:,.0f} tokens/s  rate {rate:.2e}"
+            )
+
+    def say(self, text: str) -> None:
+        """A line for the reader, above the progress bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        elif self.show:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _progress_bar(num_steps: int, step: int) -> tuple[Any, Any]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return None, None
+    bar = Progress(
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("loss {task.fields[loss]}"),
+        TextColumn("{task.fields[speed]} tokens/s"),
+        TextColumn("rate {task.fields[rate]}"),
+        TimeLeft(),
+        console=console,
+    )
+    task = bar.add_task("", total=num_steps, completed=step, loss="-", speed="-", rate="-")
+    return bar, task
+
+
+def _open_tensorboard(run: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "tensorboard", "tensorboard=true") from error
+    return SummaryWriter(str(run / "tensorboard"))
+
+
+def _forget_after(path: Path, step: int) -> None:
+    """Drop the lines of steps that a resumed run will do again."""
+    if not path.exists():
+        return
+    lines = path.read_text("utf-8").splitlines()
+    kept = [line for line in lines if _step_of(line) <= step]
+    path.write_text("".join(line + "\n" for line in kept), "utf-8")
+
+
+def _step_of(line: str) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")  # cut short by a crash

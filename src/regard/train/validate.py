@@ -1,0 +1,78 @@
+"""How good the weights are now: loss and greedy BLEU on sentences the training never sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from regard.config import DecodeConfig
+from regard.decode import search
+from regard.engine.torch import TorchEngine
+from regard.evaluate import evaluate
+from regard.model.transformer import EncoderDecoder
+from regard.text.batches import batches_for_inference, padded_batches
+from regard.text.corpus import Corpus
+from regard.text.tokenizer import EOS_ID, Tokenizer
+from regard.train.feed import to_tensors
+from regard.train.loop import Validation, autocast
+from regard.train.loss import batch_loss
+
+MAX_TOKENS = 16384
+"""of a batch of sentences that are translated together, on either side of the search"""
+
+
+class Validator:
+    """Validation sentences, and how to measure a model on them."""
+
+    def __init__(
+        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], precision: str
+    ) -> None:
+        self.corpus, self.tokenizers, self.precision = corpus, tokenizers, precision
+
+    def __call__(self, model: EncoderDecoder) -> Validation:
+        greedy = DecodeConfig(method="greedy")
+        hypotheses = translate_all(
+            model, self.corpus.sources, self.tokenizers, greedy, self.precision
+        )
+        return Validation(self.loss(model), evaluate(hypotheses, self.corpus.targets).bleu)
+
+    @torch.no_grad()
+    def loss(self, model: EncoderDecoder) -> float:
+        """Plain cross-entropy for each target token."""
+        device = next(model.parameters()).device
+        total, num_targets = 0.0, 0
+        for batch in padded_batches(self.corpus, self.tokenizers, max_tokens=MAX_TOKENS):
+            with autocast(device, self.precision):
+                sums = batch_loss(
+                    model, to_tensors(batch, device), packed=False, longest=0, label_smoothing=0.0
+                )
+            total += float(sums.negative_log_likelihood)
+            num_targets += int((batch.target_output != model.config.pad_id).sum())
+        return total / num_targets
+
+
+def translate_all(
+    model: EncoderDecoder,
+    sources: Sequence[str],
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    config: DecodeConfig,
+    precision: str,
+) -> list[str]:
+    """One translation for each source, in their order."""
+    source_tokenizer, target_tokenizer = tokenizers
+    ids = [[*pieces, EOS_ID] for pieces in source_tokenizer.encode_batch(sources)]
+    engine = TorchEngine(model, precision="bf16" if precision != "fp32" else "fp32")
+    translations = [""] * len(ids)
+    for group in batches_for_inference(ids, MAX_TOKENS // config.beam):
+        found = search(
+            engine,
+            [ids[i] for i in group],
+            config,
+            bos_id=model.config.bos_id,
+            eos_id=model.config.eos_id,
+            pad_id=model.config.pad_id,
+        )
+        for i, hypotheses in zip(group, found, strict=True):
+            translations[i] = target_tokenizer.decode(hypotheses[0].tokens)
+    return translations

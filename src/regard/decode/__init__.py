@@ -1,1 +1,18 @@
+"""Search over any model that writes one token at a time: greedy, beam, sampling, scoring."""
 
+from regard.decode.constraints import Constraints
+from regard.decode.interface import Emission, Hypothesis, State, StepModel, StepRecord
+from regard.decode.scoring import score
+from regard.decode.search import search, stream
+
+__all__ = [
+    "Constraints",
+    "Emission",
+    "Hypothesis",
+    "State",
+    "StepModel",
+    "StepRecord",
+    "score",
+    "search",
+    "stream",
+]

@@ -1,0 +1,202 @@
+"""The few array operations a search needs, for NumPy arrays and torch tensors alike.
+
+Scores over the vocabulary stay where the model left them (perhaps on a GPU); the handful of candidates
+that a step looks at comes to the host, and all bookkeeping happens there.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Array = Any
+"""A NumPy array or a torch tensor, whichever the model speaks."""
+Host = npt.NDArray[Any]
+
+_BLOCK = 128
+
+
+class Arrays(Protocol):
+    """What differs between the two kinds of array."""
+
+    @property
+    def module(self) -> Any:
+        """numpy or torch: for the functions that both spell alike."""
+
+    def integers(self, values: Host) -> Array:
+        """Token ids or row numbers as the model takes them."""
+
+    def host(self, values: Array) -> Host:
+        """A copy in the host's memory, as NumPy."""
+
+    def log_softmax(self, logits: Array) -> Array:
+        """Log-probabilities in a fresh array; a row without any possible token is all -inf."""
+
+    def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
+        """scores[rows, tokens], left where the scores are."""
+
+    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
+        """Set scores[rows, tokens] to -inf, in place."""
+
+    def top(self, scores: Array, count: int) -> tuple[Host, Host]:
+        """The largest scores of each row with their tokens, best first, on the host."""
+
+    def doubles(self, values: Array) -> Array:
+        """In double precision, where the values are."""
+
+    def numbers(self, values: Host) -> Array:
+        """The same, brought from the host."""
+
+    def descending(self, values: Array) -> Array:
+        """Each row sorted, the largest first."""
+
+    def take(self, values: Array, columns: Array) -> Array:
+        """values[row, columns[row]] for each row."""
+
+
+class NumpyArrays:
+    module: Any = np
+
+    def integers(self, values: Host) -> Array:
+        return np.ascontiguousarray(values, dtype=np.int64)
+
+    def host(self, values: Array) -> Host:
+        return np.asarray(values)
+
+    def log_softmax(self, logits: Array) -> Array:
+        if logits.dtype not in (np.float32, np.float64):
+            logits = logits.astype(np.float32)
+        # The largest term is exp(0), so a sum below one means that nothing was possible at all.
+        least = np.finfo(logits.dtype).min
+        with np.errstate(over="ignore"):
+            shifted = logits - np.maximum(logits.max(axis=1, keepdims=True), least)
+        total = np.exp(shifted).sum(axis=1, keepdims=True)
+        shifted -= np.log(np.maximum(total, 1))
+        return shifted
+
+    def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
+        return scores[rows, tokens]
+
+    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
+        scores[rows, tokens] = -np.inf
+
+    def top(self, scores: Array, count: int) -> tuple[Host, Host]:
+        """Equal scores come in the order of their tokens."""
+        num_rows, vocab = scores.shape
+        count = min(count, vocab)
+        rows = np.arange(num_rows)[:, None]
+        if count == 1:
+            tokens = scores.argmax(axis=1)[:, None]
+        elif count * _BLOCK >= vocab:
+            tokens = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+        else:
+            tokens = _top_by_blocks(scores, count)
+        values = scores[rows, tokens].astype(np.float64)
+        values[np.isnan(values)] = -np.inf
+        return values, tokens
+
+    def doubles(self, values: Array) -> Array:
+        return values.astype(np.float64)
+
+    def numbers(self, values: Host) -> Array:
+        return values
+
+    def descending(self, values: Array) -> Array:
+        return np.sort(values, axis=1)[:, ::-1]
+
+    def take(self, values: Array, columns: Array) -> Array:
+        return np.take_along_axis(values, columns, axis=1)
+
+
+def _top_by_blocks(scores: Host, count: int) -> Host:
+    """The tokens of the largest scores without sorting a vocabulary.
+
+    The `count` largest lie in the `count` blocks with the largest maxima. Blocks are kept in order, so
+    that equal scores still come in the order of their tokens.
+    """
+    num_rows, vocab = scores.shape
+    num_blocks = vocab // _BLOCK
+    rows = np.arange(num_rows)
+    blocks = scores[:, : num_blocks * _BLOCK].reshape(num_rows, num_blocks, _BLOCK)
+    maxima = blocks.max(axis=2)
+    best = np.sort(np.argsort(-maxima, axis=1, kind="stable")[:, :count], axis=1)
+    inside = blocks[rows[:, None], best].reshape(num_rows, count * _BLOCK)
+    pool = np.concatenate([inside, scores[:, num_blocks * _BLOCK :]], axis=1)
+    places = np.empty((num_rows, count), dtype=np.int64)
+    for rank in range(count):
+        places[:, rank] = place = pool.argmax(axis=1)
+        pool[rows, place] = -np.inf
+    chosen = np.minimum(places // _BLOCK, count - 1)
+    tail = num_blocks * _BLOCK + places - count * _BLOCK
+    return np.where(
+        places < count * _BLOCK, best[rows[:, None], chosen] * _BLOCK + places % _BLOCK, tail
+    )
+
+
+class TorchArrays:
+    def __init__(self, device: Any) -> None:
+        import torch
+
+        self.module: Any = torch
+        self._device = torch.device(device)
+        # Apple's GPUs have no double precision.
+        self._double = torch.float32 if self._device.type == "mps" else torch.float64
+
+    def integers(self, values: Host) -> Array:
+        tensor = self.module.from_numpy(np.ascontiguousarray(values, dtype=np.int64))
+        return tensor.to(self._device, non_blocking=True)
+
+    def host(self, values: Array) -> Host:
+        result: Host = values.detach().cpu().numpy()
+        return result
+
+    def log_softmax(self, logits: Array) -> Array:
+        torch = self.module
+        if logits.dtype not in (torch.float32, torch.float64):
+            logits = logits.float()
+        scores = torch.log_softmax(logits.detach(), dim=-1)
+        return torch.nan_to_num_(scores, nan=-torch.inf, neginf=-torch.inf)
+
+    def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
+        return scores[self.integers(rows), self.integers(tokens)]
+
+    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
+        scores[self.integers(rows), self.integers(tokens)] = -self.module.inf
+
+    def top(self, scores: Array, count: int) -> tuple[Host, Host]:
+        values, tokens = scores.topk(min(count, scores.shape[1]), dim=1)
+        return self.host(values).astype(np.float64), self.host(tokens)
+
+    def doubles(self, values: Array) -> Array:
+        return values.to(self._double)
+
+    def numbers(self, values: Host) -> Array:
+        return self.module.from_numpy(values).to(self._device, self._double, non_blocking=True)
+
+    def descending(self, values: Array) -> Array:
+        return values.sort(dim=1, descending=True).values
+
+    def take(self, values: Array, columns: Array) -> Array:
+        return values.gather(1, columns)
+
+
+_NUMPY = NumpyArrays()
+
+
+@functools.cache
+def _torch_arrays(device: Any) -> TorchArrays:
+    return TorchArrays(device)
+
+
+def arrays_of(values: Array) -> Arrays:
+    """The operations for this kind of array."""
+    return _NUMPY if isinstance(values, np.ndarray) else _torch_arrays(values.device)
+
+
+def arrays_for(model: object) -> Arrays:
+    """The operations for what a model takes before it has returned anything: see StepModel."""
+    device = getattr(model, "device", None)
+    return _NUMPY if device is None else _torch_arrays(device)

@@ -1,0 +1,161 @@
+"""What an output must begin with, must contain, must not contain; and how long it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.config import DecodeConfig
+from regard.decode.arrays import Array, Arrays, Host
+from regard.decode.required import Required, contains
+from regard.errors import UsageError
+
+Tokens = Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """For one sentence, all in token ids."""
+
+    prefix: Tokens = ()
+    """the output begins with these; they belong to it and count in its length"""
+    banned: Sequence[Tokens] = ()
+    """sequences (words of one or more tokens) that appear nowhere in the output"""
+    required: Sequence[Tokens] = ()
+    """sequences that each appear somewhere in the output; beam search only"""
+
+
+class Rules:
+    """The configuration and the constraints of one call, ready to be applied to its rows.
+
+    A required sequence may repeat an n-gram; a ban is never broken, even where a required sequence then
+    cannot be completed.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Tokens],
+        config: DecodeConfig,
+        constraints: Sequence[Constraints] | None,
+        *,
+        bos_id: int,
+        eos_id: int,
+        pad_id: int,
+    ) -> None:
+        assert constraints is None or len(constraints) == len(sources)
+        self.constraints = constraints or [Constraints()] * len(sources)
+        self.bos_id, self.eos_id = bos_id, eos_id
+        self._never = sorted({bos_id, pad_id} - {eos_id})
+        self._min_length = config.min_length
+        self._ngram = config.no_repeat_ngram
+        self._prefixes = any(each.prefix for each in self.constraints)
+        self._bans = any(each.banned for each in self.constraints)
+        self._single = [
+            {ban[0] for ban in each.banned if len(ban) == 1} for each in self.constraints
+        ]
+        self._longer = [
+            [tuple(ban) for ban in each.banned if len(ban) > 1] for each in self.constraints
+        ]
+        self.limits = np.array(
+            [
+                config.max_length or 2 * len(source) + 50 + len(each.prefix)
+                for source, each in zip(sources, self.constraints, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        self.required = [
+            Required(each.required) if each.required else None for each in self.constraints
+        ]
+        self._check()
+
+    def _check(self) -> None:
+        for each, limit, required in zip(
+            self.constraints, self.limits.tolist(), self.required, strict=True
+        ):
+            prefix = list(each.prefix)
+            if len(prefix) > limit:
+                raise UsageError(
+                    f"a forced prefix must fit into max_length: got {len(prefix)} pieces for a limit of "
+                    f"{limit}; raise max_length or shorten the prefix"
+                )
+            for ban in each.banned:
+                if not ban:
+                    raise UsageError("a banned word must have at least one piece: got an empty one")
+                if contains(prefix, ban) or any(contains(word, ban) for word in each.required):
+                    raise UsageError(
+                        f"a word cannot be both banned and asked for: pieces {list(ban)} are banned but "
+                        "stand in the prefix or in a required word; drop one of the two"
+                    )
+            if required is not None:
+                need = required.need(required.after(prefix))
+                if len(prefix) + need > limit:
+                    raise UsageError(
+                        f"the required words must fit into max_length: got {need} pieces after a prefix of "
+                        f"{len(prefix)} for a limit of {limit}; raise max_length or require less"
+                    )
+
+    @property
+    def look_back(self) -> bool:
+        """Whether what is allowed depends on the tokens so far."""
+        return self._bans or self._ngram > 0
+
+    def forced(self, sources: Host, length: int) -> dict[int, int]:
+        """Row to token, for the rows still inside their prefix; `sources` says whose each row is."""
+        if not self._prefixes:
+            return {}
+        return {
+            row: self.constraints[source].prefix[length]
+            for row, source in enumerate(sources.tolist())
+            if length < len(self.constraints[source].prefix)
+        }
+
+    def banned_next(self, source: int, tokens: list[int]) -> set[int]:
+        """What would complete a banned sequence after these tokens."""
+        longer = {
+            ban[-1] for ban in self._longer[source] if tuple(tokens[1 - len(ban) :]) == ban[:-1]
+        }
+        return self._single[source] | longer
+
+    def forbid(
+        self,
+        arrays: Arrays,
+        scores: Array,
+        sources: Host,
+        length: int,
+        tokens: Sequence[list[int]] | None,
+    ) -> None:
+        """Set what must not come next to -inf; `tokens` are only needed where `look_back` says so."""
+        for token in self._never:
+            scores[:, token] = -np.inf
+        if length < self._min_length:
+            scores[:, self.eos_id] = -np.inf
+        if tokens is None:
+            return
+        rows: list[int] = []
+        columns: list[int] = []
+        for row, (source, so_far) in enumerate(zip(sources.tolist(), tokens, strict=True)):
+            gone = self.banned_next(source, so_far) if self._bans else set()
+            if self._ngram:
+                gone = gone | repeats(so_far, self._ngram)
+            rows += [row] * len(gone)
+            columns += gone
+        if rows:
+            arrays.forbid(scores, np.array(rows), np.array(columns))
+
+
+def repeats(tokens: list[int], size: int) -> set[int]:
+    """What would repeat an n-gram of this size.
+
+    >>> repeats([5, 7, 5, 9, 5], size=2)
+    {9, 7}
+    """
+    context = tokens[len(tokens) - size + 1 :] if size > 1 else []
+    if len(context) < size - 1:
+        return set()
+    return {
+        tokens[end]
+        for end in range(size - 1, len(tokens))
+        if tokens[end - size + 1 : end] == context
+    }

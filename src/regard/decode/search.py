@@ -1,0 +1,104 @@
+"""The entrance: search with a configuration, at once for many sources or as a stream for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from regard.config import DecodeConfig
+from regard.decode.beam import BeamSearch
+from regard.decode.constraints import Constraints, Rules
+from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
+from regard.decode.walk import collect, greedy, sampler, walk
+from regard.errors import UsageError
+
+
+def search(
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    config: DecodeConfig,
+    *,
+    bos_id: int,
+    eos_id: int,
+    pad_id: int,
+    constraints: Sequence[Constraints] | None = None,
+    history: list[StepRecord] | None = None,
+    attention: bool = False,
+    numbers: Sequence[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """The best outputs of each source, best first; all sources of a call run together.
+
+    Without a max_length an output may have twice its source's tokens and 50 more, a prefix not counted; a
+    given max_length holds for the whole output. `history` is filled with a record for each step. `numbers`
+    are the sources' places in the caller's own order: they and the seed alone decide a sampled output,
+    however the caller forms batches.
+    """
+    if not sources:
+        return []
+    rules = Rules(sources, config, constraints, bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
+    if config.method == "beam":
+        beam_search = BeamSearch(sources, config, rules, attention=attention, history=history)
+        return beam_search.run(model)
+    _check_single_path(config, rules)
+    num_paths = config.n_best
+    order = range(len(sources)) if numbers is None else numbers
+    keys = [(number, path) for number in order for path in range(num_paths)]
+    choose = greedy if config.method == "greedy" else sampler(config, keys)
+    events = walk(
+        model,
+        sources,
+        rules,
+        choose,
+        num_paths=num_paths,
+        attention=attention or config.coverage_penalty > 0,
+        history=history,
+    )
+    return collect(events, sources, config, num_paths=num_paths, attention=attention)
+
+
+def stream(
+    model: StepModel,
+    source: Sequence[int],
+    config: DecodeConfig,
+    *,
+    bos_id: int,
+    eos_id: int,
+    pad_id: int,
+    constraints: Constraints | None = None,
+    history: list[StepRecord] | None = None,
+    number: int = 0,
+) -> Iterator[Emission]:
+    """The output of one source, token by token as it is found, without a forced prefix.
+
+    The same tokens as `search` gives with the same configuration; only greedy search and sampling can tell
+    a token before they know the rest.
+    """
+    if config.method == "beam":
+        raise UsageError(
+            "a stream must be greedy or sampled, for a beam only knows its output at the end: got "
+            "method=beam; use method=greedy or method=sample"
+        )
+    config = replace(config, n_best=1)
+    rules = Rules(
+        [source],
+        config,
+        None if constraints is None else [constraints],
+        bos_id=bos_id,
+        eos_id=eos_id,
+        pad_id=pad_id,
+    )
+    _check_single_path(config, rules)
+    choose = greedy if config.method == "greedy" else sampler(config, [(number, 0)])
+    events = walk(model, [source], rules, choose, history=history)
+    return (event.emission for event in events if not event.forced)
+
+
+def _check_single_path(config: DecodeConfig, rules: Rules) -> None:
+    if any(required is not None for required in rules.required):
+        raise UsageError(
+            f"required words need beam search: got method={config.method}; use method=beam"
+        )
+    if config.method == "greedy" and config.n_best > 1:
+        raise UsageError(
+            f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1"
+        )

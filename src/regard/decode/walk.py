@@ -1,0 +1,171 @@
+"""One path per output, token after token: greedy and sampled decoding, whole or as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.config import DecodeConfig
+from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of
+from regard.decode.constraints import Rules
+from regard.decode.interface import (
+    IMPOSSIBLE,
+    Emission,
+    Hypothesis,
+    StepModel,
+    StepRecord,
+)
+from regard.decode.penalties import hypothesis
+from regard.decode.sampling import Uniforms, draw, filtered
+
+NUM_SHOWN = 10
+"""How many of the most probable tokens a record keeps."""
+
+Choose = Callable[[Arrays, Array, Host], tuple[Host, Host]]
+"""(arrays, log-probabilities, path of each row) -> the next tokens and their log-probabilities."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one path at one step."""
+
+    path: int
+    emission: Emission
+    forced: bool
+    attention: Host | None
+
+
+def greedy(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
+    """The most probable token."""
+    values, tokens = arrays.top(log_probabilities, 1)
+    return tokens[:, 0], values[:, 0]
+
+
+def sampler(config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> Choose:
+    """A draw for each path; the keys tell the paths apart, see Uniforms."""
+    uniforms = Uniforms(config.seed, keys)
+
+    def choose(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
+        tokens = arrays.host(draw(filtered(log_probabilities, config), uniforms.next(paths)))
+        values = arrays.pick(log_probabilities, np.arange(len(paths)), tokens)
+        return tokens, arrays.host(values).astype(np.float64)
+
+    return choose
+
+
+def walk(
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    rules: Rules,
+    choose: Choose,
+    *,
+    num_paths: int = 1,
+    attention: bool = False,
+    history: list[StepRecord] | None = None,
+) -> Iterator[Event]:
+    """Walk `num_paths` paths for each source, all together; a path that has ended leaves the batch."""
+    arrays = arrays_for(model)
+    state = model.start(sources, attention=attention)
+    paths = np.arange(len(sources) * num_paths)
+    if num_paths > 1:
+        state = state.select(arrays.integers(paths // num_paths))
+    written: list[list[int]] = [[] for _ in paths]
+    totals = np.zeros(len(paths))
+    inputs = np.full(len(paths), rules.bos_id)
+    length = 0
+    while len(paths):
+        logits, state = model.step(arrays.integers(inputs), state)
+        arrays = arrays_of(logits)
+        log_probabilities = arrays.log_softmax(logits)
+        owners = paths // num_paths
+        if history is not None:
+            beams = [list(written[path]) for path in paths.tolist()]
+            history.append(record(arrays, log_probabilities, owners, beams, totals[paths]))
+        forced = rules.forced(owners, length)
+        forced_values = pick_forced(arrays, log_probabilities, forced)
+        so_far = [written[path] for path in paths.tolist()] if rules.look_back else None
+        rules.forbid(arrays, log_probabilities, owners, length, so_far)
+        tokens, values = choose(arrays, log_probabilities, paths)
+        tokens[list(forced)] = list(forced.values())
+        values[list(forced)] = forced_values
+        weights = arrays.host(state.attention) if attention else None
+        goes_on = np.ones(len(paths), dtype=bool)
+        for row, (path, token, value) in enumerate(
+            zip(paths.tolist(), tokens.tolist(), values.tolist(), strict=True)
+        ):
+            if row not in forced and token == rules.eos_id and value > -np.inf:
+                emission = Emission(None, value, "end")
+            elif length == rules.limits[owners[row]] or value == -np.inf:
+                emission = Emission(None, 0.0, "length")
+            else:
+                emission = Emission(token, value)
+                written[path].append(token)
+                totals[path] += value
+            goes_on[row] = emission.stop is None
+            yield Event(path, emission, row in forced, None if weights is None else weights[row])
+        inputs = tokens
+        if not goes_on.all():
+            alive = np.flatnonzero(goes_on)
+            paths, inputs = paths[alive], tokens[alive]
+            if len(alive):
+                state = state.select(arrays.integers(alive))
+        length += 1
+
+
+def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:
+    """The log-probabilities of forced tokens, by row; never -inf."""
+    if not forced:
+        return np.zeros(0)
+    values = arrays.pick(log_probabilities, np.array(list(forced)), np.array(list(forced.values())))
+    return np.maximum(arrays.host(values).astype(np.float64), IMPOSSIBLE)
+
+
+def record(
+    arrays: Arrays, log_probabilities: Array, owners: Host, beams: list[list[int]], totals: Host
+) -> StepRecord:
+    values, tokens = arrays.top(log_probabilities, NUM_SHOWN)
+    return StepRecord(
+        owners.tolist(), beams, totals.tolist(), tokens.tolist(), np.exp(values).tolist()
+    )
+
+
+def collect(
+    events: Iterator[Event],
+    sources: Sequence[Sequence[int]],
+    config: DecodeConfig,
+    *,
+    num_paths: int = 1,
+    attention: bool = False,
+) -> list[list[Hypothesis]]:
+    """The finished paths of each source, best first."""
+    tokens: list[list[int]] = [[] for _ in range(len(sources) * num_paths)]
+    values: list[list[float]] = [[] for _ in tokens]
+    weights: list[list[Host]] = [[] for _ in tokens]
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    for event in events:
+        path, emission = event.path, event.emission
+        source = path // num_paths
+        if emission.stop != "length":
+            values[path].append(emission.log_probability)
+            if event.attention is not None:
+                weights[path].append(event.attention[: len(sources[source])])
+        if emission.token is not None:
+            tokens[path].append(emission.token)
+        if emission.stop is not None:
+            finished = hypothesis(
+                tokens[path],
+                values[path],
+                emission.stop,
+                config.length_penalty,
+                attention=np.array(weights[path]).reshape(len(weights[path]), len(sources[source]))
+                if event.attention is not None
+                else None,
+                beta=config.coverage_penalty,
+                show=attention,
+            )
+            results[source].append(finished)
+    for hypotheses in results:
+        hypotheses.sort(key=lambda each: -each.score)
+    return results

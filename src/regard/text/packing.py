@@ -1,0 +1,140 @@
+"""Which pairs share a batch: pairs of like length padded to it, or any pairs laid end to end.
+
+All lengths here are those of the sequences a model sees, so pieces and the end mark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lengths = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+_POOL = 1024
+_LOOSE_END = 0.04
+_SLOT_MARGIN = 1.3
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """The fixed shape of packed batches: tokens on each side, and how many sequences may lie in them."""
+
+    source: int
+    target: int
+    slots: int
+    max_length: int
+
+    @classmethod
+    def sized(
+        cls, batch_tokens: int, source_mean: float, target_mean: float, max_length: int
+    ) -> Buffer:
+        """Both sides in the proportion of the corpus, so that they fill up together."""
+        source = round(batch_tokens * source_mean / (source_mean + target_mean))
+        target = batch_tokens - source
+        num_pairs = batch_tokens / (source_mean + target_mean)
+        buffer = cls(source, target, 0, max_length)
+        slots = int(num_pairs * _SLOT_MARGIN) + 16 + buffer.num_dummies
+        return cls(source, target, slots, max_length)
+
+    @property
+    def num_dummies(self) -> int:
+        """How many dummy sequences cover the longest possible tail; each needs a token of either side."""
+        return -(-max(self.source, self.target) // self.max_length)
+
+    @property
+    def source_room(self) -> int:
+        return self.source - self.num_dummies if self.source else 0
+
+    @property
+    def target_room(self) -> int:
+        return self.target - self.num_dummies
+
+    @property
+    def slots_room(self) -> int:
+        return self.slots - self.num_dummies
+
+    def lengths_with_tail(self, source: Lengths, target: Lengths) -> tuple[Lengths, Lengths]:
+        """The lengths of all slots: the sequences, dummies over the tails, then zeros."""
+        source_tail, target_tail = self.source - source.sum(), self.target - target.sum()
+        num_dummies = -(-max(source_tail, target_tail) // self.max_length)
+        unused = np.zeros(self.slots - len(target) - num_dummies, np.int64)
+        return (
+            np.concatenate([source, _split(source_tail, num_dummies), unused]),
+            np.concatenate([target, _split(target_tail, num_dummies), unused]),
+        )
+
+
+def _split(total: int, num_parts: int) -> Lengths:
+    parts = np.full(num_parts, total // max(num_parts, 1), np.int64)
+    parts[: total - parts.sum()] += 1
+    return parts
+
+
+def pack(source: Lengths, target: Lengths, buffer: Buffer) -> list[Rows]:
+    """Groups of pairs that fit into a buffer, nearly all of them nearly full; each pair once.
+
+    A buffer takes pairs in the given order until little room is left, then those of the next ones that
+    fill the rest best.
+    """
+    groups = []
+    queue = np.arange(len(target))
+    while len(queue):
+        head = queue[: buffer.slots_room]
+        count = min(
+            int(np.searchsorted(np.cumsum(lengths[head]), room * (1 - _LOOSE_END), side="right"))
+            for lengths, room in ((source, buffer.source_room), (target, buffer.target_room))
+        )
+        taken, queue = queue[:count], queue[count:]
+        picked = _fill(
+            source[queue[:_POOL]],
+            target[queue[:_POOL]],
+            buffer.source_room - int(source[taken].sum()),
+            buffer.target_room - int(target[taken].sum()),
+            buffer.slots_room - count,
+        )
+        assert count or picked, "a pair is longer than the buffer"
+        groups.append(np.concatenate([taken, queue[picked]]))
+        queue = np.delete(queue, picked)
+    return groups
+
+
+def _fill(
+    source: Lengths, target: Lengths, source_room: int, target_room: int, slots: int
+) -> list[int]:
+    """Which pairs of the pool to add, one by one the one that leaves the least and most even rest."""
+    picked: list[int] = []
+    free = np.ones(len(target), bool)
+    while len(picked) < slots:
+        source_rest, target_rest = source_room - source, target_room - target
+        fits = np.flatnonzero(free & (source_rest >= 0) & (target_rest >= 0))
+        if not len(fits):
+            break
+        source_rest, target_rest = source_rest[fits], target_rest[fits]
+        best = int(
+            fits[np.argmin(source_rest + target_rest + 2 * np.abs(source_rest - target_rest))]
+        )
+        picked.append(best)
+        free[best] = False
+        source_room -= int(source[best])
+        target_room -= int(target[best])
+    return picked
+
+
+def group_by_length(source: Lengths, target: Lengths, batch_tokens: int) -> list[Rows]:
+    """Groups of pairs of like length whose padded rows hold at most `batch_tokens`; each pair once."""
+    order = np.lexsort((source, target))
+    groups = []
+    start = longest_source = longest_target = 0
+    for stop, (source_length, target_length) in enumerate(
+        zip(source[order].tolist(), target[order].tolist(), strict=True)
+    ):
+        longest_source = max(longest_source, source_length)
+        longest_target = max(longest_target, target_length)
+        if (stop + 1 - start) * (longest_source + longest_target) > batch_tokens and stop > start:
+            groups.append(order[start:stop])
+            start, longest_source, longest_target = stop, source_length, target_length
+    groups.append(order[start:])
+    return groups

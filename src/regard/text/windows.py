@@ -1,0 +1,136 @@
+"""A window of pairs becomes batches: here, or in a child process that was sent the same things."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from regard.text.layout import Batch, Ragged, packed_batch, padded_batch
+from regard.text.packing import Buffer, group_by_length, pack
+from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from regard.text.workers import Arrays, Message, serve
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the batches of a window. Everything that decides their content is in here or in the window."""
+
+    source_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer
+    batch_tokens: int
+    sampling: float
+    max_length: int
+    buffer: Buffer | None
+
+    def encode(
+        self, sources: Sequence[str], targets: Sequence[str], seed: Sequence[int]
+    ) -> tuple[Ragged, Ragged]:
+        """Source sequences with their end, target sequences with beginning and end."""
+        source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
+        if self.source_tokenizer is None:
+            source = Ragged.of([()] * len(targets))
+        else:
+            encoded = self._encode_side(self.source_tokenizer, sources, source_seed)
+            source = Ragged.of([[*ids, EOS_ID] for ids in encoded])
+        encoded = self._encode_side(self.target_tokenizer, targets, target_seed)
+        return source, Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in encoded])
+
+    def _encode_side(
+        self, tokenizer: Tokenizer, texts: Sequence[str], seed: int
+    ) -> list[list[int]]:
+        if not self.sampling:
+            return tokenizer.encode_batch(texts, num_threads=-1)
+        encoded = tokenizer.encode_sampled(texts, self.sampling, seed)
+        # Pairs are admitted by their plain length; a draw that is too long is replaced by that.
+        too_long = [row for row, ids in enumerate(encoded) if len(ids) > self.max_length]
+        plain = tokenizer.encode_batch([texts[row] for row in too_long])
+        for row, ids in zip(too_long, plain, strict=True):
+            encoded[row] = ids
+        return encoded
+
+    def build(self, source: Ragged, target: Ragged, seed: Sequence[int]) -> list[Batch]:
+        source_lengths, target_lengths = source.lengths, target.lengths - 1
+        if self.buffer is not None:
+            groups = pack(source_lengths, target_lengths, self.buffer)
+            return [packed_batch(source, target, rows, self.buffer) for rows in groups]
+        groups = group_by_length(source_lengths, target_lengths, self.batch_tokens)
+        order = np.random.default_rng(list(seed)).permutation(len(groups))
+        return [padded_batch(source, target, groups[place]) for place in order]
+
+    def to_message(self) -> Message:
+        arrays = {"target": np.frombuffer(self.target_tokenizer.proto, np.uint8)}
+        if self.source_tokenizer is not None:
+            arrays["source"] = np.frombuffer(self.source_tokenizer.proto, np.uint8)
+        header = {name: getattr(self, name) for name in ("batch_tokens", "sampling", "max_length")}
+        buffer = dataclasses.asdict(self.buffer) if self.buffer else None
+        return {**header, "buffer": buffer}, arrays
+
+    @classmethod
+    def from_message(cls, message: Message) -> Builder:
+        header, arrays = message
+        buffer = header.pop("buffer")
+        return cls(
+            source_tokenizer=Tokenizer(arrays["source"].tobytes()) if "source" in arrays else None,
+            target_tokenizer=Tokenizer(arrays["target"].tobytes()),
+            buffer=Buffer(**buffer) if buffer else None,
+            **header,
+        )
+
+    def answer(self, message: Message) -> Message:
+        """In a child process: a window's texts or ids in, its batches out."""
+        header, arrays = message
+        seed = header["seed"]
+        if "target_bytes" in arrays:
+            source, target = self.encode(
+                _texts_from_arrays("source", arrays), _texts_from_arrays("target", arrays), seed
+            )
+        else:
+            source = Ragged(arrays["source_ids"], arrays["source_offsets"])
+            target = Ragged(arrays["target_ids"], arrays["target_offsets"])
+        return _batches_to_message(self.build(source, target, seed))
+
+
+def texts_to_arrays(side: str, texts: Sequence[str]) -> Arrays:
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return {f"{side}_bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{side}_lengths": lengths}
+
+
+def _texts_from_arrays(side: str, arrays: Arrays) -> list[str]:
+    joined = arrays[f"{side}_bytes"].tobytes()
+    ends = np.cumsum(arrays[f"{side}_lengths"]).tolist()
+    return [
+        joined[start:end].decode("utf-8", "surrogatepass")
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]
+
+
+def _batches_to_message(batches: list[Batch]) -> Message:
+    arrays: Arrays = {}
+    for number, batch in enumerate(batches):
+        for name in _ARRAYS:
+            arrays[f"{number}.{name}"] = getattr(batch, name).astype(np.int32)
+    return {"num_tokens": [batch.num_tokens for batch in batches]}, arrays
+
+
+def batch_from_message(message: Message, packed: bool, number: int) -> Batch:
+    header, arrays = message
+    values = {name: arrays[f"{number}.{name}"].astype(kind) for name, kind in _ARRAYS.items()}
+    return Batch(**values, packed=packed, num_tokens=header["num_tokens"][number])
+
+
+_ARRAYS = {
+    "source": np.int64,
+    "source_lengths": np.int32,
+    "target_input": np.int64,
+    "target_output": np.int64,
+    "target_lengths": np.int32,
+}
+
+
+def main() -> None:
+    """The life of a child process."""
+    serve(lambda first: Builder.from_message(first).answer)

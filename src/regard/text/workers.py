@@ -1,0 +1,131 @@
+"""Child processes that prepare batches while the parent trains.
+
+SentencePiece has one random seed a process, so sampling in parallel needs processes. They are plain
+children that speak over pipes: unlike `multiprocessing` this neither imports the caller's main script
+again nor pickles anything. A child ends when its pipe closes, so it never outlives the parent.
+
+A message is the length of a JSON header (8 bytes), the header, and the arrays that it names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import TrainingError
+
+Header = dict[str, Any]
+Arrays = dict[str, NDArray[Any]]
+Message = tuple[Header, Arrays]
+
+
+def write_message(file: IO[bytes], message: Message) -> None:
+    header, arrays = message
+    described = [[name, array.dtype.str, array.shape] for name, array in arrays.items()]
+    encoded = json.dumps({"header": header, "arrays": described}).encode()
+    file.write(len(encoded).to_bytes(8, "little") + encoded)
+    for array in arrays.values():
+        file.write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
+    file.flush()
+
+
+def read_message(file: IO[bytes]) -> Message:
+    content = json.loads(_read(file, int.from_bytes(_read(file, 8), "little")))
+    arrays: Arrays = {}
+    for name, kind, shape in content["arrays"]:
+        dtype = np.dtype(kind)
+        data = _read(file, dtype.itemsize * int(np.prod(shape, dtype=np.int64)))
+        arrays[name] = np.frombuffer(data, dtype).reshape(shape)
+    return content["header"], arrays
+
+
+def _read(file: IO[bytes], size: int) -> bytes:
+    data = file.read(size)
+    if len(data) < size:
+        raise EOFError
+    return data
+
+
+class Workers:
+    """Children running `main` of a module: each gets `first`, then answers one message at a time."""
+
+    def __init__(self, num_workers: int, module: str, first: Message) -> None:
+        self.num_workers = num_workers
+        self._children: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+        self._threads = ThreadPoolExecutor(num_workers, "regard-worker")
+        children = [_start(module) for _ in range(num_workers)]
+        self._finalizer = weakref.finalize(self, _stop, children)
+        for child in children:
+            assert child.stdin is not None
+            write_message(child.stdin, first)
+            self._children.put(child)
+
+    def submit(self, prepare: Callable[[], Message]) -> Future[Message]:
+        """The answer to a message; both are made while the caller goes on."""
+        return self._threads.submit(self._ask, prepare)
+
+    def _ask(self, prepare: Callable[[], Message]) -> Message:
+        child = self._children.get()
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            write_message(child.stdin, prepare())
+            return read_message(child.stdout)
+        except (EOFError, OSError, ValueError) as error:
+            raise TrainingError(
+                "the processes that prepare batches must stay alive: one has ended; "
+                "if memory ran out, train with fewer of them"
+            ) from error
+        finally:
+            self._children.put(child)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._finalizer()
+
+
+def _start(module: str) -> subprocess.Popen[bytes]:
+    # Children compute nothing with matrices: without this each would start a thread a core.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from {module} import main; main()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+
+
+def _stop(children: list[subprocess.Popen[bytes]]) -> None:
+    for child in children:
+        child.kill()
+    for child in children:
+        child.wait()
+        for pipe in (child.stdin, child.stdout):
+            assert pipe is not None
+            with contextlib.suppress(OSError, ValueError):
+                pipe.close()
+
+
+def serve(begin: Callable[[Message], Callable[[Message], Message]]) -> None:
+    """In a child: learn from the first message what to do, then answer until the pipe closes."""
+    # Ctrl-C reaches the whole group; the parent decides when its children end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Whatever a library prints must not get between the answers.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        answer = begin(read_message(sys.stdin.buffer))
+        while True:
+            write_message(answers, answer(read_message(sys.stdin.buffer)))

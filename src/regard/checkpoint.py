@@ -1,7 +1,7 @@
 """A model is a folder: config.json, model.safetensors, the tokenizer's files and README.md, the card.
 
-Weights are named as in the model's state dict; a tied table is stored once, under its first name. Three
-forms: fp32, fp16, and int8 rows with scales (`quantize`). Nothing is ever pickled.
+The weights lie in one of three forms (`tensors`). Nothing is ever pickled, and a folder is written whole or
+not at all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import safetensors
@@ -21,15 +21,19 @@ import safetensors.numpy
 
 from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
 from regard.errors import ModelError, UsageError
+from regard.tensors import (
+    Tensors,
+    WeightForm,
+    dequantize,
+    expected_tensors,
+    in_form,
+    stored_tensors,
+)
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
-SCALE = "_scale"
-"""added to the name of an int8 tensor: the name of its scales"""
 
 Task = Literal["translate", "chat", "write", "fill"]
-WeightForm = Literal["fp32", "fp16", "int8"]
-Tensors = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,122 +67,6 @@ class Manifest:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
 
 
-def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
-    """Every tensor a model of this configuration has, with its shape."""
-    d_model, d_ff = config.d_model, config.d_ff
-    shapes: dict[str, tuple[int, ...]] = {}
-
-    def linear(name: str, outputs: int, inputs: int) -> None:
-        shapes[f"{name}.weight"] = (outputs, inputs)
-        shapes[f"{name}.bias"] = (outputs,)
-
-    def norm(name: str) -> None:
-        shapes[f"{name}.weight"] = (d_model,)
-        if config.norm == "layer":
-            shapes[f"{name}.bias"] = (d_model,)
-
-    def embedding(name: str, vocab_size: int, shared: bool) -> None:
-        if not shared:
-            shapes[f"{name}.embedding.weight"] = (vocab_size, d_model)
-        if config.position == "learned":
-            shapes[f"{name}.position.weight"] = (config.max_positions, d_model)
-        if config.embedding_norm:
-            norm(f"{name}.norm")
-
-    def stack(name: str, num_layers: int, attentions: list[str]) -> None:
-        for layer in (f"{name}.layers.{i}" for i in range(num_layers)):
-            for attention in (f"{layer}.{kind}" for kind in attentions):
-                norm(f"{attention}.norm")
-                for part in ("query", "key", "value", "output"):
-                    linear(f"{attention}.{part}", d_model, d_model)
-            norm(f"{layer}.feed_forward.norm")
-            linear(f"{layer}.feed_forward.hidden", d_ff, d_model)
-            if config.feed_forward.startswith("gated-"):
-                linear(f"{layer}.feed_forward.gate", d_ff, d_model)
-            linear(f"{layer}.feed_forward.output", d_model, d_ff)
-        if config.norm_placement == "pre":
-            norm(f"{name}.final_norm")
-
-    if config.has_encoder:
-        embedding("source", config.source_vocab_size, shared=False)
-        stack("encoder", config.num_encoder_layers, ["self_attention"])
-    if config.has_decoder:
-        shared = config.has_encoder and config.tied == "all"
-        embedding("target", config.target_vocab_size, shared)
-        attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
-        stack("decoder", config.num_decoder_layers, attentions)
-    if config.tied == "none":
-        last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
-        shapes["output.weight"] = (last, d_model)
-    return shapes
-
-
-def tied_names(config: ModelConfig) -> dict[str, str]:
-    """For each name of the state dict that shares another's tensor, the name that tensor is stored under."""
-    if config.tied == "none":
-        return {}
-    shares_source = not config.has_decoder or (config.has_encoder and config.tied == "all")
-    first = "source.embedding.weight" if shares_source else "target.embedding.weight"
-    ties = {"output.weight": first}
-    if config.has_decoder and shares_source:
-        ties["target.embedding.weight"] = first
-    return ties
-
-
-def is_table(name: str) -> bool:
-    """Whether a matrix is looked up by row, and not multiplied with."""
-    return name.endswith(("embedding.weight", "position.weight"))
-
-
-def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """What model.safetensors holds: for each name, the type as safetensors writes it and the shape."""
-    stored: dict[str, tuple[str, tuple[int, ...]]] = {}
-    for name, shape in expected_tensors(config).items():
-        if form == "int8" and len(shape) == 2:
-            stored[name] = ("I8", shape if is_table(name) else shape[::-1])
-            stored[name + SCALE] = ("F32", shape[:1])
-        else:
-            stored[name] = ("F16" if form == "fp16" else "F32", shape)
-    return stored
-
-
-def quantize(tensors: Mapping[str, np.ndarray]) -> Tensors:
-    """Matrices as int8 with one float32 scale an output row; vectors unchanged.
-
-    A matrix to multiply with is laid [inputs, outputs], which is how the CPU engine reads it; a table stays
-    [rows, features]. The scales keep few enough bits that every product with an int8 is exact, so that
-    quantizing what was dequantized gives the same bytes.
-    """
-    stored: Tensors = {}
-    for name, tensor in tensors.items():
-        if tensor.ndim != 2:
-            stored[name] = tensor.astype(np.float32)
-            continue
-        largest = np.abs(tensor).max(axis=1).astype(np.float32)
-        largest[largest < np.float32(1e-30)] = 0
-        bits = (largest / np.float32(127)).view(np.uint32)
-        # Rounded up to 17 bits of mantissa: times 7 more bits of int8 it still fits float32's 24.
-        scale = ((bits + np.uint32(127)) & np.uint32(0xFFFFFF80)).view(np.float32)
-        scale[largest == 0] = 1
-        rows = np.rint(tensor / scale[:, None]).astype(np.int8)
-        stored[name] = np.ascontiguousarray(rows if is_table(name) else rows.T)
-        stored[name + SCALE] = scale
-    return stored
-
-
-def dequantize(stored: Mapping[str, np.ndarray]) -> Tensors:
-    """The reverse of `quantize`, and of storing halves: float32 under the names of the state dict."""
-    tensors: Tensors = {}
-    for name, tensor in stored.items():
-        if name.endswith(SCALE):
-            continue
-        if tensor.dtype == np.int8:
-            rows = tensor if is_table(name) else tensor.T
-            tensor = rows * stored[name + SCALE][:, None]
-        tensors[name] = np.ascontiguousarray(tensor, dtype=np.float32)
-    return tensors
-
-
 def save(
     folder: str | Path,
     manifest: Manifest,
@@ -207,7 +95,7 @@ def save(
             write_file(
                 fresh / name, content if isinstance(content, bytes) else content.read_bytes()
             )
-        write_file(fresh / WEIGHTS, safetensors.numpy.save(_in_form(tensors, manifest.weights)))
+        write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
         write_file(fresh / CARD, card.encode())
         write_file(fresh / CONFIG, manifest.to_json().encode())
         _put_in_place(fresh, folder)
@@ -258,6 +146,13 @@ def check_weights(folder: str | Path, manifest: Manifest) -> None:
     _read_stored(Path(folder), manifest, all_of=False)
 
 
+def read_header(folder: str | Path) -> bytes:
+    """The head of the weight file, which says where each tensor lies; a graph is made for one such layout."""
+    with open(Path(folder) / WEIGHTS, "rb") as file:
+        length = file.read(8)
+        return length + file.read(int.from_bytes(length, "little"))
+
+
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
     files = {}
@@ -288,14 +183,6 @@ def _manifest(values: dict[str, Any], where: str) -> Manifest:
         if Path(name).name != name:
             raise ModelError(f"{where}: a tokenizer file must be a plain file name: got {name!r}")
     return manifest
-
-
-def _in_form(tensors: Mapping[str, np.ndarray], form: WeightForm) -> Tensors:
-    assert form in get_args(WeightForm)
-    if form == "int8":
-        return quantize(tensors)
-    kind = np.float16 if form == "fp16" else np.float32
-    return {name: np.ascontiguousarray(tensor, dtype=kind) for name, tensor in tensors.items()}
 
 
 def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:

@@ -1,0 +1,121 @@
+"""The torch engine: any model, on CPU or GPU, straight from the files that are read to learn the maths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard import checkpoint
+from regard.config import ModelConfig
+from regard.decode.interface import State
+from regard.errors import UsageError
+from regard.model.decoder import DecoderState
+from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer, build
+from regard.tensors import Tensors, tied_names
+from regard.trace import Trace
+
+
+def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors:
+    """A state dict as NumPy arrays to save: float32, a tied table once."""
+    ties = tied_names(config)
+    return {
+        name: np.array(tensor.detach().to("cpu", torch.float32).numpy())
+        for name, tensor in state_dict.items()
+        if name not in ties
+    }
+
+
+def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dict[str, Tensor]:
+    """What a model of this configuration loads, tied tables under all their names."""
+    state = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
+    return state | {name: state[first] for name, first in tied_names(config).items()}
+
+
+def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Transformer, checkpoint.Manifest]:
+    """The module of a model folder on the CPU in float32, ready to look into, train on or run."""
+    manifest = checkpoint.read_manifest(folder)
+    model = build(manifest.model, dropout)
+    tensors = checkpoint.read_tensors(folder, manifest)
+    model.load_state_dict(to_state_dict(tensors, manifest.model))
+    return model.eval(), manifest
+
+
+@dataclass(frozen=True)
+class TorchState:
+    """A decoder's state, and what the newest token attended to."""
+
+    decoder: DecoderState
+    attention: Tensor | None = None
+    """[rows, source_len]"""
+    wants_attention: bool = False
+
+    def select(self, indices: Tensor) -> TorchState:
+        seen = self.attention
+        return replace(
+            self,
+            decoder=self.decoder.select(indices),
+            attention=None if seen is None else seen.index_select(0, indices),
+        )
+
+
+class TorchEngine:
+    """The step interface over a module; the module itself stays within reach as `model`."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        device: str = "cpu",
+        precision: Literal["auto", "fp32", "bf16"] = "auto",
+    ) -> None:
+        self.config = model.config
+        self.device = torch.device(device)
+        self.model = model.to(self.device).eval()
+        on_gpu = self.device.type == "cuda"
+        self.precision = ("bf16" if on_gpu else "fp32") if precision == "auto" else precision
+
+    @torch.inference_mode()
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> TorchState:
+        if isinstance(self.model, DecoderOnly):
+            return TorchState(self.model.start())
+        if not isinstance(self.model, EncoderDecoder):
+            raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
+        source, lengths = pad(sources, self.config.pad_id)
+        with self._autocast():
+            state = self.model.start(
+                torch.from_numpy(source).to(self.device), torch.from_numpy(lengths).to(self.device)
+            )
+        return TorchState(state, wants_attention=attention)
+
+    @torch.inference_mode()
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, TorchState]:
+        state = cast(TorchState, state)
+        trace = Trace() if state.wants_attention else None
+        with self._autocast():
+            logits, decoder = self.model.step(tokens, state.decoder, trace=trace)
+        seen = None
+        if trace is not None:
+            last = f"decoder.layers.{self.config.num_decoder_layers - 1}"
+            seen = trace[f"{last}.cross_attention.weights"].float().mean(dim=1)[:, 0]
+        return logits.float(), replace(state, decoder=decoder, attention=seen)
+
+    def _autocast(self) -> AbstractContextManager[object]:
+        if self.precision == "fp32":
+            return nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+def pad(sources: Sequence[Sequence[int]], pad_id: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sentences as the rows of one array, filled up at the end, and their lengths."""
+    lengths = np.array([len(source) for source in sources], dtype=np.int64)
+    assert len(sources) and lengths.min() > 0, "every source ends in the end token"
+    rows = np.full((len(sources), lengths.max()), pad_id, dtype=np.int64)
+    for row, source in zip(rows, sources, strict=True):
+        row[: len(source)] = source
+    return rows, lengths

@@ -1,0 +1,144 @@
+"""The weights by name: which a configuration has, their shapes, and the three forms they are stored in.
+
+Names are those of the model's state dict; a tied table is stored once, under its first name. The forms are
+fp32, fp16, and int8 rows with scales. Knows the model by its configuration alone, without torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from regard.config import ModelConfig
+
+WeightForm = Literal["fp32", "fp16", "int8"]
+Tensors = dict[str, np.ndarray]
+
+SCALE = "_scale"
+"""added to the name of an int8 tensor: the name of its scales"""
+
+
+def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    """Every tensor a model of this configuration has, with its shape."""
+    d_model, d_ff = config.d_model, config.d_ff
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def linear(name: str, outputs: int, inputs: int) -> None:
+        shapes[f"{name}.weight"] = (outputs, inputs)
+        shapes[f"{name}.bias"] = (outputs,)
+
+    def norm(name: str) -> None:
+        shapes[f"{name}.weight"] = (d_model,)
+        if config.norm == "layer":
+            shapes[f"{name}.bias"] = (d_model,)
+
+    def embedding(name: str, vocab_size: int, shared: bool) -> None:
+        if not shared:
+            shapes[f"{name}.embedding.weight"] = (vocab_size, d_model)
+        if config.position == "learned":
+            shapes[f"{name}.position.weight"] = (config.max_positions, d_model)
+        if config.embedding_norm:
+            norm(f"{name}.norm")
+
+    def stack(name: str, num_layers: int, attentions: list[str]) -> None:
+        for layer in (f"{name}.layers.{i}" for i in range(num_layers)):
+            for attention in (f"{layer}.{kind}" for kind in attentions):
+                norm(f"{attention}.norm")
+                for part in ("query", "key", "value", "output"):
+                    linear(f"{attention}.{part}", d_model, d_model)
+            norm(f"{layer}.feed_forward.norm")
+            linear(f"{layer}.feed_forward.hidden", d_ff, d_model)
+            if config.feed_forward.startswith("gated-"):
+                linear(f"{layer}.feed_forward.gate", d_ff, d_model)
+            linear(f"{layer}.feed_forward.output", d_model, d_ff)
+        if config.norm_placement == "pre":
+            norm(f"{name}.final_norm")
+
+    if config.has_encoder:
+        embedding("source", config.source_vocab_size, shared=False)
+        stack("encoder", config.num_encoder_layers, ["self_attention"])
+    if config.has_decoder:
+        shared = config.has_encoder and config.tied == "all"
+        embedding("target", config.target_vocab_size, shared)
+        attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
+        stack("decoder", config.num_decoder_layers, attentions)
+    if config.tied == "none":
+        last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
+        shapes["output.weight"] = (last, d_model)
+    return shapes
+
+
+def tied_names(config: ModelConfig) -> dict[str, str]:
+    """For each name of the state dict that shares another's tensor, the name that tensor is stored under."""
+    if config.tied == "none":
+        return {}
+    shares_source = not config.has_decoder or (config.has_encoder and config.tied == "all")
+    first = "source.embedding.weight" if shares_source else "target.embedding.weight"
+    ties = {"output.weight": first}
+    if config.has_decoder and shares_source:
+        ties["target.embedding.weight"] = first
+    return ties
+
+
+def is_table(name: str) -> bool:
+    """Whether a matrix is looked up by row, and not multiplied with."""
+    return name.endswith(("embedding.weight", "position.weight"))
+
+
+def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """What model.safetensors holds: for each name, the type as safetensors writes it and the shape."""
+    stored: dict[str, tuple[str, tuple[int, ...]]] = {}
+    for name, shape in expected_tensors(config).items():
+        if form == "int8" and len(shape) == 2:
+            stored[name] = ("I8", shape if is_table(name) else shape[::-1])
+            stored[name + SCALE] = ("F32", shape[:1])
+        else:
+            stored[name] = ("F16" if form == "fp16" else "F32", shape)
+    return stored
+
+
+def quantize(tensors: Mapping[str, np.ndarray]) -> Tensors:
+    """Matrices as int8 with one float32 scale an output row; vectors unchanged.
+
+    A matrix to multiply with is laid [inputs, outputs], which is how the CPU engine reads it; a table stays
+    [rows, features]. The scales keep few enough bits that every product with an int8 is exact, so that
+    quantizing what was dequantized gives the same bytes.
+    """
+    stored: Tensors = {}
+    for name, tensor in tensors.items():
+        if tensor.ndim != 2:
+            stored[name] = tensor.astype(np.float32)
+            continue
+        largest = np.abs(tensor).max(axis=1).astype(np.float32)
+        largest[largest < np.float32(1e-30)] = 0
+        bits = (largest / np.float32(127)).view(np.uint32)
+        # Rounded up to 17 bits of mantissa: times 7 more bits of int8 it still fits float32's 24.
+        scale = ((bits + np.uint32(127)) & np.uint32(0xFFFFFF80)).view(np.float32)
+        scale[largest == 0] = 1
+        rows = np.rint(tensor / scale[:, None]).astype(np.int8)
+        stored[name] = np.ascontiguousarray(rows if is_table(name) else rows.T)
+        stored[name + SCALE] = scale
+    return stored
+
+
+def dequantize(stored: Mapping[str, np.ndarray]) -> Tensors:
+    """The reverse of `quantize`, and of storing halves: float32 under the names of the state dict."""
+    tensors: Tensors = {}
+    for name, tensor in stored.items():
+        if name.endswith(SCALE):
+            continue
+        if tensor.dtype == np.int8:
+            rows = tensor if is_table(name) else tensor.T
+            tensor = rows * stored[name + SCALE][:, None]
+        tensors[name] = np.ascontiguousarray(tensor, dtype=np.float32)
+    return tensors
+
+
+def in_form(tensors: Mapping[str, np.ndarray], form: WeightForm) -> Tensors:
+    """The tensors as they are stored."""
+    if form == "int8":
+        return quantize(tensors)
+    kind = np.float16 if form == "fp16" else np.float32
+    return {name: np.ascontiguousarray(tensor, dtype=kind) for name, tensor in tensors.items()}

@@ -22,6 +22,7 @@ Norm = Literal["layer", "rms"]
 NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gated-gelu", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
+Precision = Literal["auto", "fp32", "bf16"]
 
 _Config = TypeVar("_Config")
 
@@ -232,7 +233,7 @@ class TrainConfig:
     """what early stopping and the choice of the best checkpoint look at"""
     patience: int = 10
     """validations without improvement before stopping; 0 turns it off"""
-    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    precision: Precision = "auto"
     """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere"""
     device: str = "auto"
     """auto, cpu, cuda, mps"""

@@ -10,8 +10,9 @@ import torch
 
 from regard import checkpoint
 from regard.checkpoint import Manifest, TokenizerFiles
+from regard.engine.torch import to_tensors
 from regard.evaluate import Score, evaluate
-from regard.exchange.onnx import write_graphs
+from regard.exchange import onnx
 from regard.text.corpus import Corpus, read_lines
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
@@ -37,7 +38,7 @@ def finish(
 ) -> list[Score]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
     model = trainer.model.eval()
-    best = [step for _, step in trainer.history.best]
+    best = [step for *_, step in trainer.history.best]
     weights = average_best(output, best)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -80,17 +81,12 @@ def finish(
     checkpoint.save(
         output,
         manifest,
-        {name: tensor.numpy() for name, tensor in weights.items()},
+        to_tensors(weights, plan.model),
         {files.source: tokenizers[0].proto, files.target: tokenizers[1].proto},
         card,
     )
-    write_graphs(output)
+    onnx.export(output)
     return scores
-
-
-def initial_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """The weights of a model folder, to start a run from."""
-    return {name: torch.from_numpy(a) for name, a in checkpoint.read_tensors(folder).items()}
 
 
 def _device_name(device: torch.device) -> str:

@@ -50,8 +50,8 @@ class Validation(NamedTuple):
 class History:
     """What early stopping and the choice of the best weights look at."""
 
-    best: list[tuple[float, int]]
-    """the best validations, as (score, step), best first; a higher score is better"""
+    best: list[tuple[float, float, int]]
+    """the best validations, best first: score, what decides between equal scores, and the step"""
     without_improvement: int = 0
 
 
@@ -171,13 +171,15 @@ class Trainer:
         """Measure, keep the weights if they are among the best, and remember whether it got better."""
         with self.averaged_weights():
             result = self.validate_model(self.model)
-            score = result.bleu if self.settings.metric == "bleu" else -result.loss
+            bleu, loss = result.bleu, -result.loss
+            scores = (bleu, loss) if self.settings.metric == "bleu" else (loss, bleu)
             known = self.history.best
-            improved = not known or score > known[0][0]
-            ranked = sorted([*known, (score, self.step)], reverse=True)[: self.settings.average]
-            if (score, self.step) in ranked:
+            improved = not known or scores > known[0][:2]
+            ranked = sorted([*known, (*scores, self.step)], reverse=True)[: self.settings.average]
+            best_steps = [step for *_, step in ranked]
+            if self.step in best_steps:
                 save_best(self.run_folder, self.step, weights_of(self.model))
-            keep_best(self.run_folder, [step for _, step in ranked])
+            keep_best(self.run_folder, best_steps)
         self.history.best = ranked
         self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
         reporter.record("valid", self.step, loss=result.loss, bleu=result.bleu)
@@ -234,7 +236,8 @@ class Trainer:
         self.step = state["step"]
         self.stream.restore(state["position"])
         self.history = History(
-            [(score, step) for score, step in state["best"]], state["without_improvement"]
+            [(score, other, step) for score, other, step in state["best"]],
+            state["without_improvement"],
         )
         return True
 

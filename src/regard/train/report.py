@@ -25,7 +25,10 @@ class Reporter:
         _forget_after(run / "metrics.jsonl", step)
         self._file = (run / "metrics.jsonl").open("a", encoding="utf-8")
         self._board = _open_tensorboard(run) if tensorboard else None
-        self._bar, self._task = _progress_bar(num_steps, step) if show else (None, None)
+        self._bar: Any = None
+        self._task: Any = None
+        if show:
+            self._bar, self._task = _progress_bar(num_steps, step)
 
     def __enter__(self) -> Reporter:
         if self._bar is not None:

@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from regard.checkpoint import TokenizerFiles, read_manifest
+from regard.checkpoint import TokenizerFiles, read_manifest, read_tensors
 from regard.config import (
     DataConfig,
     DecodeConfig,
@@ -34,6 +34,7 @@ from regard.config import (
     sized,
     to_dict,
 )
+from regard.engine.torch import to_state_dict
 from regard.errors import TrainingError, UsageError
 from regard.evaluate import Score
 from regard.model.transformer import EncoderDecoder, build
@@ -41,12 +42,13 @@ from regard.text.batches import BatchStream
 from regard.text.clean import clean
 from regard.text.corpus import Corpus, read_pairs
 from regard.text.tokenizer import Tokenizer, default_vocabulary
-from regard.train.finish import JOINT, SEPARATE, finish, initial_weights
+from regard.train.finish import JOINT, SEPARATE, finish
 from regard.train.loop import Trainer
 from regard.train.plan import choose_size, complete
 from regard.train.report import Reporter
 from regard.train.validate import Validator
 
+TOKENIZERS = "tokenizers"
 MOST_HELD_OUT = 1000
 HELD_OUT_SHARE = 0.02
 NUM_SAMPLED = 2000
@@ -122,7 +124,7 @@ def train(
     device = choose_device(settings.device)
     corpus, valid = _read(data, settings.seed, say)
     if resume:
-        tokenizers = _load_tokenizers(output, JOINT if plan.data.joint else SEPARATE)
+        tokenizers = _load_tokenizers(output / TOKENIZERS, JOINT if plan.data.joint else SEPARATE)
     else:
         data = _with_languages(data)
         plan, tokenizers = _plan(
@@ -134,7 +136,7 @@ def train(
     network = build(plan.model, settings.dropout or 0.0)
     assert isinstance(network, EncoderDecoder)
     if plan.init:
-        network.load_state_dict(initial_weights(Path(plan.init)), strict=False)
+        network.load_state_dict(to_state_dict(read_tensors(plan.init), plan.model))
     network.to(device)
     assert settings.batch_tokens is not None
     with BatchStream(
@@ -244,8 +246,8 @@ def _plan(
         tokenizers = _load_tokenizers(Path(init), manifest.tokenizer)
         model, data = manifest.model, dataclasses.replace(data, joint=manifest.tokenizer.joint)
         files = JOINT if data.joint else SEPARATE
-        tokenizers[0].save(output / files.source)
-        tokenizers[1].save(output / files.target)
+        tokenizers[0].save(output / TOKENIZERS / files.source)
+        tokenizers[1].save(output / TOKENIZERS / files.target)
     else:
         tokenizers = _learn_tokenizers(data, corpus, output, settings.seed)
         if not data.joint:
@@ -273,7 +275,7 @@ def _learn_tokenizers(
             texts,
             vocabulary=data.vocabulary or default_vocabulary(len(corpus)),
             kind=data.tokenizer,
-            path=output / name,
+            path=output / TOKENIZERS / name,
             seed=seed,
             exact=data.vocabulary is not None,
         )

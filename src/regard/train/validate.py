@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, Precision
 from regard.decode import search
 from regard.engine.torch import TorchEngine
 from regard.evaluate import evaluate
@@ -26,7 +26,7 @@ class Validator:
     """Validation sentences, and how to measure a model on them."""
 
     def __init__(
-        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], precision: str
+        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], precision: Precision
     ) -> None:
         self.corpus, self.tokenizers, self.precision = corpus, tokenizers, precision
 
@@ -42,7 +42,13 @@ class Validator:
         """Plain cross-entropy for each target token."""
         device = next(model.parameters()).device
         total, num_targets = 0.0, 0
-        for batch in padded_batches(self.corpus, self.tokenizers, max_tokens=MAX_TOKENS):
+        source, target = (
+            tokenizer.encode_batch(texts)
+            for tokenizer, texts in zip(
+                self.tokenizers, (self.corpus.sources, self.corpus.targets), strict=True
+            )
+        )
+        for batch in padded_batches(source, target, MAX_TOKENS):
             with autocast(device, self.precision):
                 sums = batch_loss(
                     model, to_tensors(batch, device), packed=False, longest=0, label_smoothing=0.0
@@ -57,12 +63,12 @@ def translate_all(
     sources: Sequence[str],
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: DecodeConfig,
-    precision: str,
+    precision: Precision,
 ) -> list[str]:
     """One translation for each source, in their order."""
     source_tokenizer, target_tokenizer = tokenizers
     ids = [[*pieces, EOS_ID] for pieces in source_tokenizer.encode_batch(sources)]
-    engine = TorchEngine(model, precision="bf16" if precision != "fp32" else "fp32")
+    engine = TorchEngine(model, str(next(model.parameters()).device), precision)
     translations = [""] * len(ids)
     for group in batches_for_inference(ids, MAX_TOKENS // config.beam):
         found = search(

@@ -164,7 +164,7 @@ class BeamSearch:
             if required is None:
                 continue
             tokens = beams.tokens[row].tolist()
-            duties[row] = Duty(required, required.after(tokens))
+            duties[row] = Duty(required, required.after(tokens), forced=row in forced)
             if row not in forced:
                 allowed = required.wanted(duties[row].progress)
                 allowed -= self.rules.banned_next(source, tokens)
@@ -184,11 +184,15 @@ class BeamSearch:
         for row, duty in duties.items():
             source = int(beams.sources[row])
             room = max(int(self.rules.limits[source]) - beams.length - 1, 0)
-            proposed = dict(zip(tokens[row].tolist(), values[row].tolist(), strict=True))
             total = float(beams.totals[row])
+            proposed = {
+                token: value
+                for token, value in zip(tokens[row].tolist(), values[row].tolist(), strict=True)
+                if value > -np.inf
+            }
             for token, value in {**proposed, **duty.wanted}.items():
                 need = duty.need_after(token, self.rules.eos_id)
-                if value > -np.inf and need <= room:
+                if need <= room or duty.forced:
                     candidate = Candidate(row, token, value, total + value, need)
                     banks.setdefault(source, []).append(candidate)
         return [
@@ -267,12 +271,14 @@ class Duty:
 
     required: Required
     progress: Progress
+    forced: bool
+    """still inside its prefix, where it has no choice"""
     wanted: dict[int, float] = field(default_factory=dict)
     """log-probabilities of the tokens that bring a word forward"""
 
     def need_after(self, token: int, eos_id: int) -> int:
         """How many tokens would still be missing; the end may only come when none is."""
-        if token == eos_id and token not in self.wanted:
+        if token == eos_id and not self.forced:
             return 0 if self.required.need(self.progress) == 0 else UNPAYABLE
         return self.required.need(self.required.advance(self.progress, token))
 

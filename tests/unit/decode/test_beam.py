@@ -1,0 +1,380 @@
+"""Beam search against brute force, and its laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config import DecodeConfig
+from regard.decode import Constraints, beam, search
+from regard.errors import UsageError
+
+SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
+SEEDS = st.integers(0, 1 << 30)
+LAWS = settings(max_examples=15, deadline=None)
+
+
+def contains(tokens, word):
+    return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
+
+
+def brute_force(toys, logits, source, config, vocab):
+    """All ended outputs of at most max_length tokens with their scores, best first."""
+    found = []
+    words = [token for token in range(vocab) if token not in (toys.pad, toys.bos, toys.eos)]
+    for length in range(config.min_length, config.max_length + 1):
+        for tokens in itertools.product(words, repeat=length):
+            output = [*tokens, toys.eos]
+            total = sum(
+                toys.log_probabilities(logits, source, tokens[:at])[token]
+                for at, token in enumerate(output)
+            )
+            score = total / ((5 + len(output)) / 6) ** config.length_penalty
+            if config.coverage_penalty:
+                attention = sum(
+                    toys.attention(tuple(source), tokens[:at]) for at in range(len(output))
+                )
+                score += config.coverage_penalty * np.log(np.minimum(attention, 1)).sum()
+            found.append((list(tokens), score))
+    return sorted(found, key=lambda each: -each[1])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(),
+        dict(length_penalty=0.0),
+        dict(length_penalty=2.5),
+        dict(length_penalty=-0.7),
+        dict(coverage_penalty=0.3),
+        dict(min_length=2),
+    ],
+    ids=str,
+)
+def test_a_large_beam_finds_what_brute_force_finds(toys, device, changes):
+    config = DecodeConfig(beam=64, n_best=5, max_length=3, **changes)
+    sources = [[5, 4, 3], [4, 3]]
+    for seed in range(3):
+        logits = toys.hashed(6, seed=seed)
+        results = search(toys.model(logits, device), sources, config, **toys.ids)
+        for source, found in zip(sources, results, strict=True):
+            expected = brute_force(toys, logits, source, config, vocab=6)[:5]
+            assert [each.tokens for each in found] == [tokens for tokens, _ in expected]
+            np.testing.assert_allclose(
+                [each.score for each in found], [score for _, score in expected], rtol=1e-4
+            )
+            assert all(each.stop == "end" for each in found)
+
+
+@LAWS
+@given(
+    seed=SEEDS,
+    alpha=st.sampled_from([0.0, 0.6, 2.0]),
+    max_length=st.sampled_from([0, 1, 7]),
+    ngram=st.integers(0, 2),
+    min_length=st.integers(0, 4),
+)
+def test_beam_of_one_is_greedy(toys, device, seed, alpha, max_length, ngram, min_length):
+    config = DecodeConfig(
+        beam=1,
+        length_penalty=alpha,
+        max_length=max_length,
+        no_repeat_ngram=ngram,
+        min_length=min_length,
+    )
+    model = toys.model(toys.hashed(11, seed=seed), device)
+    constraints = [
+        Constraints(),
+        Constraints(prefix=[9]),
+        Constraints(banned=[[5], [6, 7]]),
+        Constraints(),
+    ]
+    ask = dict(model=model, sources=SOURCES, constraints=constraints, **toys.ids)
+    assert search(config=config, **ask) == search(config=replace(config, method="greedy"), **ask)
+
+
+def test_finds_what_greedy_misses(toys, device):
+    table = {2: {4: 0.6, 5: 0.4}, 4: {5: 0.4, 4: 0.3, 3: 0.3}, 5: {3: 0.9, 4: 0.1}}
+    model = toys.model(toys.bigram(table, vocab=7), device)
+    config = DecodeConfig(beam=2, length_penalty=0.0)
+    [[found]] = search(model, [[6, 3]], config, **toys.ids)
+    assert found.tokens == [5]
+    assert math.isclose(found.log_probability, math.log(0.4 * 0.9), rel_tol=1e-6)
+    [[greedy]] = search(model, [[6, 3]], DecodeConfig(method="greedy"), **toys.ids)
+    assert greedy.tokens == [4, 5]
+
+
+@LAWS
+@given(seed=SEEDS, alpha=st.sampled_from([-0.5, 0.0, 0.6, 1.5]), n_best=st.integers(1, 5))
+def test_early_stopping_changes_nothing(toys, seed, alpha, n_best):
+    config = DecodeConfig(beam=5, n_best=n_best, length_penalty=alpha, max_length=11)
+    model = toys.model(toys.hashed(11, seed=seed))
+    stopped = search(model, SOURCES, config, **toys.ids)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(beam, "best_attainable", lambda *_: math.inf)
+        assert search(model, SOURCES, config, **toys.ids) == stopped
+
+
+def test_stops_as_soon_as_nothing_better_can_come(toys):
+    table = {2: {3: 0.9, 4: 0.1}, 4: {4: 0.99, 3: 0.01}}
+    model = toys.model(toys.bigram(table, vocab=5))
+    config = DecodeConfig(beam=2, max_length=31)
+    [[found]] = search(model, [[4, 3]], config, **toys.ids)
+    assert found.tokens == []
+    assert len(model.rows) == 1
+
+
+@LAWS
+@given(seed=SEEDS, order=st.permutations(range(4)))
+def test_neighbours_do_not_matter(toys, device, seed, order):
+    model = toys.model(toys.hashed(11, seed=seed), device)
+    config = DecodeConfig(beam=3, n_best=2, no_repeat_ngram=2, coverage_penalty=0.2)
+    limits = [
+        Constraints(required=[[9, 8], [5]]),
+        Constraints(),
+        Constraints(prefix=[7, 6]),
+        Constraints(banned=[[4], [5, 6]]),
+    ]
+    together = search(
+        model,
+        [SOURCES[at] for at in order],
+        config,
+        constraints=[limits[at] for at in order],
+        attention=True,
+        **toys.ids,
+    )
+    alone = [
+        search(model, [SOURCES[at]], config, constraints=[limits[at]], attention=True, **toys.ids)[
+            0
+        ]
+        for at in order
+    ]
+    assert together == alone
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numpy_equals_torch(toys, seed):
+    logits = toys.hashed(11, seed=seed)
+    config = DecodeConfig(beam=5, n_best=5)
+    of_numpy = search(toys.model(logits), SOURCES, config, **toys.ids)
+    of_torch = search(toys.model(logits, "cpu"), SOURCES, config, **toys.ids)
+    for one, other in zip(itertools.chain(*of_numpy), itertools.chain(*of_torch), strict=True):
+        assert (one.tokens, one.stop) == (other.tokens, other.stop)
+        assert math.isclose(one.score, other.score, rel_tol=1e-4)
+
+
+def test_n_best_are_different_and_sorted(toys):
+    config = DecodeConfig(beam=7, n_best=5)
+    for found in search(toys.model(toys.hashed(11)), SOURCES, config, **toys.ids):
+        assert len({tuple(each.tokens) for each in found}) == 5
+        assert [each.score for each in found] == sorted(
+            (each.score for each in found), reverse=True
+        )
+
+
+def test_score_divides_by_the_length_penalty(toys):
+    for alpha in (0.0, 0.6, 1.0):
+        config = DecodeConfig(length_penalty=alpha, n_best=4)
+        for each in itertools.chain(
+            *search(toys.model(toys.hashed(11)), SOURCES, config, **toys.ids)
+        ):
+            length = len(each.tokens) + 1
+            assert math.isclose(each.score, each.log_probability / ((5 + length) / 6) ** alpha)
+            assert math.isclose(each.log_probability, sum(each.token_log_probabilities))
+
+
+def test_sentences_done_and_slots_used_cost_nothing(toys):
+    model = toys.model(toys.hashed(11))
+    search(model, SOURCES, DecodeConfig(beam=3), **toys.ids)
+    assert model.rows[0] == 4
+    assert max(model.rows) <= 12
+    assert model.rows[-1] < 12
+
+
+def test_never_ending_model_is_cut(toys, device):
+    model = toys.model(toys.bigram({2: {4: 0.7, 5: 0.3}, 4: {4: 1.0}, 5: {5: 1.0}}, 7), device)
+    config = DecodeConfig(n_best=3)
+    [found, longer] = search(model, [[4, 3], [4, 4, 4, 3]], config, **toys.ids)
+    assert [each.tokens for each in found] == [[4] * 54, [5] * 54]
+    assert [each.tokens for each in longer] == [[4] * 58, [5] * 58]
+    assert {each.stop for each in found + longer} == {"length"}
+
+
+def test_ended_outputs_rank_before_cut_ones(toys):
+    table = {2: {4: 0.99, 5: 0.01}, 4: {4: 1.0}, 5: {3: 1.0}}
+    config = DecodeConfig(beam=2, n_best=2, max_length=3)
+    [found] = search(toys.model(toys.bigram(table, 7)), [[6, 3]], config, **toys.ids)
+    assert [(each.tokens, each.stop) for each in found] == [([5], "end"), ([4, 4, 4], "length")]
+
+
+def test_a_beam_wider_than_the_vocabulary(toys, device):
+    model = toys.model(toys.hashed(5), device)
+    [found] = search(model, [[4, 3]], DecodeConfig(beam=13, n_best=13), **toys.ids)
+    assert len(found) == 13
+
+
+@LAWS
+@given(seed=SEEDS, size=st.integers(1, 3))
+def test_no_ngram_appears_twice(toys, seed, size):
+    config = DecodeConfig(beam=3, n_best=3, max_length=17, min_length=9, no_repeat_ngram=size)
+    for each in search(toys.model(toys.hashed(7, seed=seed)), [[6, 3]], config, **toys.ids)[0]:
+        ngrams = [tuple(each.tokens[at : at + size]) for at in range(len(each.tokens) - size + 1)]
+        assert len(set(ngrams)) == len(ngrams)
+
+
+@LAWS
+@given(seed=SEEDS)
+def test_banned_never_appears_and_prefix_is_kept(toys, device, seed):
+    banned = [[1], [4, 4], [5, 6, 5]]
+    config = DecodeConfig(beam=3, n_best=3, max_length=19, min_length=13)
+    [found] = search(
+        toys.model(toys.hashed(7, seed=seed), device),
+        [[6, 3]],
+        config,
+        constraints=[Constraints(banned=banned, prefix=[6, 5])],
+        **toys.ids,
+    )
+    assert len(found) == 3
+    for each in found:
+        assert each.tokens[:2] == [6, 5]
+        assert 13 <= len(each.tokens) <= 19
+        assert not any(contains(each.tokens, word) for word in banned)
+
+
+words = st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=SEEDS,
+    required=st.lists(words, min_size=1, max_size=3),
+    prefix=st.lists(st.sampled_from([4, 5]), max_size=2),
+    beam_size=st.integers(1, 4),
+    room=st.integers(0, 5),
+    ngram=st.sampled_from([0, 2]),
+)
+def test_required_always_appears(toys, seed, required, prefix, beam_size, room, ngram):
+    need = sum(map(len, required)) + len(prefix)
+    config = DecodeConfig(
+        beam=beam_size, n_best=beam_size, max_length=need + room, no_repeat_ngram=ngram
+    )
+    [found, free] = search(
+        toys.model(toys.hashed(7, seed=seed)),
+        [[6, 3], [5, 3]],
+        config,
+        constraints=[Constraints(required=required, prefix=prefix), Constraints()],
+        **toys.ids,
+    )
+    assert found and free
+    for each in found:
+        assert all(contains(each.tokens, word) for word in required)
+        assert each.tokens[: len(prefix)] == prefix
+        assert len(each.tokens) <= config.max_length
+
+
+@LAWS
+@given(seed=SEEDS)
+def test_required_search_with_a_large_beam_is_exact(toys, seed):
+    """Among the outputs that brute force leaves with the word, the best one is found."""
+    logits = toys.hashed(6, seed=seed)
+    config = DecodeConfig(beam=64, max_length=3)
+    [[found]] = search(
+        toys.model(logits),
+        [[5, 3]],
+        config,
+        constraints=[Constraints(required=[[4, 5]])],
+        **toys.ids,
+    )
+    outputs = brute_force(toys, logits, [5, 3], config, vocab=6)
+    assert found.tokens == next(tokens for tokens, _ in outputs if contains(tokens, [4, 5]))
+
+
+def test_a_required_word_may_be_impossible_for_the_model(toys, device):
+    model = toys.model(toys.bigram({2: {4: 1.0}, 4: {4: 0.5, 3: 0.5}, 5: {3: 1.0}}, 7), device)
+    [[found]] = search(
+        model, [[6, 3]], DecodeConfig(), constraints=[Constraints(required=[[5]])], **toys.ids
+    )
+    assert found.stop == "end"
+    assert 5 in found.tokens
+    assert math.isfinite(found.score)
+
+
+def test_contradictions_are_refused(toys):
+    ask = dict(model=toys.model(toys.hashed(11)), sources=[[4, 3]], **toys.ids)
+    with pytest.raises(UsageError, match="both banned and asked for"):
+        limits = [Constraints(required=[[5, 6]], banned=[[6]])]
+        search(config=DecodeConfig(), constraints=limits, **ask)
+    with pytest.raises(UsageError, match="required words must fit into max_length: got 5 pieces"):
+        limits = [Constraints(required=[[5, 6], [7, 8, 9]])]
+        search(config=DecodeConfig(max_length=4), constraints=limits, **ask)
+
+
+def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
+    model = toys.model(toys.hashed(6), device)
+    limits = [Constraints(banned=[[1], [4], [5]])]
+    config = DecodeConfig(n_best=3)
+    [[empty]] = search(model, [[4, 3]], config, constraints=limits, **toys.ids)
+    assert (empty.tokens, empty.stop) == ([], "end")
+    config = DecodeConfig(n_best=3, min_length=1)
+    [[stuck]] = search(model, [[4, 3]], config, constraints=limits, **toys.ids)
+    assert (stuck.tokens, stuck.stop, stuck.score) == ([], "length", 0.0)
+
+
+@pytest.mark.parametrize("largest", [1e4, 3e38])
+def test_peaked_logits_give_numbers(toys, device, largest):
+    def logits(source, tokens):
+        row = np.full(7, -largest, dtype=np.float32)
+        row[5 if len(tokens) < 3 else 3] = largest
+        return row
+
+    [found] = search(toys.model(logits, device), [[4, 3]], DecodeConfig(n_best=4), **toys.ids)
+    assert (found[0].tokens, found[0].log_probability) == ([5, 5, 5], 0.0)
+    assert not any(math.isnan(each.score) for each in found)
+
+
+def test_attention_follows_each_hypothesis(toys, device):
+    model = toys.model(toys.hashed(11), device)
+    config = DecodeConfig(beam=5, n_best=3)
+    results = search(model, SOURCES, config, attention=True, **toys.ids)
+    plain = search(model, SOURCES, config, **toys.ids)
+    for source, found, without in zip(SOURCES, results, plain, strict=True):
+        assert [each.tokens for each in found] == [each.tokens for each in without]
+        for each in found:
+            expected = [
+                toys.attention(tuple(source), tuple(each.tokens[:at]))
+                for at in range(len(each.tokens))
+            ]
+            np.testing.assert_allclose(
+                np.array(each.attention).reshape(-1, len(source)),
+                np.array(expected).reshape(-1, len(source)),
+            )
+
+
+def test_history_tells_what_each_step_saw(toys, device):
+    logits = toys.hashed(13)
+    history = []
+    config = DecodeConfig(beam=3)
+    [[found]] = search(toys.model(logits, device), [[5, 3]], config, history=history, **toys.ids)
+    assert history[0].beams == [[]]
+    assert any(found.tokens in step.beams for step in history)
+    for length, step in enumerate(history):
+        assert 1 <= len(step.beams) <= 3
+        assert step.sources == [0] * len(step.beams)
+        for tokens, score, top, probabilities in zip(
+            step.beams, step.scores, step.top_tokens, step.top_probabilities, strict=True
+        ):
+            assert len(tokens) == length
+            total = sum(
+                toys.log_probabilities(logits, [5, 3], tokens[:at])[token]
+                for at, token in enumerate(tokens)
+            )
+            assert math.isclose(score, total, rel_tol=1e-4, abs_tol=1e-6)
+            expected = np.exp(toys.log_probabilities(logits, [5, 3], tokens))
+            assert top == np.argsort(-expected)[:10].tolist()
+            np.testing.assert_allclose(probabilities, np.sort(expected)[::-1][:10], rtol=1e-4)

@@ -1,0 +1,280 @@
+"""One path per output: the most probable token each time, whole or as a stream."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config import DecodeConfig
+from regard.decode import Constraints, search, stream
+from regard.errors import UsageError
+
+GREEDY = DecodeConfig(method="greedy")
+SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
+
+
+def only(results):
+    assert all(len(hypotheses) == 1 for hypotheses in results)
+    return [hypotheses[0] for hypotheses in results]
+
+
+def test_follows_the_most_probable_token_to_the_end(toys, device):
+    table = {2: {4: 0.6, 5: 0.4}, 4: {5: 0.7, 3: 0.3}, 5: {3: 0.9, 4: 0.1}}
+    model = toys.model(toys.bigram(table, vocab=7), device)
+    [found] = only(search(model, [[6, 3]], GREEDY, **toys.ids))
+    assert found.tokens == [4, 5]
+    assert found.stop == "end"
+    np.testing.assert_allclose(found.token_log_probabilities, np.log([0.6, 0.7, 0.9]), rtol=1e-6)
+    assert math.isclose(found.log_probability, math.log(0.6 * 0.7 * 0.9), rel_tol=1e-6)
+    assert math.isclose(found.score, found.log_probability / (8 / 6) ** 0.6, rel_tol=1e-6)
+    assert found.attention is None
+
+
+def test_no_sources_no_outputs(toys):
+    assert search(toys.model(toys.hashed(11)), [], GREEDY, **toys.ids) == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1 << 30), order=st.permutations(range(4)))
+def test_neighbours_do_not_matter(toys, seed, order):
+    model = toys.model(toys.hashed(11, seed=seed))
+    together = search(model, [SOURCES[at] for at in order], GREEDY, **toys.ids)
+    alone = [search(model, [SOURCES[at]], GREEDY, **toys.ids)[0] for at in order]
+    assert together == alone
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_numpy_equals_torch(toys, seed):
+    logits = toys.hashed(11, seed=seed)
+    of_numpy = only(search(toys.model(logits), SOURCES, GREEDY, **toys.ids))
+    of_torch = only(search(toys.model(logits, "cpu"), SOURCES, GREEDY, **toys.ids))
+    for one, other in zip(of_numpy, of_torch, strict=True):
+        assert (one.tokens, one.stop) == (other.tokens, other.stop)
+        np.testing.assert_allclose(
+            one.token_log_probabilities, other.token_log_probabilities, rtol=1e-4, atol=1e-6
+        )
+
+
+def test_ended_sentences_leave_the_batch(toys):
+    model = toys.model(toys.hashed(11))
+    results = only(search(model, SOURCES, GREEDY, **toys.ids))
+    lengths = [len(found.token_log_probabilities) for found in results]
+    assert len(set(lengths)) > 1
+    assert model.rows == [sum(n > step for n in lengths) for step in range(max(lengths))]
+
+
+def test_never_ending_model_is_cut(toys, device):
+    model = toys.model(toys.bigram({2: {4: 1.0}, 4: {4: 1.0}}, vocab=5), device)
+    found = only(search(model, [[4, 3], [4, 4, 4, 3]], GREEDY, **toys.ids))
+    assert [each.tokens for each in found] == [[4] * 54, [4] * 58]
+    assert [each.stop for each in found] == ["length", "length"]
+    [short] = only(search(model, [[4, 3]], DecodeConfig(method="greedy", max_length=7), **toys.ids))
+    assert (short.tokens, short.stop) == ([4] * 7, "length")
+    assert len(short.token_log_probabilities) == 7
+
+
+def test_an_output_of_exactly_max_length_may_end(toys):
+    table = {2: {4: 1.0}, 4: {5: 1.0}, 5: {3: 1.0}}
+    config = DecodeConfig(method="greedy", max_length=2)
+    [found] = only(search(toys.model(toys.bigram(table, 7)), [[6, 3]], config, **toys.ids))
+    assert (found.tokens, found.stop) == ([4, 5], "end")
+
+
+def test_padding_and_beginning_are_never_written(toys, device):
+    def logits(source, tokens):
+        return np.array([9.0, 0.0, 8.0, 1.0 if len(tokens) > 3 else -1.0, 0.5], dtype=np.float32)
+
+    [found] = only(search(toys.model(logits, device), [[4, 3]], GREEDY, **toys.ids))
+    assert (found.tokens, found.stop) == ([4, 4, 4, 4], "end")
+    # Log-probabilities are the model's own: what it may not say still has its share.
+    assert found.log_probability < 5 * math.log(0.01)
+
+
+def test_min_length_holds_the_end_back(toys, device):
+    table = {2: {3: 0.9, 4: 0.1}, 4: {3: 0.8, 4: 0.2}}
+    model = toys.model(toys.bigram(table, 5), device)
+    config = DecodeConfig(method="greedy", min_length=3)
+    [found] = only(search(model, [[4, 3]], config, **toys.ids))
+    assert (found.tokens, found.stop) == ([4, 4, 4], "end")
+
+
+def test_prefix_is_kept_and_scored(toys, device):
+    logits = toys.hashed(11)
+    model = toys.model(logits, device)
+    constraints = [
+        Constraints(prefix=[7, 9, 10]),
+        Constraints(),
+        Constraints(prefix=[8]),
+        Constraints(),
+    ]
+    found = only(search(model, SOURCES, GREEDY, constraints=constraints, **toys.ids))
+    free = only(search(model, SOURCES, GREEDY, **toys.ids))
+    assert found[0].tokens[:3] == [7, 9, 10]
+    assert found[2].tokens[:1] == [8]
+    assert (found[1].tokens, found[3].tokens) == (free[1].tokens, free[3].tokens)
+    first = toys.log_probabilities(logits, SOURCES[0], [7])
+    assert math.isclose(found[0].token_log_probabilities[1], first[9], rel_tol=1e-4)
+
+
+def test_a_prefix_may_be_impossible_and_hold_the_end(toys, device):
+    """A dialogue's turns may end inside a prompt."""
+    model = toys.model(toys.bigram({2: {4: 1.0}, 3: {5: 1.0}, 5: {3: 1.0}}, 7), device)
+    [found] = only(
+        search(model, [[6, 3]], GREEDY, constraints=[Constraints(prefix=[3])], **toys.ids)
+    )
+    assert (found.tokens, found.stop) == ([3, 5], "end")
+    assert math.isfinite(found.score)
+
+
+def contains(tokens, word):
+    return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_banned_words_never_appear(toys, device, seed):
+    model = toys.model(toys.hashed(7, seed=seed), device)
+    banned = [[1], [4, 4], [5, 6, 5]]
+    config = DecodeConfig(method="greedy", max_length=23, min_length=19)
+    found = only(
+        search(
+            model,
+            [[6, 3]] * 2,
+            config,
+            constraints=[Constraints(banned=banned), Constraints()],
+            **toys.ids,
+        )
+    )
+    assert len(found[0].tokens) >= 19
+    assert not any(contains(found[0].tokens, word) for word in banned)
+    assert found[1] == only(search(model, [[6, 3]], config, **toys.ids))[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_no_ngram_appears_twice(toys, device, size):
+    model = toys.model(toys.hashed(7), device)
+    config = DecodeConfig(method="greedy", max_length=41, min_length=43, no_repeat_ngram=size)
+    [found] = only(search(model, [[6, 3]], config, **toys.ids))
+    ngrams = [tuple(found.tokens[at : at + size]) for at in range(len(found.tokens) - size + 1)]
+    assert len(found.tokens) >= 4
+    assert len(set(ngrams)) == len(ngrams)
+    assert found.stop == "length"
+
+
+def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
+    model = toys.model(toys.hashed(6), device)
+    ban_all = Constraints(banned=[[1], [4], [5]])
+    [empty] = only(search(model, [[4, 3]], GREEDY, constraints=[ban_all], **toys.ids))
+    assert (empty.tokens, empty.stop) == ([], "end")
+    config = DecodeConfig(method="greedy", min_length=1)
+    [stuck] = only(search(model, [[4, 3]], config, constraints=[ban_all], **toys.ids))
+    assert (stuck.tokens, stuck.stop, stuck.score) == ([], "length", 0.0)
+
+
+@pytest.mark.parametrize("largest", [1e4, 3e38])
+def test_peaked_logits_give_numbers(toys, device, largest):
+    def logits(source, tokens):
+        row = np.full(7, -largest, dtype=np.float32)
+        row[5 if len(tokens) < 3 else 3] = largest
+        return row
+
+    [found] = only(search(toys.model(logits, device), [[4, 3]], GREEDY, **toys.ids))
+    assert (found.tokens, found.stop, found.log_probability) == ([5, 5, 5], "end", 0.0)
+
+
+def test_a_model_that_allows_nothing_is_cut(toys, device):
+    model = toys.model(lambda source, tokens: np.full(5, -np.inf, dtype=np.float32), device)
+    [found] = only(search(model, [[4, 3]], GREEDY, **toys.ids))
+    assert (found.tokens, found.stop) == ([], "length")
+
+
+def test_attention_is_that_of_the_step_that_wrote_each_token(toys, device):
+    model = toys.model(toys.hashed(11), device)
+    found = only(search(model, SOURCES, GREEDY, attention=True, **toys.ids))
+    plain = only(search(model, SOURCES, GREEDY, **toys.ids))
+    for source, each, without in zip(SOURCES, found, plain, strict=True):
+        assert each.tokens == without.tokens
+        assert each.attention is not None
+        expected = [
+            toys.attention(tuple(source), tuple(each.tokens[:at])) for at in range(len(each.tokens))
+        ]
+        np.testing.assert_allclose(
+            np.array(each.attention).reshape(-1, len(source)),
+            np.array(expected).reshape(-1, len(source)),
+        )
+
+
+def test_history_tells_what_each_step_saw(toys, device):
+    logits = toys.hashed(13)
+    history = []
+    found = only(
+        search(toys.model(logits, device), SOURCES[:2], GREEDY, history=history, **toys.ids)
+    )
+    assert len(history) == max(len(each.token_log_probabilities) for each in found)
+    for length, step in enumerate(history):
+        for at, source in enumerate(step.sources):
+            assert step.beams[at] == found[source].tokens[:length]
+            assert math.isclose(
+                step.scores[at],
+                sum(found[source].token_log_probabilities[:length]),
+                abs_tol=1e-9,
+            )
+            probabilities = np.exp(toys.log_probabilities(logits, SOURCES[source], step.beams[at]))
+            assert step.top_tokens[at] == np.argsort(-probabilities)[:10].tolist()
+            np.testing.assert_allclose(
+                step.top_probabilities[at], np.sort(probabilities)[::-1][:10], rtol=1e-4
+            )
+
+
+@pytest.mark.parametrize(
+    "config",
+    [GREEDY, DecodeConfig(method="sample", seed=5), DecodeConfig(method="greedy", max_length=2)],
+)
+def test_stream_equals_search(toys, device, config):
+    model = toys.model(toys.hashed(11), device)
+    constraints = Constraints(prefix=[7, 9])
+    for number, source in enumerate(SOURCES):
+        [found] = only(
+            search(model, [source], config, constraints=[constraints], numbers=[number], **toys.ids)
+        )
+        items = list(
+            stream(model, source, config, constraints=constraints, number=number, **toys.ids)
+        )
+        assert [item.token for item in items[:-1]] == found.tokens[2:]
+        assert items[-1].token is None and items[-1].stop == found.stop
+        assert all(item.stop is None for item in items[:-1])
+        assert math.isclose(
+            sum(item.log_probability for item in items),
+            sum(found.token_log_probabilities[2:]),
+            abs_tol=1e-9,
+        )
+
+
+def test_stream_steps_only_as_far_as_it_is_read(toys):
+    model = toys.model(toys.hashed(11, scale=0.1))
+    items = stream(model, [5, 3], DecodeConfig(method="greedy", min_length=5), **toys.ids)
+    assert model.rows == []
+    next(items)
+    assert model.rows == [1]
+
+
+def test_what_cannot_be_asked_for_is_refused(toys):
+    model = toys.model(toys.hashed(11))
+    ask = dict(model=model, sources=[[4, 3]], **toys.ids)
+    with pytest.raises(UsageError, match="required words need beam search"):
+        search(config=GREEDY, constraints=[Constraints(required=[[5]])], **ask)
+    with pytest.raises(UsageError, match="greedy search has one output: got n_best=3"):
+        search(config=DecodeConfig(method="greedy", n_best=3), **ask)
+    with pytest.raises(UsageError, match="a stream must be greedy or sampled"):
+        stream(model, [4, 3], DecodeConfig(), **toys.ids)
+    with pytest.raises(UsageError, match="both banned and asked for"):
+        search(config=GREEDY, constraints=[Constraints(prefix=[5, 6], banned=[[6]])], **ask)
+    with pytest.raises(UsageError, match="must fit into max_length: got 3 pieces"):
+        config = DecodeConfig(method="greedy", max_length=2)
+        search(config=config, constraints=[Constraints(prefix=[5, 6, 7])], **ask)
+    with pytest.raises(UsageError, match="at least one piece"):
+        search(config=GREEDY, constraints=[Constraints(banned=[[]])], **ask)

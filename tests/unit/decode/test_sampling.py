@@ -1,0 +1,159 @@
+"""The filters by hand, and draws that follow their distribution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.config import DecodeConfig
+from regard.decode import search
+from regard.decode.sampling import Uniforms, apply_temperature, draw, keep_top_k, keep_top_p
+
+SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
+BOTH = pytest.mark.parametrize("make", [np.array, torch.tensor], ids=["numpy", "torch"])
+
+
+def kept(logits) -> list[list[int]]:
+    return [np.flatnonzero(np.isfinite(row)).tolist() for row in np.asarray(logits)]
+
+
+@BOTH
+def test_top_k_keeps_exactly_k_the_first_of_equals(make):
+    logits = make([[1.0, 3.0, 2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, -math.inf]])
+    assert kept(keep_top_k(logits, 1)) == [[1], [0]]
+    assert kept(keep_top_k(logits, 3)) == [[1, 2, 3], [0, 1, 2]]
+    assert kept(keep_top_k(logits, 0)) == kept(keep_top_k(logits, 9)) == kept(logits)
+
+
+@BOTH
+def test_top_p_keeps_the_smallest_sufficient_set(make):
+    logits = make(np.log([[0.1, 0.4, 0.2, 0.3], [0.25, 0.25, 0.25, 0.25]]).tolist())
+    assert kept(keep_top_p(logits, 0.39)) == [[1], [0, 1]]
+    assert kept(keep_top_p(logits, 0.41)) == [[1, 3], [0, 1]]
+    assert kept(keep_top_p(logits, 0.75)) == [[1, 2, 3], [0, 1, 2]]
+    assert kept(keep_top_p(logits, 1e-9)) == [[1], [0]]
+    assert kept(keep_top_p(logits, 1.0)) == [[0, 1, 2, 3]] * 2
+
+
+@BOTH
+def test_temperature_divides_the_differences(make):
+    logits = make([[1.0, 3.0, -math.inf], [1e30, -1e30, 0.0], [-math.inf] * 3])
+    cool = np.asarray(apply_temperature(logits, 0.5))
+    np.testing.assert_array_equal(cool[0], [-4.0, 0.0, -np.inf])
+    assert cool[1][0] == 0 and not np.isnan(cool).any()
+    cold = np.asarray(apply_temperature(logits, 1e-9))
+    np.testing.assert_allclose(cold[0], [-2e9, 0.0, -np.inf], rtol=1e-12)
+
+
+@BOTH
+def test_draw_inverts_the_cumulative_distribution(make):
+    logits = make(np.log([[0.2, 1e-300, 0.5, 0.3]] * 7).tolist())
+    logits[:, 1] = -math.inf
+    uniforms = np.array([0.0, 0.1999, 0.2001, 0.6999, 0.7001, 0.9999, np.nextafter(1, 0)])
+    assert np.asarray(draw(logits, uniforms)).tolist() == [0, 0, 2, 2, 3, 3, 3]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    values=st.lists(st.floats(-30, 30) | st.just(-math.inf), min_size=2, max_size=13),
+    top_k=st.integers(0, 14),
+    top_p=st.floats(0.01, 1),
+    uniform=st.floats(0, 1, exclude_max=True),
+)
+def test_a_draw_is_always_possible_and_numpy_equals_torch(values, top_k, top_p, uniform):
+    values[0] = max(values[0], -30.0)
+    of_numpy, of_torch = (
+        keep_top_p(keep_top_k(array, top_k), top_p)
+        for array in (np.array([values]), torch.tensor([values], dtype=torch.float64))
+    )
+    assert kept(of_numpy) == kept(of_torch)
+    token = int(draw(of_numpy, np.array([uniform]))[0])
+    assert token in kept(of_numpy)[0]
+    assert token == int(draw(of_torch, np.array([uniform]))[0])
+
+
+def test_draws_follow_the_distribution():
+    probabilities = np.array([0.05, 0.3, 0.0, 0.15, 0.5])
+    num_draws = 20011
+    with np.errstate(divide="ignore"):
+        logits = np.log(np.tile(probabilities, (num_draws, 1)))
+    uniforms = Uniforms(3, [(number,) for number in range(num_draws)])
+    counts = np.bincount(draw(logits, uniforms.next(np.arange(num_draws))), minlength=5)
+    assert counts[2] == 0
+    possible = probabilities > 0
+    expected = num_draws * probabilities[possible]
+    # Chi-square of three degrees of freedom: above 30 once in a million.
+    assert ((counts[possible] - expected) ** 2 / expected).sum() < 30
+
+
+def test_later_draws_of_a_row_are_new_ones():
+    uniforms = Uniforms(3, [(0,), (1,)])
+    rows = np.arange(2)
+    drawn = [uniforms.next(rows) for _ in range(5)]
+    assert len(np.unique(drawn)) == 10
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        DecodeConfig(method="sample", seed=11),
+        DecodeConfig(method="sample", seed=11, temperature=0.7, top_k=5, top_p=0.8, n_best=3),
+    ],
+)
+def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
+    logits = toys.hashed(11)
+    together = search(toys.model(logits), SOURCES, config, **toys.ids)
+    assert together == search(toys.model(logits), SOURCES, config, **toys.ids)
+    order = [2, 0, 3]
+    others = [SOURCES[at] for at in order]
+    assert search(toys.model(logits), others, config, numbers=order, **toys.ids) == [
+        together[at] for at in order
+    ]
+    of_torch = search(toys.model(logits, "cpu"), SOURCES, config, **toys.ids)
+    assert [[each.tokens for each in found] for found in of_torch] == [
+        [each.tokens for each in found] for found in together
+    ]
+
+
+def test_seeds_numbers_and_draws_differ(toys):
+    model = toys.model(toys.hashed(11, scale=0.1))
+    config = DecodeConfig(method="sample", seed=1, n_best=3, min_length=9)
+    found = search(model, [[4, 3]] * 3, config, **toys.ids)
+    found += search(
+        model, [[4, 3]], DecodeConfig(method="sample", seed=2, min_length=9), **toys.ids
+    )
+    found += search(model, [[4, 3]] * 2, DecodeConfig(method="sample", min_length=9), **toys.ids)
+    outputs = [tuple(each.tokens) for hypotheses in found for each in hypotheses]
+    assert len(set(outputs)) == len(outputs) == 12
+
+
+def test_without_a_seed_two_calls_differ(toys):
+    model = toys.model(toys.hashed(11, scale=0.1))
+    config = DecodeConfig(method="sample", min_length=29)
+    first, second = (search(model, [[4, 3]], config, **toys.ids)[0][0] for _ in range(2))
+    assert first.tokens != second.tokens
+
+
+def test_one_candidate_is_greedy(toys, device):
+    model = toys.model(toys.hashed(11), device)
+    greedy = search(model, SOURCES, DecodeConfig(method="greedy"), **toys.ids)
+    for changes in (dict(top_k=1), dict(top_p=1e-6), dict(temperature=1e-6)):
+        config = DecodeConfig(method="sample", seed=7, **changes)
+        found = search(model, SOURCES, config, **toys.ids)
+        assert [each[0].tokens for each in found] == [each[0].tokens for each in greedy]
+
+
+def test_log_probabilities_are_the_models_own(toys):
+    logits = toys.hashed(11)
+    config = DecodeConfig(method="sample", seed=3, temperature=2.0, top_k=3)
+    [[found]] = search(toys.model(logits), [[5, 3]], config, **toys.ids)
+    for at, (token, value) in enumerate(
+        zip([*found.tokens, toys.eos], found.token_log_probabilities, strict=True)
+    ):
+        expected = toys.log_probabilities(logits, [5, 3], found.tokens[:at])[token]
+        assert math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-6)

@@ -1,0 +1,207 @@
+"""What the tests share: one thread, fixed seeds, and models so small that no two of their sizes are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.model.layout import Layout
+from regard.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer, build
+from regard.trace import Trace
+
+VOCABULARY = 23
+# Every feature that changes the maths, alone or in the company it usually keeps.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"norm_placement": "pre"},
+    "rms": {"norm": "rms"},
+    "rms-pre-norm": {"norm": "rms", "norm_placement": "pre"},
+    "learned": {"position": "learned"},
+    "rotary": {"position": "rotary"},
+    "rotary-pre-norm": {"position": "rotary", "norm_placement": "pre"},
+    "scaled": {"position": "scaled"},
+    "integer": {"position": "integer"},
+    "no-position": {"position": "none"},
+    "gelu": {"feed_forward": "gelu"},
+    "gated-gelu": {"feed_forward": "gated-gelu"},
+    "gated-silu": {"feed_forward": "gated-silu"},
+    "tied-decoder": {"tied": "decoder", "source_vocab_size": 29},
+    "tied-none": {"tied": "none", "source_vocab_size": 29},
+    "embedding-norm": {"embedding_norm": True},
+    "decoder-only": {"architecture": "decoder-only"},
+    "decoder-only-today": {
+        "architecture": "decoder-only",
+        "norm": "rms",
+        "norm_placement": "pre",
+        "position": "rotary",
+        "feed_forward": "gated-silu",
+    },
+    "encoder-only": {"architecture": "encoder-only"},
+    "encoder-only-today": {
+        "architecture": "encoder-only",
+        "norm": "rms",
+        "norm_placement": "pre",
+        "position": "learned",
+        "feed_forward": "gated-gelu",
+    },
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    torch.set_num_threads(1)
+    # On a GPU some kernels, the variable-length attention's gradient among them, have no such form.
+    torch.use_deterministic_algorithms(not torch.cuda.is_available())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without a CUDA device its tests are not there at all: a skip would look like a gap."""
+    if torch.cuda.is_available():
+        return
+    needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if needs_gpu:
+        config.hook.pytest_deselected(items=needs_gpu)
+        items[:] = [item for item in items if item not in needs_gpu]
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """The same random numbers whichever tests run before this one."""
+    torch.manual_seed(2017)
+
+
+@pytest.fixture
+def tiny_config() -> Callable[..., ModelConfig]:
+    """A configuration whose sizes are pairwise different, so that a mixed-up axis cannot fit."""
+
+    def make(**changes: Any) -> ModelConfig:
+        sizes = dict(
+            source_vocab_size=VOCABULARY,
+            target_vocab_size=VOCABULARY,
+            num_encoder_layers=1,
+            num_decoder_layers=2,
+            d_model=18,
+            d_ff=31,
+            num_heads=3,
+            max_positions=37,
+        )
+        return ModelConfig(**{**sizes, **changes})
+
+    return make
+
+
+@pytest.fixture
+def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Transformer]:
+    """A tiny model with every weight random: biases and gains too, which begin at 0 and 1."""
+
+    def make(dropout: float = 0.0, **changes: Any) -> Transformer:
+        model = build(tiny_config(**changes), dropout)
+        with torch.no_grad():
+            for name, weight in model.named_parameters():
+                if name.endswith("norm.weight"):
+                    weight.uniform_(0.5, 1.5)
+                elif weight.dim() == 1:
+                    weight.uniform_(-0.5, 0.5)
+        return model.eval()
+
+    return make
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return request.param
+
+
+@pytest.fixture(
+    params=[v for v in VARIANTS.values() if v.get("architecture") != "encoder-only"],
+    ids=[k for k, v in VARIANTS.items() if v.get("architecture") != "encoder-only"],
+)
+def writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The variants that have a decoder."""
+    return request.param
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Random sentences of unequal length, fed to whichever architecture a test has."""
+
+    source: Tensor
+    source_lengths: Tensor
+    target: Tensor
+    target_lengths: Tensor
+
+    def source_layout(self) -> Layout:
+        return Layout.padded(self.source_lengths, self.source.shape[1])
+
+    def target_layout(self) -> Layout:
+        return Layout.padded(self.target_lengths, self.target.shape[1])
+
+    def padded(self, model: Transformer, trace: Trace | None = None) -> Tensor:
+        """The logits, one sentence a row."""
+        if isinstance(model, EncoderDecoder):
+            return model(
+                self.source, self.source_layout(), self.target, self.target_layout(), trace=trace
+            )
+        if isinstance(model, DecoderOnly):
+            return model(self.target, self.target_layout(), trace=trace)
+        assert isinstance(model, EncoderOnly)
+        return model(self.source, self.source_layout(), trace=trace)
+
+    def packed(self, model: Transformer) -> Tensor:
+        """The logits with all sentences in one row; two sentences of length 0 stand last."""
+        source, source_layout = _pack(self.source, self.source_lengths)
+        target, target_layout = _pack(self.target, self.target_lengths)
+        if isinstance(model, EncoderDecoder):
+            return model(source, source_layout, target, target_layout)
+        if isinstance(model, DecoderOnly):
+            return model(target, target_layout)
+        return model(source, source_layout)
+
+    def is_real(self, model: Transformer) -> Tensor:
+        """True where the padded logits belong to a word, in the order of the packed ones."""
+        if isinstance(model, EncoderOnly):
+            return _within(self.source_lengths, self.source.shape[1])
+        return _within(self.target_lengths, self.target.shape[1])
+
+    def real(self, model: Transformer, trace: Trace | None = None) -> Tensor:
+        """The logits of the words alone."""
+        return self.padded(model, trace)[self.is_real(model)]
+
+    def rows(self, *rows: int) -> Sentences:
+        index = torch.tensor(rows)
+        return Sentences(
+            self.source[index],
+            self.source_lengths[index],
+            self.target[index],
+            self.target_lengths[index],
+        )
+
+
+def _within(lengths: Tensor, length: int) -> Tensor:
+    return torch.arange(length) < lengths[:, None]
+
+
+def _pack(tokens: Tensor, lengths: Tensor) -> tuple[Tensor, Layout]:
+    row = tokens[_within(lengths, tokens.shape[1])][None]
+    with_empty = torch.cat([lengths, lengths.new_zeros(2)])
+    return row, Layout.packed(with_empty, row.shape[1], tokens.shape[1])
+
+
+@pytest.fixture
+def sentences() -> Sentences:
+    """Five pairs; on each side one sentence fills its row, and one pair is a single word on both."""
+    source_lengths = torch.tensor([7, 3, 1, 6, 2], dtype=torch.int32)
+    target_lengths = torch.tensor([4, 11, 1, 9, 2], dtype=torch.int32)
+    source = torch.randint(4, VOCABULARY, (5, 7))
+    target = torch.randint(4, VOCABULARY, (5, 11))
+    return Sentences(
+        source.where(_within(source_lengths, 7), 0),
+        source_lengths,
+        target.where(_within(target_lengths, 11), 0),
+        target_lengths,
+    )

@@ -1,0 +1,227 @@
+"""Attention by hand, and every fast kernel against the written-out formula."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.model import attention
+from regard.model.attention import KeyValue, MultiHeadAttention, attend, fused, packed, written_out
+from regard.model.layout import Layout, Visibility
+from regard.trace import Trace
+
+
+def test_one_query_over_two_words_on_paper():
+    """Scores 28 and 26, halved by sqrt(4), give the weights e/(e+1) and 1/(e+1)."""
+    query = torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(1, 1, 1, 4)
+    key = torch.tensor([[2.0, 1.0, 4.0, 3.0], [4.0, 3.0, 0.0, 4.0]]).reshape(1, 1, 2, 4)
+    value = torch.tensor([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 4.0]]).reshape(1, 1, 2, 4)
+    trace = Trace()
+    context = written_out(query, key, value, None, trace)
+    assert trace["scores"].flatten().tolist() == [28, 26]
+    assert trace["scaled"].flatten().tolist() == [14, 13]
+    assert trace["masked"].flatten().tolist() == [14, 13]
+    first = math.e / (math.e + 1)
+    assert trace["weights"].flatten().tolist() == pytest.approx([first, 1 - first], abs=1e-6)
+    assert [round(weight, 3) for weight in trace["weights"].flatten().tolist()] == [0.731, 0.269]
+    by_hand = [first, 1 - first, 2 * first, 4 * (1 - first)]
+    assert context.flatten().tolist() == pytest.approx(by_hand, abs=1e-6)
+    assert fused(query, key, value, None).flatten().tolist() == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_a_hidden_word_weighs_nothing():
+    """Of three equal scores one is hidden: the two others share the attention, half each."""
+    query, key = torch.ones(1, 1, 1, 2), torch.ones(1, 1, 3, 2)
+    value = torch.tensor([[6.0, 0.0], [0.0, 8.0], [1e30, 1e30]]).reshape(1, 1, 3, 2)
+    one, two = Layout.padded(torch.tensor([1]), 1), Layout.padded(torch.tensor([2]), 3)
+    trace = Trace()
+    context = written_out(query, key, value, Visibility(one, two), trace)
+    assert trace["masked"].flatten().tolist()[2] == -math.inf
+    assert trace["weights"].flatten().tolist() == [0.5, 0.5, 0.0]
+    assert context.flatten().tolist() == [3, 4]
+    assert fused(query, key, value, Visibility(one, two)).flatten().tolist() == [3, 4]
+
+
+def test_the_future_is_hidden_on_paper():
+    """With equal scores word i is the mean of the words up to i."""
+    query = key = torch.zeros(1, 1, 3, 2)
+    value = torch.tensor([[6.0, 0.0], [0.0, 6.0], [3.0, 9.0]]).reshape(1, 1, 3, 2)
+    words = Layout.padded(torch.tensor([3]), 3)
+    causal = Visibility(words, words, causal=True)
+    means = [6, 0, 3, 3, 3, 5]
+    for kernel in (written_out, fused, attend):
+        assert kernel(query, key, value, causal).flatten().tolist() == pytest.approx(means)
+
+
+def test_two_heads_look_at_different_words_on_paper():
+    """Head 1 reads features 1 and 2, head 2 features 3 and 4; the output map adds the heads up."""
+    layer = MultiHeadAttention(ModelConfig(d_model=4, num_heads=2, d_ff=3), dropout=0.0)
+    identity = torch.eye(4)
+    with torch.no_grad():
+        layer.query.weight.copy_(identity * 100)
+        layer.key.weight.copy_(identity)
+        layer.value.weight.copy_(identity)
+        layer.output.weight.copy_(identity + identity.roll(2, dims=1))
+        for linear in (layer.query, layer.key, layer.value, layer.output):
+            linear.bias.zero_()
+    words = torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]]])
+    trace = Trace()
+    layer(words, trace=trace)
+    # A dot product of 100 / sqrt(2) more is all the attention there is: equal halves share it.
+    half, whole = 0.5, 1.0
+    head_1 = [[half, 0, half], [0, whole, 0], [half, 0, half]]
+    head_2 = [[half, half, 0], [half, half, 0], [0, 0, whole]]
+    torch.testing.assert_close(trace["weights"][0], torch.tensor([head_1, head_2]))
+    torch.testing.assert_close(
+        trace["concatenated"][0], torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 1, 0]])
+    )
+    torch.testing.assert_close(
+        trace["output"][0], torch.tensor([[1.0, 1, 1, 1], [0, 2, 0, 2], [2, 0, 2, 0]])
+    )
+
+
+def test_scaling_keeps_the_spread_of_the_scores():
+    """Section 3.2.1, footnote 4: a dot product of d_k random features has variance d_k."""
+    for head_dim in (4, 64, 256):
+        query, key = torch.randn(1, 1, 400, head_dim), torch.randn(1, 1, 300, head_dim)
+        trace = Trace()
+        written_out(query, key, torch.zeros(1, 1, 300, head_dim), None, trace)
+        assert trace["scaled"].std().item() == pytest.approx(1, abs=0.05)
+
+
+def test_large_scores_do_not_overflow():
+    """A softmax of scores far beyond the range of exp is still right, and so is its gradient."""
+    query = torch.full((1, 1, 1, 4), 300.0, requires_grad=True)
+    key = torch.stack([torch.full((4,), 300.0), torch.full((4,), -300.0)]).reshape(1, 1, 2, 4)
+    value = torch.tensor([[1.0] * 4, [2.0] * 4]).reshape(1, 1, 2, 4)
+    context = written_out(query, key, value, None)
+    assert context.flatten().tolist() == [1, 1, 1, 1]
+    context.sum().backward()
+    assert query.grad.isfinite().all()
+
+
+# ------------------------------------------------------------ fast kernels equal the formula
+
+SOURCE, TARGET = torch.tensor([7, 3, 1, 5, 2]), torch.tensor([4, 6, 1, 11, 2])
+
+
+def padded_case(kind: str) -> tuple[Visibility | None, int, int]:
+    """What may be seen, and the two lengths of a row, for each way the model attends."""
+    source, target = Layout.padded(SOURCE, 7), Layout.padded(TARGET, 11)
+    return {
+        "everything": (None, 11, 7),
+        "encoder": (Visibility(source, source), 7, 7),
+        "decoder": (Visibility(target, target, causal=True), 11, 11),
+        "cross": (Visibility(target, source), 11, 7),
+        "step": (Visibility(Layout.padded(torch.ones(5, dtype=torch.long), 1), source), 1, 7),
+    }[kind]
+
+
+def packed_case(kind: str, device: str = "cpu") -> tuple[Visibility, int, int]:
+    """The same with all sentences in one row, and two empty ones at its end."""
+    empty = torch.tensor([0, 0])
+    lengths = (torch.cat([side, empty]).to(device) for side in (SOURCE, TARGET))
+    source, target = (Layout.packed(side, int(side.sum()), 11) for side in lengths)
+    return {
+        "encoder": (Visibility(source, source), 18, 18),
+        "decoder": (Visibility(target, target, causal=True), 24, 24),
+        "cross": (Visibility(target, source), 24, 18),
+    }[kind]
+
+
+def heads(batch: int, length: int) -> Tensor:
+    return torch.randn(batch, 3, length, 10, requires_grad=True)
+
+
+def assert_same(kernel, query, key, value, visibility, real=slice(None)) -> None:
+    """Outputs equal where words are, and the gradients of query, key and value with them."""
+    expected = written_out(query, key, value, visibility).transpose(1, 2)[real]
+    actual = kernel(query, key, value, visibility).transpose(1, 2)[real]
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
+    toward = torch.randn_like(expected)
+    theirs = torch.autograd.grad((expected * toward).sum(), (query, key, value))
+    ours = torch.autograd.grad((actual * toward).sum(), (query, key, value))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", [fused, attend])
+@pytest.mark.parametrize("kind", ["everything", "encoder", "decoder", "cross", "step"])
+def test_fused_equals_written_out(kernel, kind):
+    visibility, query_len, key_len = padded_case(kind)
+    query, key, value = heads(5, query_len), heads(5, key_len), heads(5, key_len)
+    real = slice(None)
+    if kind == "decoder":
+        real = torch.arange(11) < TARGET[:, None]
+    assert_same(kernel, query, key, value, visibility, real)
+
+
+@pytest.mark.parametrize("kernel", [fused, attend])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_fused_equals_written_out_in_a_packed_row(kernel, kind):
+    visibility, query_len, key_len = packed_case(kind)
+    query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
+    assert_same(kernel, query, key, value, visibility)
+
+
+def sentence_by_sentence(
+    query, key, value, query_fences, key_fences, longest_query, longest_key, *, window_size
+):
+    """What the documentation of the GPU kernel promises, as a loop: it needs no GPU."""
+    assert query_fences.dtype == key_fences.dtype == torch.int32
+    contexts = []
+    for i in range(len(query_fences) - 1):
+        rows = slice(query_fences[i], query_fences[i + 1])
+        columns = slice(key_fences[i], key_fences[i + 1])
+        assert rows.stop - rows.start <= longest_query
+        assert columns.stop - columns.start <= longest_key
+        scores = torch.einsum("qhd,khd->hqk", query[rows], key[columns]) * query.shape[-1] ** -0.5
+        if window_size == (-1, 0):
+            scores = scores + torch.full(scores.shape[1:], -math.inf).triu(1)
+        else:
+            assert window_size == (-1, -1)
+        contexts.append(torch.einsum("hqk,khd->qhd", scores.softmax(-1), value[columns]))
+    return torch.cat(contexts)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
+    monkeypatch.setattr(attention, "varlen_attn", sentence_by_sentence)
+    visibility, query_len, key_len = packed_case(kind)
+    query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
+    assert_same(packed, query, key, value, visibility)
+
+
+def test_a_trace_takes_the_written_out_path():
+    trace = Trace()
+    query = heads(2, 5)
+    attend(query, query, query, None, trace)
+    assert list(trace) == ["scores", "scaled", "masked", "weights", "context"]
+
+
+# ------------------------------------------------------------ keys and values
+
+
+def test_keys_and_values_follow_and_are_selected():
+    past = KeyValue(torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4))
+    new = KeyValue(torch.randn(2, 3, 1, 4), torch.randn(2, 3, 1, 4))
+    both = past.followed_by(new)
+    assert torch.equal(both.key[:, :, :5], past.key) and torch.equal(both.key[:, :, 5:], new.key)
+    assert torch.equal(both.value[:, :, 5:], new.value)
+    chosen = both.select(torch.tensor([1, 1, 0]))
+    assert torch.equal(chosen.key[1], both.key[1]) and torch.equal(chosen.value[2], both.value[0])
+
+
+def test_attention_over_the_past_equals_attention_at_once(tiny_config):
+    layer = MultiHeadAttention(tiny_config(), dropout=0.0)
+    x = torch.randn(5, 7, 18)
+    words = Layout.padded(torch.full((5,), 7), 7)
+    at_once, whole = layer(x, Visibility(words, words, causal=True))
+    _, past = layer(x[:, :6])
+    last, present = layer(x[:, 6:], past=past)
+    torch.testing.assert_close(last, at_once[:, 6:], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(present.key, whole.key)

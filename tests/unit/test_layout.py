@@ -1,0 +1,79 @@
+"""Where sentences lie in a batch, and which words see which."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.model.layout import Layout, Visibility
+
+T, F = True, False
+
+
+def test_padded_on_paper():
+    layout = Layout.padded(torch.tensor([3, 1]), 4)
+    assert not layout.is_packed
+    assert layout.longest == 4
+    assert layout.sequence_of().tolist() == [[0, 0, 0, 0], [1, 1, 1, 1]]
+    assert layout.positions().tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
+    assert layout.lengths_by_place().tolist() == [[3, 3, 3, 3], [1, 1, 1, 1]]
+
+
+def test_packed_on_paper():
+    """Sentences of 3, 1 and 2 words in one row of 6; unused slots at the end hold none."""
+    layout = Layout.packed(torch.tensor([3, 1, 2, 0, 0]), 6, 3)
+    assert layout.is_packed
+    assert layout.boundaries.tolist() == [0, 3, 4, 6, 6, 6]
+    assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
+    assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
+    assert layout.lengths_by_place().tolist() == [[3, 3, 3, 1, 2, 2]]
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_boundaries_are_what_the_kernel_wants(dtype):
+    layout = Layout.packed(torch.tensor([3, 1], dtype=dtype), 4, 3)
+    assert layout.boundaries.dtype == torch.int32
+
+
+def test_padding_is_hidden_on_paper():
+    query, key = Layout.padded(torch.tensor([1, 2]), 2), Layout.padded(torch.tensor([3, 1]), 3)
+    assert Visibility(query, key).may_attend().tolist() == [
+        [[[T, T, T], [T, T, T]]],
+        [[[T, F, F], [T, F, F]]],
+    ]
+
+
+def test_the_future_and_padding_are_hidden_on_paper():
+    words = Layout.padded(torch.tensor([3, 2]), 3)
+    assert Visibility(words, words, causal=True).may_attend().tolist() == [
+        [[[T, F, F], [T, T, F], [T, T, T]]],
+        [[[T, F, F], [T, T, F], [T, T, F]]],
+    ]
+
+
+def test_packed_sentences_do_not_see_one_another_on_paper():
+    words = Layout.packed(torch.tensor([2, 1, 0]), 3, 2)
+    assert Visibility(words, words).may_attend().tolist() == [[[[T, T, F], [T, T, F], [F, F, T]]]]
+    assert Visibility(words, words, causal=True).may_attend().tolist() == [
+        [[[T, F, F], [T, T, F], [F, F, T]]]
+    ]
+
+
+def test_a_packed_target_sees_its_own_source_on_paper():
+    target = Layout.packed(torch.tensor([1, 2, 0]), 3, 2)
+    source = Layout.packed(torch.tensor([3, 1, 0]), 4, 3)
+    assert Visibility(target, source).may_attend().tolist() == [
+        [[[T, T, T, F], [F, F, F, T], [F, F, F, T]]]
+    ]
+
+
+def test_every_real_word_sees_itself():
+    lengths = torch.tensor([5, 2, 7, 1])
+    padded = Layout.padded(lengths, 7)
+    packed = Layout.packed(lengths, 15, 7)
+    for layout in (padded, packed):
+        for causal in (True, False):
+            visible = Visibility(layout, layout, causal=causal).may_attend()
+            own = visible.diagonal(dim1=-2, dim2=-1)[:, 0]
+            real = own if layout.is_packed else own[torch.arange(7) < lengths[:, None]]
+            assert real.all()

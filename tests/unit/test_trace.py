@@ -1,0 +1,114 @@
+"""Recording and editing the intermediate values of a pass."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.trace import Trace, at, keep
+
+
+def test_without_a_trace_a_value_passes_untouched():
+    value = object()
+    assert keep(None, "anything", value) is value
+    assert at(None, "child") is None
+
+
+def test_values_are_recorded_under_their_path_in_order():
+    trace = Trace()
+    keep(trace.at("encoder").at("layers.0"), "norm", 1)
+    keep(trace, "memory", 2)
+    keep(at(trace, "decoder"), "norm", 3)
+    assert list(trace.items()) == [("encoder.layers.0.norm", 1), ("memory", 2), ("decoder.norm", 3)]
+    assert list(trace) == ["encoder.layers.0.norm", "memory", "decoder.norm"]
+    assert len(trace) == 3
+    assert "memory" in trace and "norm" not in trace
+    assert trace["decoder.norm"] == 3
+    with pytest.raises(KeyError):
+        trace["norm"]
+
+
+def test_an_edit_is_applied_at_its_full_path_only():
+    trace = Trace(edits={"encoder.norm": lambda value: value * 10})
+    assert keep(trace.at("encoder"), "norm", 1) == 10
+    assert keep(trace.at("decoder"), "norm", 1) == 1
+    assert dict(trace.items()) == {"encoder.norm": 10, "decoder.norm": 1}
+
+
+def test_the_edits_of_a_trace_are_its_own():
+    edits = {}
+    trace = Trace(edits=edits)
+    edits["memory"] = lambda value: 0
+    assert keep(trace, "memory", 5) == 5
+
+
+def test_an_edit_changes_what_follows_and_nothing_before(random_model, sentences):
+    model = random_model()
+    plain, edited = Trace(), Trace(edits={"memory": lambda memory: memory * 0.5})
+    logits = sentences.padded(model, plain)
+    changed = sentences.padded(model, edited)
+    assert not torch.allclose(changed, logits)
+    assert torch.equal(edited["memory"], plain["memory"] * 0.5)
+    # Up to the first cross-attention the decoder has not looked at the memory.
+    names = list(plain)
+    after = names.index("decoder.layers.0.cross_attention.key")
+    for name in names[:after]:
+        assert name == "memory" or torch.equal(edited[name], plain[name]), name
+    for name in names[after + 1 :]:
+        if name.endswith(".residual"):
+            assert not torch.equal(edited[name], plain[name]), name
+
+
+def test_an_edit_that_changes_nothing_changes_nothing(random_model, sentences):
+    model = random_model()
+    plain = Trace()
+    logits = sentences.padded(model, plain)
+    same = Trace(edits={name: lambda value: value.clone() for name in plain})
+    assert torch.equal(sentences.padded(model, same), logits)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"num_decoder_layers": 1},
+        {"architecture": "decoder-only", "norm_placement": "pre", "position": "rotary"},
+        {"architecture": "encoder-only", "embedding_norm": True, "feed_forward": "gated-silu"},
+    ],
+    ids=["paper", "decoder-only", "encoder-only"],
+)
+def test_every_value_can_be_edited(changes, random_model, sentences):
+    """No name is a mere copy: a change to any of them reaches the probabilities."""
+    model = random_model(**changes)
+    plain = Trace()
+    sentences.padded(model, plain)
+    real = sentences.is_real(model)
+    unmoved = []
+    for name in plain:
+        edited = Trace(edits={name: _disturb})
+        sentences.padded(model, edited)
+        if torch.equal(edited["probabilities"][real], plain["probabilities"][real]):
+            unmoved.append(name)
+    assert unmoved == []
+
+
+def _disturb(value: torch.Tensor) -> torch.Tensor:
+    """Different numbers at every place: a softmax takes back a shift, a norm a common factor."""
+    if not value.is_floating_point():
+        return (value + 1) % 23
+    ramp = torch.linspace(0.5, 1.5, value.numel()).reshape(value.shape)
+    return value * ramp + ramp.flip(-1)
+
+
+def test_cutting_the_cross_attention_makes_the_source_irrelevant(random_model, sentences):
+    """What a reader of the page would do: switch the bridge off and watch the output change."""
+    model = random_model()
+    off = {
+        f"decoder.layers.{i}.cross_attention.context": torch.zeros_like
+        for i in range(model.config.num_decoder_layers)
+    }
+    other = sentences.rows(0, 1, 2, 3, 4)
+    other.source[:, 0] = 11
+    with_one = sentences.padded(model, Trace(edits=off))
+    with_other = other.padded(model, Trace(edits=off))
+    assert torch.equal(with_one, with_other)
+    assert not torch.allclose(sentences.padded(model), other.padded(model))

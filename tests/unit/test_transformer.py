@@ -1,0 +1,250 @@
+"""The laws every variant of the model obeys, whatever its weights."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.model.decoder import DecoderState
+from regard.model.layout import Layout
+from regard.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, build
+from regard.trace import Trace
+
+CLOSE = dict(atol=1e-5, rtol=1e-5)
+
+
+def begin(model, sentences) -> DecoderState:
+    if isinstance(model, DecoderOnly):
+        return model.start()
+    return model.start(sentences.source, sentences.source_lengths)
+
+
+def test_cached_steps_equal_the_full_pass(writing_variant, random_model, sentences):
+    model = random_model(**writing_variant)
+    state = begin(model, sentences)
+    steps = []
+    for i in range(sentences.target.shape[1]):
+        assert state.position == i
+        logits, state = model.step(sentences.target[:, i], state)
+        steps.append(logits)
+    stepped = torch.stack(steps, dim=1)[sentences.is_real(model)]
+    torch.testing.assert_close(stepped, sentences.real(model), **CLOSE)
+
+
+def test_selected_rows_go_on_from_their_own_past(writing_variant, random_model, sentences):
+    """Rows are repeated, dropped and reordered in mid-sentence, as a beam search does."""
+    model = random_model(**writing_variant)
+    chosen = torch.tensor([3, 1, 1])
+    state = begin(model, sentences)
+    for i in range(4):
+        _, state = model.step(sentences.target[:, i], state)
+    state = state.select(chosen)
+    next_tokens = torch.tensor([5, 7, 11])
+    logits, _ = model.step(next_tokens, state)
+    whole = replace(
+        sentences.rows(3, 1, 1),
+        target=torch.cat([sentences.target[chosen, :4], next_tokens[:, None]], dim=1),
+        target_lengths=torch.tensor([5, 5, 5]),
+    )
+    torch.testing.assert_close(logits, whole.padded(model)[:, 4], **CLOSE)
+
+
+def test_select_before_the_first_step(random_model, sentences):
+    model = random_model()
+    state = model.start(sentences.source, sentences.source_lengths).select(torch.tensor([4, 0]))
+    logits, _ = model.step(torch.tensor([2, 2]), state)
+    alone = model.start(sentences.source[[4, 0]], sentences.source_lengths[[4, 0]])
+    torch.testing.assert_close(logits, model.step(torch.tensor([2, 2]), alone)[0])
+
+
+def test_a_step_leaves_the_state_it_was_given(random_model, sentences):
+    """A search may step twice from one state."""
+    model = random_model()
+    state = model.start(sentences.source, sentences.source_lengths)
+    _, state = model.step(sentences.target[:, 0], state)
+    first, _ = model.step(sentences.target[:, 1], state)
+    model.step(sentences.target[:, 2], state)
+    assert torch.equal(model.step(sentences.target[:, 1], state)[0], first)
+
+
+def test_what_stands_in_the_padding_does_not_matter(variant, random_model, sentences):
+    model = random_model(**variant)
+    source_real = torch.arange(7) < sentences.source_lengths[:, None]
+    target_real = torch.arange(11) < sentences.target_lengths[:, None]
+    other = replace(
+        sentences,
+        source=sentences.source.where(source_real, 19),
+        target=sentences.target.where(target_real, 17),
+    )
+    assert not torch.equal(other.source, sentences.source)
+    assert torch.equal(other.real(model), sentences.real(model))
+
+
+def test_more_padding_does_not_matter(variant, random_model, sentences):
+    model = random_model(**variant)
+    wider = replace(
+        sentences,
+        source=torch.nn.functional.pad(sentences.source, (0, 3)),
+        target=torch.nn.functional.pad(sentences.target, (0, 2)),
+    )
+    torch.testing.assert_close(wider.real(model), sentences.real(model), **CLOSE)
+
+
+def test_padding_gets_no_gradient(random_model, sentences):
+    """With tables of their own, only the words that were read are moved."""
+    model = random_model(tied="none", source_vocab_size=29)
+    sentences.real(model).square().sum().backward()
+    for table, tokens in (
+        (model.source.embedding.weight.grad, sentences.source),
+        (model.target.embedding.weight.grad, sentences.target),
+    ):
+        moved = set(table.abs().sum(dim=1).nonzero().flatten().tolist())
+        assert moved == set(tokens.flatten().tolist()) - {model.config.pad_id}
+
+
+def test_the_future_does_not_matter(writing_variant, random_model, sentences):
+    model = random_model(**writing_variant)
+    logits = sentences.padded(model)
+    for seen in (1, 4, 8):
+        later = torch.randint(4, 23, sentences.target.shape)
+        changed = torch.where(torch.arange(11) < seen, sentences.target, later)
+        other = replace(sentences, target=changed).padded(model)
+        assert torch.equal(other[:, :seen], logits[:, :seen])
+        assert not torch.equal(other[:, seen:], logits[:, seen:])
+
+
+def test_the_encoder_does_see_what_comes_later(random_model, sentences):
+    model = random_model(architecture="encoder-only")
+    changed = sentences.source.clone()
+    changed[0, 6] = (changed[0, 6] + 1) % 23
+    other = replace(sentences, source=changed).padded(model)
+    assert not torch.allclose(other[0, 0], sentences.padded(model)[0, 0])
+
+
+def test_neighbours_in_the_batch_do_not_matter(variant, random_model, sentences):
+    model = random_model(**variant)
+    together = sentences.padded(model)
+    for row in range(5):
+        alone = sentences.rows(row)
+        source_len, target_len = int(alone.source_lengths), int(alone.target_lengths)
+        trimmed = replace(
+            alone, source=alone.source[:, :source_len], target=alone.target[:, :target_len]
+        )
+        logits = trimmed.padded(model)[0]
+        torch.testing.assert_close(logits, together[row, : len(logits)], **CLOSE)
+
+
+def test_packed_equals_padded(variant, random_model, sentences):
+    """The logits, and the gradient of every weight."""
+    model = random_model(**variant)
+    padded = sentences.real(model)
+    toward = torch.randn_like(padded)
+    padded_gradients = torch.autograd.grad((padded * toward).sum(), list(model.parameters()))
+    packed = sentences.packed(model)[0]
+    packed_gradients = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
+    torch.testing.assert_close(packed, padded, **CLOSE)
+    for ours, theirs in zip(packed_gradients, padded_gradients, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_traced_equals_untraced(variant, random_model, sentences):
+    """The traced pass takes the written-out attention, the other one the fused kernel."""
+    model = random_model(**variant)
+    untraced = sentences.real(model)
+    toward = torch.randn_like(untraced)
+    fast = torch.autograd.grad((untraced * toward).sum(), list(model.parameters()))
+    traced = sentences.real(model, Trace())
+    slow = torch.autograd.grad((traced * toward).sum(), list(model.parameters()))
+    torch.testing.assert_close(traced, untraced, **CLOSE)
+    for ours, theirs in zip(fast, slow, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+
+
+def test_every_weight_matters(variant, random_model, sentences):
+    """A weight without a gradient would be dead: a module built and never used."""
+    model = random_model(**variant)
+    sentences.real(model).pow(3).sum().backward()
+    # A bias added to every key shifts all scores of a query alike, which the softmax takes back.
+    dead = [
+        name
+        for name, weight in model.named_parameters()
+        if not name.endswith("key.bias") and not weight.grad.abs().sum() > 0
+    ]
+    assert dead == []
+
+
+def test_dropout_of_everything_leaves_only_the_residual_path(random_model, sentences):
+    """Dropout stands on the sums of embeddings and on each sub-layer's output, as in section 5.4."""
+    trace = Trace()
+    model = random_model(dropout=1.0, norm_placement="pre").train()
+    sentences.padded(model, trace)
+    assert not trace["source.input"].any() and not trace["target.input"].any()
+    assert trace["encoder.layers.0.feed_forward.output"].any()
+    assert not trace["encoder.layers.0.feed_forward.residual"].any()
+    assert not trace["decoder.layers.1.cross_attention.residual"].any()
+
+
+def test_dropout_is_off_in_evaluation(random_model, sentences):
+    model = random_model(dropout=0.5)
+    assert torch.equal(sentences.padded(model), sentences.padded(model))
+    model.train()
+    assert not torch.equal(sentences.padded(model), sentences.padded(model))
+
+
+@pytest.mark.parametrize(
+    ("architecture", "kind"),
+    [
+        ("encoder-decoder", EncoderDecoder),
+        ("decoder-only", DecoderOnly),
+        ("encoder-only", EncoderOnly),
+    ],
+)
+def test_build_makes_the_architecture_it_is_told(architecture, kind, tiny_config):
+    model = build(tiny_config(architecture=architecture))
+    assert type(model) is kind
+    assert hasattr(model, "encoder") == (architecture != "decoder-only")
+    assert hasattr(model, "decoder") == (architecture != "encoder-only")
+
+
+def test_fresh_weights_start_well_scaled(tiny_config):
+    """Embeddings have variance 1 / d_model, so that times sqrt(d_model) they have variance 1."""
+    torch.manual_seed(1)
+    model = build(tiny_config(source_vocab_size=4001, target_vocab_size=4001))
+    assert model.source.embedding.weight.std().item() * 18**0.5 == pytest.approx(1, abs=0.02)
+    for name, weight in model.named_parameters():
+        if name.endswith("bias"):
+            assert not weight.any(), name
+        elif name.endswith("norm.weight"):
+            assert (weight == 1).all(), name
+        elif ".layers." in name:
+            bound = (6 / sum(weight.shape)) ** 0.5
+            assert 0.8 * bound < weight.abs().max() <= bound, name
+
+
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "scaled", "integer"])
+def test_order_enters_only_through_the_position(position, random_model):
+    """Without positions a reordered source gives reordered vectors; with them it does not."""
+    words = torch.tensor([[4, 9, 14, 19, 7]])
+    order = torch.tensor([3, 0, 4, 2, 1])
+    layout = Layout.padded(torch.tensor([5]), 5)
+    blind = random_model(position="none")
+    there, back = blind.encode(words, layout), blind.encode(words[:, order], layout)
+    torch.testing.assert_close(back, there[:, order], **CLOSE)
+    model = random_model(position=position)
+    there, back = model.encode(words, layout), model.encode(words[:, order], layout)
+    assert not torch.allclose(back, there[:, order], atol=1e-3)
+
+
+# torch says so on a processor without bf16 arithmetic, and computes it in another way
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "scaled"])
+def test_a_model_runs_in_the_precision_of_its_weights(dtype, position, random_model, sentences):
+    model = random_model(position=position)
+    expected = sentences.real(model)
+    logits = sentences.real(model.to(dtype))
+    assert logits.dtype == dtype
+    tolerance = 1e-4 if dtype == torch.float64 else 0.15
+    torch.testing.assert_close(logits.float(), expected, atol=tolerance, rtol=tolerance)

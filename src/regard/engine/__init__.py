@@ -1,1 +1,84 @@
+"""One interface, two engines: torch (any model, GPU too) and onnxruntime (fast on a CPU, no torch)."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from regard.config import ModelConfig
+from regard.decode.interface import State
+from regard.errors import MissingExtra, UsageError
+
+EngineKind = Literal["auto", "onnxruntime", "torch"]
+Precision = Literal["auto", "fp32", "int8", "bf16"]
+
+
+class Engine(Protocol):
+    """A model that runs: the step interface, and the configuration it runs."""
+
+    @property
+    def config(self) -> ModelConfig: ...
+
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
+        """Read the sources, pieces and end token each: one row of the state for every source."""
+
+    def step(self, tokens: Any, state: Any) -> tuple[Any, State]:
+        """The logits [rows, vocab] of what follows `tokens` [rows], and the state that has read them."""
+
+
+def open_engine(
+    folder: str | Path,
+    kind: EngineKind = "auto",
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    precision: Precision = "auto",
+) -> Engine:
+    """The engine for a model folder.
+
+    `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. A
+    GPU is used only when the device says so.
+    """
+    if kind == "auto":
+        has_graphs = (Path(folder) / "decoder.onnx").is_file()
+        on_cpu = device in ("auto", "cpu") and precision != "bf16"
+        kind = "onnxruntime" if has_graphs and on_cpu else "torch"
+    if kind == "onnxruntime":
+        return _open_onnxruntime(folder, device, threads, precision)
+    if kind != "torch":
+        raise UsageError(f"engine must be auto, onnxruntime or torch: got {kind!r}")
+    return _open_torch(folder, device, threads, precision)
+
+
+def _open_onnxruntime(
+    folder: str | Path, device: str, threads: int | None, precision: Precision
+) -> Engine:
+    if device not in ("auto", "cpu"):
+        raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
+    if precision == "bf16":
+        raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
+    from regard.engine.onnxruntime import OnnxEngine
+
+    return OnnxEngine(folder, threads, precision)
+
+
+def _open_torch(
+    folder: str | Path, device: str, threads: int | None, precision: Precision
+) -> Engine:
+    if precision == "int8":
+        raise UsageError("the torch engine computes in fp32 or bf16: got int8; use onnxruntime")
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", "torch", "running a model without the CPU engine's graphs")
+    import torch
+
+    from regard.engine.torch import TorchEngine, load_model
+
+    device = "cpu" if device == "auto" else device
+    if device.partition(":")[0] == "cuda" and not torch.cuda.is_available():
+        raise UsageError(f"device={device}: torch finds no CUDA device here; use cpu")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    model, _ = load_model(folder)
+    return TorchEngine(model, device, precision)

@@ -15,6 +15,7 @@ from torch import Tensor
 from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
+from regard.engine.padding import pad
 from regard.errors import UsageError
 from regard.model.decoder import DecoderState
 from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer, build
@@ -109,13 +110,3 @@ class TorchEngine:
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
-
-
-def pad(sources: Sequence[Sequence[int]], pad_id: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sentences as the rows of one array, filled up at the end, and their lengths."""
-    lengths = np.array([len(source) for source in sources], dtype=np.int64)
-    assert len(sources) and lengths.min() > 0, "every source ends in the end token"
-    rows = np.full((len(sources), lengths.max()), pad_id, dtype=np.int64)
-    for row, source in zip(rows, sources, strict=True):
-        row[: len(source)] = source
-    return rows, lengths

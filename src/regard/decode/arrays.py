@@ -35,6 +35,9 @@ class Arrays(Protocol):
     def log_softmax(self, logits: Array) -> Array:
         """Log-probabilities in a fresh array; a row without any possible token is all -inf."""
 
+    def copy(self, values: Array) -> Array:
+        """A fresh array of the same values."""
+
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
         """scores[rows, tokens], left where the scores are."""
 
@@ -52,6 +55,9 @@ class Arrays(Protocol):
 
     def descending(self, values: Array) -> Array:
         """Each row sorted, the largest first."""
+
+    def nth_largest(self, values: Array, place: int) -> Array:
+        """[rows, 1]: the largest for place 1."""
 
     def take(self, values: Array, columns: Array) -> Array:
         """values[row, columns[row]] for each row."""
@@ -76,6 +82,9 @@ class NumpyArrays:
         total = np.exp(shifted).sum(axis=1, keepdims=True)
         shifted -= np.log(np.maximum(total, 1))
         return shifted
+
+    def copy(self, values: Array) -> Array:
+        return values.copy()
 
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
         return scores[rows, tokens]
@@ -106,6 +115,10 @@ class NumpyArrays:
 
     def descending(self, values: Array) -> Array:
         return np.sort(values, axis=1)[:, ::-1]
+
+    def nth_largest(self, values: Array, place: int) -> Array:
+        column = values.shape[1] - place
+        return np.partition(values, column, axis=1)[:, column : column + 1]
 
     def take(self, values: Array, columns: Array) -> Array:
         return np.take_along_axis(values, columns, axis=1)
@@ -160,6 +173,9 @@ class TorchArrays:
         scores = torch.log_softmax(logits.detach(), dim=-1)
         return torch.nan_to_num_(scores, nan=-torch.inf, neginf=-torch.inf)
 
+    def copy(self, values: Array) -> Array:
+        return values.detach().clone()
+
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
         return scores[self.integers(rows), self.integers(tokens)]
 
@@ -178,6 +194,9 @@ class TorchArrays:
 
     def descending(self, values: Array) -> Array:
         return values.sort(dim=1, descending=True).values
+
+    def nth_largest(self, values: Array, place: int) -> Array:
+        return values.topk(place, dim=1).values[:, -1:]
 
     def take(self, values: Array, columns: Array) -> Array:
         return values.gather(1, columns)
@@ -200,3 +219,11 @@ def arrays_for(model: object) -> Arrays:
     """The operations for what a model takes before it has returned anything: see StepModel."""
     device = getattr(model, "device", None)
     return _NUMPY if device is None else _torch_arrays(device)
+
+
+def log_probabilities_of(model: object, logits: Array) -> Array:
+    """In a fresh array that a search may write into; see StepModel for `normalised`."""
+    arrays = arrays_of(logits)
+    if getattr(model, "normalised", False):
+        return arrays.copy(logits)
+    return arrays.log_softmax(logits)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of
+from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
 from regard.decode.interface import IMPOSSIBLE, Hypothesis, State, StepModel, StepRecord, Stop
 from regard.decode.penalties import best_attainable, hypothesis
@@ -88,7 +88,7 @@ class BeamSearch:
             logits, state = model.step(arrays.integers(inputs), state)
             arrays = arrays_of(logits)
             beams = self._with_attention(arrays, beams, state)
-            choice = self._choose(arrays, arrays.log_softmax(logits), beams)
+            choice = self._choose(arrays, log_probabilities_of(model, logits), beams)
             kept = self._settle(beams, choice)
             rows, inputs = choice.rows[kept], choice.tokens[kept]
             if len(rows) and not np.array_equal(rows, np.arange(len(beams.sources))):

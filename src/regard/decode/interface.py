@@ -30,7 +30,9 @@ class StepModel(Protocol):
     """A model that writes one token at a time.
 
     A model of torch tensors also has an attribute `device`: where the tokens of the very first step
-    belong. Without one, or with None, they come as a NumPy array.
+    belong. Without one, or with None, they come as a NumPy array. A model whose logits already are
+    log-probabilities in single or double precision may say so by an attribute `normalised = True`, which
+    saves a pass.
     """
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:

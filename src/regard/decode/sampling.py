@@ -28,7 +28,7 @@ def keep_top_k(logits: Array, count: int) -> Array:
     arrays = arrays_of(logits)
     if not 0 < count < logits.shape[1]:
         return logits
-    least = arrays.descending(logits)[:, count - 1 : count]
+    least = arrays.nth_largest(logits, count)
     return _keep(arrays, logits, least, count)
 
 

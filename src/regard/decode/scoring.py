@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.decode.arrays import Array, arrays_for, arrays_of
+from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.interface import IMPOSSIBLE, StepModel
 
 
@@ -34,7 +34,7 @@ def score(
         logits, state = model.step(arrays.integers(inputs), state)
         arrays = arrays_of(logits)
         inputs = np.array([outputs[number][length] for number in alive.tolist()])
-        picked = arrays.pick(arrays.log_softmax(logits), np.arange(len(alive)), inputs)
+        picked = arrays.pick(log_probabilities_of(model, logits), np.arange(len(alive)), inputs)
         steps.append((alive.tolist(), picked))
         going = np.flatnonzero(lengths[alive] > length + 1)
         if len(going) < len(alive):

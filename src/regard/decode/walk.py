@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of
+from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
 from regard.decode.interface import (
     IMPOSSIBLE,
@@ -78,7 +78,7 @@ def walk(
     while len(paths):
         logits, state = model.step(arrays.integers(inputs), state)
         arrays = arrays_of(logits)
-        log_probabilities = arrays.log_softmax(logits)
+        log_probabilities = log_probabilities_of(model, logits)
         owners = paths // num_paths
         if history is not None:
             beams = [list(written[path]) for path in paths.tolist()]

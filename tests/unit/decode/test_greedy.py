@@ -278,3 +278,21 @@ def test_what_cannot_be_asked_for_is_refused(toys):
         search(config=config, constraints=[Constraints(prefix=[5, 6, 7])], **ask)
     with pytest.raises(UsageError, match="at least one piece"):
         search(config=GREEDY, constraints=[Constraints(banned=[[]])], **ask)
+
+
+def test_a_model_may_give_log_probabilities(toys, device):
+    """Then they are taken as they are, and the model's own array is left alone."""
+    logits = toys.hashed(11)
+    given = {}
+
+    def normalised(source, tokens):
+        return given.setdefault((source, tokens), toys.log_probabilities(logits, source, tokens))
+
+    model = toys.model(normalised, device)
+    model.normalised = True
+    for config in (GREEDY, DecodeConfig(), DecodeConfig(method="sample", seed=3)):
+        plain = search(toys.model(logits, device), SOURCES, config, **toys.ids)
+        for [one], [other] in zip(search(model, SOURCES, config, **toys.ids), plain, strict=True):
+            assert one.tokens == other.tokens
+            assert math.isclose(one.score, other.score, rel_tol=1e-4)
+    assert all(np.isfinite(values).all() for values in given.values())

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import DataError, TrainingError, UsageError
-from regard.text.layout import Batch, Ragged, padded_batch
+from regard.text.layout import Batch, padded_batch
 from regard.text.packing import Buffer, Rows, group_by_length
+from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.text.windows import Builder, batch_from_message, texts_to_arrays
 from regard.text.workers import Message, Workers

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.text.packing import Buffer, Rows
+from regard.text.ragged import Ragged
 from regard.text.tokenizer import PAD_ID
 
 
@@ -29,48 +28,6 @@ class Batch:
     packed: bool
     num_tokens: int
     """real tokens, source and target"""
-
-
-@dataclass(frozen=True)
-class Ragged:
-    """Sequences of unequal length, one after another in one array."""
-
-    ids: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, sequences: Sequence[Sequence[int]]) -> Ragged:
-        offsets = np.zeros(len(sequences) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, sequences), np.int64, len(sequences)), out=offsets[1:])
-        flat = itertools.chain.from_iterable(sequences)
-        return cls(np.fromiter(flat, np.int32, int(offsets[-1])), offsets)
-
-    @classmethod
-    def joined(cls, parts: Sequence[Ragged]) -> Ragged:
-        lengths = np.concatenate([part.lengths for part in parts])
-        ids = np.concatenate([part.ids for part in parts])
-        return cls(ids, np.concatenate([[0], np.cumsum(lengths)]))
-
-    def without_ids(self) -> Ragged:
-        """Only the lengths, where nothing else is needed of many sequences."""
-        return Ragged(self.ids[:0].copy(), self.offsets)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.offsets)
-
-    def take(self, rows: Rows) -> Ragged:
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(self.lengths[rows], out=offsets[1:])
-        return Ragged(self.gather(rows), offsets)
-
-    def gather(self, rows: Rows, skip_first: int = 0, skip_last: int = 0) -> NDArray[np.int32]:
-        """The tokens of some sequences end to end, each without its first or last few."""
-        starts = self.offsets[rows] + skip_first
-        lengths = self.offsets[rows + 1] - skip_last - starts
-        ends = np.cumsum(lengths)
-        total = int(ends[-1]) if len(ends) else 0
-        return self.ids[np.repeat(starts - ends + lengths, lengths) + np.arange(total)]
 
 
 def packed_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer) -> Batch:

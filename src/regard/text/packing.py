@@ -125,7 +125,7 @@ def _fill(
 
 def group_by_length(source: Lengths, target: Lengths, batch_tokens: int) -> list[Rows]:
     """Groups of pairs of like length whose padded rows hold at most `batch_tokens`; each pair once."""
-    order = np.lexsort((source, target))
+    order = np.lexsort((source, np.maximum(source, target)))
     groups = []
     start = longest_source = longest_target = 0
     for stop, (source_length, target_length) in enumerate(

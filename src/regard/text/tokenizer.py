@@ -14,17 +14,21 @@ add a space in front and to take it away again, which other programs that read t
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import os
 import random
 import re
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
+
+if TYPE_CHECKING:
+    from regard.text.ragged import Ragged
+    from regard.text.sampling import Sampler
 
 Kind = Literal["bpe", "unigram"]
 
@@ -47,9 +51,6 @@ _RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
 
 # The unigram trainer adds floats per thread, so another number would be another vocabulary.
 _NUM_TRAINING_THREADS = 8
-
-# SentencePiece has one seed for the whole process; see `encode_sampled`.
-_seed_lock = threading.Lock()
 
 
 def default_vocabulary(num_pairs: int) -> int:
@@ -146,31 +147,18 @@ class Tokenizer:
         return ids
 
     def encode_sampled(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
-        """Subword regularisation: a random segmentation of each text, the same for the same seed.
+        """A random segmentation of each text (see `regard.text.sampling`), the same for the same seed."""
+        return self.sample(texts, alpha, seed).lists()
 
-        For bpe alpha is the probability that a merge is skipped (Provilkov et al. 2020), for unigram
-        the exponent of the piece probabilities (Kudo 2018).
-        """
-        # Each thread of SentencePiece draws from its own generator, seeded at its first draw. A fresh
-        # thread that works alone is therefore the only way to the same draws again.
-        import sentencepiece
+    def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
+        """`encode_sampled` in one flat array."""
+        return self._sampler.sample([_escape(text) for text in texts], alpha, seed)
 
-        escaped = [_escape(text) for text in texts]
-        results: list[list[list[int]]] = []
+    @functools.cached_property
+    def _sampler(self) -> Sampler:
+        from regard.text.sampling import Sampler
 
-        def draw() -> None:
-            results.append(
-                self._processor.encode(
-                    escaped, num_threads=1, enable_sampling=True, nbest_size=-1, alpha=alpha
-                )
-            )
-
-        with _seed_lock:
-            sentencepiece.set_random_generator_seed(seed & 0xFFFFFFFF)
-            thread = threading.Thread(target=draw)
-            thread.start()
-            thread.join()
-        return results[0]
+        return Sampler(self._processor)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids; special ids have none."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.text.layout import Batch, Ragged, packed_batch, padded_batch
+from regard.text.layout import Batch, packed_batch, padded_batch
 from regard.text.packing import Buffer, group_by_length, pack
+from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.text.workers import Arrays, Message, serve
 
@@ -33,23 +34,23 @@ class Builder:
         if self.source_tokenizer is None:
             source = Ragged.of([()] * len(targets))
         else:
-            encoded = self._encode_side(self.source_tokenizer, sources, source_seed)
-            source = Ragged.of([[*ids, EOS_ID] for ids in encoded])
-        encoded = self._encode_side(self.target_tokenizer, targets, target_seed)
-        return source, Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in encoded])
+            source = self._encode_side(self.source_tokenizer, sources, source_seed)
+            source = source.ending_with(EOS_ID)
+        target = self._encode_side(self.target_tokenizer, targets, target_seed)
+        return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
 
-    def _encode_side(
-        self, tokenizer: Tokenizer, texts: Sequence[str], seed: int
-    ) -> list[list[int]]:
+    def _encode_side(self, tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Ragged:
         if not self.sampling:
-            return tokenizer.encode_batch(texts, num_threads=-1)
-        encoded = tokenizer.encode_sampled(texts, self.sampling, seed)
+            return Ragged.of(tokenizer.encode_batch(texts, num_threads=-1))
+        sampled = tokenizer.sample(texts, self.sampling, seed)
+        too_long = np.flatnonzero(sampled.lengths > self.max_length)
+        if not len(too_long):
+            return sampled
         # Pairs are admitted by their plain length; a draw that is too long is replaced by that.
-        too_long = [row for row, ids in enumerate(encoded) if len(ids) > self.max_length]
-        plain = tokenizer.encode_batch([texts[row] for row in too_long])
-        for row, ids in zip(too_long, plain, strict=True):
-            encoded[row] = ids
-        return encoded
+        plain = Ragged.of(tokenizer.encode_batch([texts[row] for row in too_long.tolist()]))
+        rows = np.arange(len(sampled))
+        rows[too_long] = len(sampled) + np.arange(len(plain))
+        return Ragged.joined([sampled, plain]).take(rows)
 
     def build(self, source: Ragged, target: Ragged, seed: Sequence[int]) -> list[Batch]:
         source_lengths, target_lengths = source.lengths, target.lengths - 1

@@ -1,8 +1,7 @@
 """Child processes that prepare batches while the parent trains.
 
-SentencePiece has one random seed a process, so sampling in parallel needs processes. They are plain
-children that speak over pipes: unlike `multiprocessing` this neither imports the caller's main script
-again nor pickles anything. A child ends when its pipe closes, so it never outlives the parent.
+They are plain children that speak over pipes: unlike `multiprocessing` this neither imports the caller's
+main script again nor pickles anything. A child ends when its pipe closes, so it never outlives the parent.
 
 A message is the length of a JSON header (8 bytes), the header, and the arrays that it names.
 """

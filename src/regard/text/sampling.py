@@ -1,0 +1,221 @@
+"""Subword regularisation: another random segmentation of a text each time, the same from the same seed.
+
+Two kinds, as the two kinds of vocabulary:
+
+- BPE-dropout (Provilkov et al. 2020, algorithm 1): each time the best merge of a word is looked for,
+  every possible merge is left out with probability alpha.
+- Unigram (Kudo 2018, eq. 8 with l = infinity): a segmentation is drawn with probability proportional to
+  (product of its pieces' probabilities) ** alpha, by summing over the lattice and drawing along it.
+
+SentencePiece can do both, but its random numbers differ from process to process whatever the seed, so
+a resumed run would see other text. Here all words of a chunk are drawn side by side in NumPy, which is
+faster as well. No piece crosses a space, so words can be drawn one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.text.ragged import Ragged
+
+_SPACE_MARK = "\u2581"
+_NO_MERGE = np.int32(2**31 - 1)
+_WORDS_AT_ONCE = 1 << 15
+
+Ids = NDArray[np.int32]
+
+
+class Sampler:
+    """Draws segmentations with the pieces of one vocabulary."""
+
+    def __init__(self, processor: Any) -> None:
+        """`processor` is SentencePiece's."""
+        self._ids: dict[str, int] = {}
+        byte_ids: dict[int, int] = {}
+        for id in range(processor.vocab_size()):
+            piece = processor.id_to_piece(id)
+            if processor.is_byte(id):
+                byte_ids[int(piece[3:5], 16)] = id
+            elif not (processor.is_control(id) or processor.is_unknown(id)):
+                self._ids[piece] = id
+        self._scores = np.array([processor.get_score(id) for id in range(processor.vocab_size())])
+        self._characters = {piece for piece in self._ids if len(piece) == 1}
+        # A byte of a character without a piece is written as a surrogate, which no text holds.
+        self._ids |= {chr(0xDC00 + byte): id for byte, id in byte_ids.items()}
+        self._longest = max(map(len, self._ids))
+        # The score of a BPE piece is its negative rank, that of a unigram piece a log-probability.
+        learnt = self._scores[[id for piece, id in self._ids.items() if len(piece) > 1]]
+        self._is_bpe = bool((learnt == np.round(learnt)).all())
+        if self._is_bpe:
+            self._learn_merges()
+
+    def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
+        """A segmentation of each text, drawn with the seed."""
+        numbers: dict[str, int] = {}
+        flat: list[int] = []
+        num_words = np.zeros(len(texts), np.int64)
+        for row, text in enumerate(texts):
+            if text:
+                words = text.split(" ")
+                num_words[row] = len(words)
+                flat += [numbers.setdefault(word, len(numbers)) for word in words]
+        pieces = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, seed)
+        ends = np.concatenate([[0], np.cumsum(num_words)])
+        return Ragged(pieces.ids, pieces.offsets[ends])
+
+    def _sample_words(
+        self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int
+    ) -> Ragged:
+        spelled = [self._spell(_SPACE_MARK + word) for word in words]
+        lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
+        generator = np.random.default_rng(seed)
+        draw = self._draw_bpe if self._is_bpe else self._draw_unigram
+        # Words of like length side by side, so that little is computed on padding.
+        order = np.argsort(lengths[occurrences], kind="stable")
+        drawn_lengths = np.zeros(len(occurrences), np.int64)
+        parts = []
+        for start in range(0, len(order), _WORDS_AT_ONCE):
+            rows = order[start : start + _WORDS_AT_ONCE]
+            distinct, which = np.unique(occurrences[rows], return_inverse=True)
+            ids = draw([spelled[number] for number in distinct], which, alpha, generator)
+            drawn_lengths[rows] = (ids >= 0).sum(axis=1)
+            parts.append(ids[ids >= 0])
+        drawn = Ragged.of_lengths(
+            np.concatenate(parts) if parts else np.zeros(0, np.int32), drawn_lengths[order]
+        )
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return drawn.take(back)
+
+    def _spell(self, word: str) -> str:
+        if self._characters.issuperset(word):
+            return word
+        return "".join(
+            character
+            if character in self._characters
+            else "".join(chr(0xDC00 + byte) for byte in character.encode())
+            for character in word
+        )
+
+    def _learn_merges(self) -> None:
+        """Every pair of pieces that makes a piece, as sorted keys, and the rank of what it makes."""
+        best_first = sorted(
+            (id for piece, id in self._ids.items() if len(piece) > 1),
+            key=lambda id: (-self._scores[id], id),
+        )
+        self._made = np.array(best_first, np.int32)
+        ranks = {id: rank for rank, id in enumerate(best_first)}
+        found = [
+            (self._ids[piece[:cut]] * len(self._scores) + self._ids[piece[cut:]], ranks[id])
+            for piece, id in self._ids.items()
+            for cut in range(1, len(piece))
+            if piece[:cut] in self._ids and piece[cut:] in self._ids
+        ]
+        found.sort()
+        # The last key is larger than any pair, so that a search always ends on a key.
+        self._keys = np.array([key for key, _ in found] + [2**62], np.int64)
+        self._ranks = np.array([rank for _, rank in found] + [_NO_MERGE], np.int32)
+
+    def _merge_ranks(self, left: Ids, right: Ids) -> Ids:
+        keys = left.astype(np.int64) * len(self._scores) + right
+        places = np.searchsorted(self._keys, keys)
+        possible = (self._keys[places] == keys) & (left >= 0) & (right >= 0)
+        return np.where(possible, self._ranks[places], _NO_MERGE)
+
+    def _draw_bpe(
+        self,
+        words: list[str],
+        which: NDArray[np.int64],
+        alpha: float,
+        generator: np.random.Generator,
+    ) -> Ids:
+        """The pieces of each occurrence in a row, -1 after the last."""
+        distinct = self._symbols(words)
+        ranks = self._merge_ranks(distinct[:, :-1], distinct[:, 1:])[which]
+        symbols = distinct[which]
+        finished = np.full_like(symbols, -1)
+        rows = np.arange(len(which))
+        while symbols.shape[1] > 1:
+            left_out = generator.random(ranks.shape, np.float32) < alpha
+            candidates = np.where(left_out, _NO_MERGE, ranks)
+            place = candidates.argmin(axis=1)
+            best = candidates[np.arange(len(rows)), place]
+            merges = best != _NO_MERGE
+            finished[rows[~merges], : symbols.shape[1]] = symbols[~merges]
+            rows, place, best = rows[merges], place[merges], best[merges]
+            symbols, ranks = self._merge(symbols[merges], ranks[merges], place, self._made[best])
+        finished[rows, : symbols.shape[1]] = symbols
+        return finished
+
+    def _merge(
+        self, symbols: Ids, ranks: Ids, place: NDArray[np.int64], made: Ids
+    ) -> tuple[Ids, Ids]:
+        """Put what was made at its place, close the gap behind it, and look up its new neighbours."""
+        every = np.arange(len(place))
+        columns = np.arange(symbols.shape[1] - 1)
+        after = columns > place[:, None]
+        symbols[every, place] = made
+        symbols = np.where(after, symbols[:, 1:], symbols[:, :-1])
+        if symbols.shape[1] == 1:
+            return symbols, ranks[:, :0]
+        ranks = np.where(after[:, :-1], ranks[:, 1:], ranks[:, :-1])
+        has_left, has_right = place > 0, place < symbols.shape[1] - 1
+        for rows, column in (
+            (every[has_left], place[has_left] - 1),
+            (every[has_right], place[has_right]),
+        ):
+            ranks[rows, column] = self._merge_ranks(
+                symbols[rows, column], symbols[rows, column + 1]
+            )
+        return symbols, ranks
+
+    def _symbols(self, words: list[str]) -> Ids:
+        symbols = np.full((len(words), max(map(len, words))), -1, np.int32)
+        for row, word in enumerate(words):
+            symbols[row, : len(word)] = [self._ids[character] for character in word]
+        return symbols
+
+    def _draw_unigram(
+        self,
+        words: list[str],
+        which: NDArray[np.int64],
+        alpha: float,
+        generator: np.random.Generator,
+    ) -> Ids:
+        """The pieces of each occurrence in a row, -1 after the last."""
+        num_places = max(map(len, words))
+        edges = self._edges(words, num_places)
+        # rest[:, i] is the log of the summed weight of all ways from place i to the word's end.
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        rest = np.full((len(words), num_places + self._longest + 1), -np.inf)
+        rest[np.arange(len(words)), lengths] = 0.0
+        weights = np.where(edges >= 0, alpha * self._scores[edges], -np.inf)
+        for place in range(num_places - 1, -1, -1):
+            ways = weights[:, place] + rest[:, place + 1 : place + 1 + edges.shape[2]]
+            weights[:, place] = ways
+            total = np.logaddexp.reduce(ways, axis=1)
+            rest[:, place] = np.where(place < lengths, total, rest[:, place])
+        drawn = np.full((len(which), num_places), -1, np.int32)
+        at = np.zeros(len(which), np.int64)
+        rows = np.arange(len(which))
+        for step in range(num_places):
+            rows = rows[at[rows] < lengths[which[rows]]]
+            word, here = which[rows], at[rows]
+            chances = np.cumsum(np.exp(weights[word, here] - rest[word, here, None]), axis=1)
+            chosen = (chances < generator.random(len(rows))[:, None] * chances[:, -1:]).sum(axis=1)
+            drawn[rows, step] = edges[word, here, chosen]
+            at[rows] += chosen + 1
+        return drawn
+
+    def _edges(self, words: list[str], num_places: int) -> Ids:
+        """edges[word, place, n - 1] is the piece of n characters at a place, or -1."""
+        edges = np.full((len(words), num_places, min(num_places, self._longest)), -1, np.int32)
+        for row, word in enumerate(words):
+            for place in range(len(word)):
+                for size in range(1, min(len(word) - place, self._longest) + 1):
+                    edges[row, place, size - 1] = self._ids.get(word[place : place + size], -1)
+        return edges

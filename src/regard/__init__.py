@@ -1,1 +1,73 @@
+"""regard: the Transformer of 2017, to translate with, to train, and to look into.
 
+Names are imported when first used, so `import regard` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from regard.api import Model, Translation, available, load, translate
+    from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
+    from regard.errors import (
+        DataError,
+        MissingExtra,
+        ModelError,
+        RegardError,
+        TrainingError,
+        UsageError,
+    )
+    from regard.evaluate import Score
+    from regard.trace import Trace
+
+_HOME = {
+    "regard.api": ("Model", "Translation", "available", "load", "translate"),
+    "regard.config": ("DataConfig", "DecodeConfig", "ModelConfig", "TrainConfig"),
+    "regard.errors": (
+        "DataError",
+        "MissingExtra",
+        "ModelError",
+        "RegardError",
+        "TrainingError",
+        "UsageError",
+    ),
+    "regard.evaluate": ("Score",),
+    "regard.trace": ("Trace",),
+}
+
+__all__ = [
+    "DataConfig",
+    "DataError",
+    "DecodeConfig",
+    "MissingExtra",
+    "Model",
+    "ModelConfig",
+    "ModelError",
+    "RegardError",
+    "Score",
+    "Trace",
+    "TrainConfig",
+    "TrainingError",
+    "Translation",
+    "UsageError",
+    "__version__",
+    "available",
+    "load",
+    "translate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -46,7 +46,8 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
             f"references must hold text: got {len(references)} lines, all empty; give another file"
         )
     try:
-        from sacrebleu.metrics import BLEU, CHRF
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
     except ModuleNotFoundError as error:
         raise MissingExtra("sacrebleu", "torch", "computing BLEU and chrF") from error
     bleu, chrf = BLEU(), CHRF()

@@ -1,0 +1,238 @@
+"""`regard.load("fr-en").translate("Bonjour.")`: a model folder as an object that takes and gives text."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
+
+from regard.catalogue import ModelInfo, available, find, find_by_languages
+from regard.checkpoint import CARD, read_files, read_manifest, read_tensors, save
+from regard.config import DecodeConfig, from_dict, to_dict
+from regard.engine import Engine, EngineKind, Precision, open_engine
+from regard.errors import DataError, MissingExtra, ModelError, UsageError
+from regard.evaluate import Score, evaluate
+from regard.tensors import WeightForm
+from regard.text.tokenizer import Tokenizer
+from regard.translator import Candidate, Sentence, Translation, Translator, Wishes
+
+if TYPE_CHECKING:
+    from regard.trace import Trace
+
+__all__ = [
+    "Candidate",
+    "Model",
+    "ModelInfo",
+    "Sentence",
+    "Translation",
+    "available",
+    "export",
+    "load",
+    "translate",
+]
+
+
+class Model:
+    """A loaded model."""
+
+    def __init__(self, folder: Path, engine: Engine) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        files = self.manifest.tokenizer
+        source = Tokenizer.load(folder / files.source)
+        target = source if files.joint else Tokenizer.load(folder / files.target)
+        self.translator = Translator(engine, self.manifest, source, target)
+
+    def __repr__(self) -> str:
+        languages = f"{self.manifest.source_language} to {self.manifest.target_language}"
+        return f"<regard.Model {self.folder.name}: {languages}>"
+
+    @overload
+    def translate(self, text: str, *, details: Literal[False] = ..., **options: Any) -> str: ...
+    @overload
+    def translate(
+        self, text: Sequence[str], *, details: Literal[False] = ..., **options: Any
+    ) -> list[str]: ...
+    @overload
+    def translate(self, text: str, *, details: Literal[True], **options: Any) -> Translation: ...
+    @overload
+    def translate(
+        self, text: Sequence[str], *, details: Literal[True], **options: Any
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        text: str | Sequence[str],
+        *,
+        details: bool = False,
+        split: bool = True,
+        prefix: str = "",
+        banned: Sequence[str] = (),
+        required: Sequence[str] = (),
+        **decode: Any,
+    ) -> str | list[str] | Translation | list[Translation]:
+        """Translate a text, or a list of texts into a list.
+
+        A text of several sentences is cut at their ends and put together again with its own white space;
+        split=False takes it as one sentence. Each output begins with `prefix`, holds none of the `banned`
+        words and all of the `required` ones; with a prefix or a required word a text is one sentence.
+        Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
+        """
+        texts = [text] if isinstance(text, str) else _checked_texts(text)
+        wishes = Wishes(prefix, _words("banned", banned), _words("required", required))
+        config = self._decode_config(decode)
+        results = self.translator.translate(texts, config, wishes, sentences=split)
+        answers = results if details else [each.text for each in results]
+        return answers[0] if isinstance(text, str) else answers
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
+        """The log-probability of each piece of each target, its end last; their sum is the target's."""
+        sources, targets = _checked_texts(sources), _checked_texts(targets)
+        _check_counts("sources and targets", sources, targets)
+        return self.translator.score(sources, targets)
+
+    def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
+        """Translate the sources, each as one sentence, and score them against the references."""
+        _check_counts("sources and references", sources, references)
+        return evaluate(self.translate(sources, split=False, **decode), references)
+
+    def trace(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        edits: Mapping[str, Callable[[Any], Any]] | None = None,
+        **decode: Any,
+    ) -> Trace:
+        """Every intermediate value of translating one sentence, by name; needs torch.
+
+        With a target, of that translation; without, of the one the search finds. `edits` maps names to
+        functions that change the value there.
+        """
+        try:
+            from regard import tracing
+        except ModuleNotFoundError as error:
+            raise MissingExtra(error.name or "torch", "torch", "tracing a model") from error
+        translator = self.translator
+        [ids] = translator.source_ids([source])
+        if target is None:
+            trace = tracing.trace_search(self._network, ids, self._decode_config(decode), edits)
+        else:
+            trace = tracing.trace_pair(self._network, ids, translator.target.encode(target), edits)
+        read, written = trace["source.tokens"].tolist(), trace["target.tokens"].tolist()
+        trace.metadata |= {
+            "source": source,
+            "target": translator.target.decode(written),
+            "source_pieces": translator.source.pieces(read),
+            "target_pieces": translator.target.pieces(written),
+            "source_language": self.manifest.source_language,
+            "target_language": self.manifest.target_language,
+        }
+        return trace
+
+    @functools.cached_property
+    def _network(self) -> Any:
+        from regard.engine.torch import load_model
+
+        return load_model(self.folder)[0]
+
+    def _decode_config(self, changes: dict[str, Any]) -> DecodeConfig:
+        """The model's own search settings with changes; the beam widens to hold the n best."""
+        values = {**to_dict(self.manifest.decode), **changes}
+        if "beam" not in changes and isinstance(values["n_best"], int):
+            values["beam"] = max(values["beam"], values["n_best"])
+        return from_dict(DecodeConfig, values, "translate")
+
+
+def load(
+    name_or_folder: str | Path | None = None,
+    *,
+    source_language: str | None = None,
+    target_language: str | None = None,
+    engine: EngineKind = "auto",
+    device: str = "auto",
+    threads: int | None = None,
+    precision: Precision = "auto",
+) -> Model:
+    """Load a model by name, as a folder, or by its languages; without any of them French to English.
+
+    engine: onnxruntime (the CPU, no torch needed), torch, or auto.
+    """
+    if name_or_folder is None:
+        folder = find_by_languages(source_language, target_language)
+    else:
+        folder = find(name_or_folder)
+    manifest = read_manifest(folder)
+    if manifest.task != "translate":
+        raise ModelError(f"{folder} must be a model that translates: got one to {manifest.task}")
+    for side, wanted in (("source", source_language), ("target", target_language)):
+        got = getattr(manifest, f"{side}_language")
+        if wanted and got and wanted != got:
+            raise UsageError(
+                f"the {side} language of {folder.name} is {got}: got {wanted}; name another model"
+            )
+    opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
+    return Model(folder, opened)
+
+
+@overload
+def translate(text: str, *, model: str | None = ..., **options: Any) -> str: ...
+@overload
+def translate(text: Sequence[str], *, model: str | None = ..., **options: Any) -> list[str]: ...
+
+
+def translate(
+    text: str | Sequence[str], *, model: str | None = None, **options: Any
+) -> str | list[str]:
+    """Translate with a model that is loaded once and kept: `regard.translate("Bonjour.")`."""
+    return _kept(model).translate(text, **options)
+
+
+@functools.lru_cache(maxsize=4)
+def _kept(name: str | None) -> Model:
+    return load(name)
+
+
+def export(model: str | Path, output: str | Path, *, weights: str = "int8") -> None:
+    """Write a model folder with its weights as int8, fp16 or fp32, and the CPU engine's graphs."""
+    if weights not in get_args(WeightForm):
+        forms = ", ".join(get_args(WeightForm))
+        raise UsageError(f"weights must be one of {forms}: got {weights!r}")
+    folder = find(model)
+    try:
+        from regard.exchange import onnx
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
+    manifest = read_manifest(folder)
+    save(
+        output,
+        replace(manifest, weights=cast(WeightForm, weights)),
+        read_tensors(folder, manifest),
+        read_files(folder, manifest),
+        (folder / CARD).read_text(encoding="utf-8"),
+    )
+    onnx.export(output)
+
+
+def _checked_texts(texts: Sequence[str]) -> list[str]:
+    texts = list(texts)
+    for text in texts:
+        if not isinstance(text, str):
+            raise UsageError(f"a text must be a str: got {type(text).__name__}; convert it first")
+    return texts
+
+
+def _words(name: str, words: Sequence[str]) -> list[str]:
+    if isinstance(words, str):
+        raise UsageError(f"{name} must be a list of words: got a str; write  {name}=[{words!r}]")
+    return _checked_texts(words)
+
+
+def _check_counts(what: str, left: Sequence[str], right: Sequence[str]) -> None:
+    if len(left) != len(right):
+        raise DataError(
+            f"{what} must be as many lines: got {len(left)} and {len(right)}; "
+            "line n of one must translate line n of the other"
+        )

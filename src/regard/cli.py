@@ -1,0 +1,281 @@
+"""The command `regard`: one function a verb, each a thin layer over the same things in Python.
+
+Only typer and the standard library are imported here; a verb imports what it needs when it runs, so that
+`regard --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+
+import typer
+
+from regard import __version__
+from regard.cli_train import export, train
+from regard.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.api import Model
+
+_Parameters = ParamSpec("_Parameters")
+
+app = typer.Typer(
+    name="regard",
+    no_args_is_help=True,
+    # Pretty help and tracebacks would double the time of every start.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+ModelName = Annotated[
+    str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
+]
+From = Annotated[
+    str | None, typer.Option("--from", metavar="CODE", help="Source language, such as fr.")
+]
+To = Annotated[
+    str | None, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="Any search setting, such as length_penalty=1."
+    ),
+]
+Beam = Annotated[int | None, typer.Option("--beam", "-b", help="Hypotheses kept alive.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
+]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here, not to stdout.")
+]
+
+
+def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    """A command whose user's mistakes end in one sentence, and whose closed pipe ends in silence."""
+
+    @functools.wraps(function)
+    def guarded(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                function(*args, **kwargs)
+        except RegardError as error:
+            typer.echo(f"regard: {error}", err=True)
+            raise typer.Exit(error.exit_code) from error
+        except BrokenPipeError:
+            # What is still buffered has no reader; at exit Python would complain about it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(128 + 13) from None
+
+    return app.command()(guarded)
+
+
+def main() -> None:
+    # SystemExit runs what is in `finally` and `with`, so nothing is left half-written.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    app(prog_name="regard")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"regard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def regard(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """The Transformer of 2017: translate offline, train, and see every number."""
+
+
+@verb
+def translate(
+    texts: Annotated[
+        list[str] | None, typer.Argument(help="What to translate; nothing or - reads stdin.")
+    ] = None,
+    model: ModelName = None,
+    source: From = None,
+    target: To = None,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option("--input", "-i", metavar="FILE", help="Translate these files line by line."),
+    ] = None,
+    output: Output = None,
+    beam: Beam = None,
+    n_best: Annotated[
+        int | None, typer.Option("--n-best", help="Write so many lines for each input.")
+    ] = None,
+    prefix: Annotated[str, typer.Option("--prefix", help="What the output begins with.")] = "",
+    ban: Annotated[
+        list[str] | None, typer.Option("--ban", metavar="WORD", help="Not in the output.")
+    ] = None,
+    require: Annotated[
+        list[str] | None, typer.Option("--require", metavar="WORD", help="In the output.")
+    ] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Take each text as one sentence, not to be cut.")
+    ] = False,
+    settings: Settings = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Translate texts, files, or stdin line by line.
+
+    As many lines come out as went in, an empty one for an empty one, each as soon as it is known.
+    """
+    from regard import cli_lines
+
+    if texts and inputs:
+        raise UsageError("give texts or --input, not both: got both; leave one out")
+    options: dict[str, Any] = _decode_options(settings, beam=beam, n_best=n_best)
+    options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
+    options |= {"split": not whole}
+    loaded = _load(model, source, target, engine=engine, device=device, threads=threads)
+    show = cli_lines.as_json if as_json else cli_lines.as_text
+    with cli_lines.Writer(output) as writer:
+        if texts and texts != ["-"]:
+            for answer in loaded.translate(texts, details=True, **options):
+                writer.write("".join(f"{line}\n" for line in show(answer)))
+            return
+        for lines in cli_lines.arriving_lines(inputs or [Path("-")]):
+            answers = loaded.translate([line.text for line in lines], details=True, **options)
+            writer.write(
+                "".join(
+                    f"{cli_lines.on_one_line(text)}{line.end}"
+                    for line, answer in zip(lines, answers, strict=True)
+                    for text in show(answer, n_best or 1)
+                )
+            )
+
+
+@verb
+def score(
+    pair: Annotated[
+        list[str] | None, typer.Argument(metavar="[SOURCE TARGET]", help="A text, its translation.")
+    ] = None,
+    model: ModelName = None,
+    source: From = None,
+    target: To = None,
+    source_file: Annotated[
+        Path | None, typer.Option("--source", metavar="FILE", help="Source sentences, one a line.")
+    ] = None,
+    target_file: Annotated[
+        Path | None, typer.Option("--target", metavar="FILE", help="Their translations.")
+    ] = None,
+    output: Output = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Write the log-probability of given translations.
+
+    They are two arguments, two files, or the lines of stdin: source TAB target.
+    """
+    from regard import cli_lines
+
+    if pair and len(pair) != 2:
+        raise UsageError(
+            f"score takes a source and its translation: got {len(pair)} texts; quote each of the two"
+        )
+    loaded = _load(model, source, target, engine=engine, device=device, threads=threads)
+    with cli_lines.Writer(output) as writer:
+        for sources, targets in cli_lines.pairs(pair, source_file, target_file):
+            for answer in cli_lines.scored(loaded, sources, targets, as_json):
+                writer.write(answer + "\n")
+
+
+@verb
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A model's name or folder.")],
+    source: Annotated[Path, typer.Option("--source", metavar="FILE", help="Source sentences.")],
+    reference: Annotated[
+        Path, typer.Option("--reference", metavar="FILE", help="Their translations.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Keep the model's translations here."),
+    ] = None,
+    beam: Beam = None,
+    settings: Settings = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Translate a test set and print BLEU and chrF."""
+    from regard import cli_lines
+    from regard.evaluate import evaluate as evaluate_lines
+    from regard.text.corpus import read_pairs
+
+    corpus = read_pairs([source], [reference], strict=True)
+    loaded = _load(model, None, None, engine=engine, device=device, threads=threads)
+    options = _decode_options(settings, beam=beam)
+    hypotheses: list[str] = []
+    for sources in cli_lines.with_progress(corpus.sources, "translating"):
+        hypotheses += loaded.translate(sources, split=False, **options)
+    result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
+    if output is not None:
+        with cli_lines.Writer(output) as writer:
+            writer.write("".join(f"{cli_lines.on_one_line(text)}\n" for text in hypotheses))
+    typer.echo(json.dumps(result.to_dict()) if as_json else str(result))
+
+
+@verb
+def models(as_json: AsJson = False) -> None:
+    """List the models that can be used by name."""
+    from regard.catalogue import available, user_folder
+
+    found = available()
+    if as_json:
+        typer.echo(json.dumps([info.to_dict() for info in found]))
+        return
+    for info in found:
+        source, target = info.languages
+        where = "bundled" if info.bundled else str(info.folder)
+        typer.echo(
+            f"{info.name:<16} {source} to {target:<6} {info.num_parameters / 1e6:>6.1f} M parameters "
+            f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
+        )
+    if not found:
+        typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
+
+
+verb(train)
+verb(export)
+
+
+def _load(model: str | None, source: str | None, target: str | None, **options: Any) -> Model:
+    from regard.api import load
+
+    return load(model, source_language=source, target_language=target, **options)
+
+
+def _decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
+    from regard.recipe import parse_settings
+
+    given = {key: value for key, value in flags.items() if value is not None}
+    return {**parse_settings(settings or (), ["decode"]).get("decode", {}), **given}
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"regard: {message}", err=True)

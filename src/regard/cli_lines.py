@@ -1,0 +1,160 @@
+"""What goes in and out of the verbs that work line by line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING
+
+from regard.errors import DataError, UsageError
+from regard.text.lines import Line, arriving, open_lines
+
+if TYPE_CHECKING:
+    from regard.api import Model, Translation
+
+_STDIN = Path("-")
+_PROGRESS_LINES = 256
+
+# What a terminal would obey instead of show; a translated text has no business with it.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LINE_ENDS = re.compile("\r\n|[\r\n]")
+
+
+class Writer:
+    """Bytes to stdout as soon as they are there, or to a file that appears when it is whole."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def __enter__(self) -> Writer:
+        if self._path is None:
+            self._file: IO[bytes] = sys.stdout.buffer
+            self._for_eyes = sys.stdout.isatty()
+            return self
+        self._for_eyes = False
+        try:
+            self._file = open(self._unfinished, "wb")
+        except OSError as error:
+            raise UsageError(
+                f"--output must be a file that can be written: {self._path}: {error.strerror}"
+            ) from error
+        return self
+
+    def write(self, text: str) -> None:
+        if self._for_eyes:
+            text = _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+        # A lone surrogate is no character: nothing decoded from UTF-8 holds one, an argument may.
+        self._file.write(text.encode(errors="replace"))
+        self._file.flush()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._path is None:
+            return
+        self._file.close()
+        if kind is None:
+            os.replace(self._unfinished, self._path)
+        else:
+            os.unlink(self._unfinished)
+
+    @property
+    def _unfinished(self) -> str:
+        return f"{self._path}.unfinished"
+
+
+def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
+    """The lines of files, one after another; `-` is stdin."""
+    for path in paths:
+        if path == _STDIN:
+            yield from arriving(sys.stdin.buffer, "standard input")
+        else:
+            with open_lines(path) as file:
+                yield from arriving(file, str(path))
+
+
+def on_one_line(text: str) -> str:
+    """A model can write a line end; in a file of lines it would be one line too many."""
+    return _LINE_ENDS.sub(" ", text)
+
+
+def as_text(answer: Translation, count: int = 1) -> list[str]:
+    """The n best texts, always as many as asked for."""
+    texts = answer.alternatives[:count]
+    return texts + texts[-1:] * (count - len(texts))
+
+
+def as_json(answer: Translation, count: int = 1) -> list[str]:
+    return [json.dumps(answer.to_dict(), ensure_ascii=False)]
+
+
+def pairs(
+    pair: list[str] | None, source: Path | None, target: Path | None
+) -> Iterator[tuple[list[str], list[str]]]:
+    """Sources and their targets: two arguments, two files, or stdin with a tab between."""
+    if pair:
+        yield [pair[0]], [pair[1]]
+    elif source is not None and target is not None:
+        from regard.text.corpus import read_pairs
+
+        corpus = read_pairs([source], [target], strict=True)
+        for start in range(0, len(corpus), _PROGRESS_LINES):
+            stop = start + _PROGRESS_LINES
+            yield corpus.sources[start:stop], corpus.targets[start:stop]
+    elif source is not None or target is not None:
+        raise UsageError("--source and --target belong together: got one; name both files")
+    else:
+        number = 0
+        for lines in arriving_lines([_STDIN]):
+            both: list[tuple[str, str]] = []
+            for line in lines:
+                number += 1
+                left, tab, rest = line.text.partition("\t")
+                if not tab:
+                    raise DataError(
+                        f"standard input:{number}: a line must be source TAB target: got no tab; "
+                        "or name the two files with --source and --target"
+                    )
+                both.append((left, rest.partition("\t")[0]))
+            yield [left for left, _ in both], [right for _, right in both]
+
+
+def scored(
+    model: Model, sources: Sequence[str], targets: Sequence[str], with_details: bool
+) -> Iterator[str]:
+    """A line for each pair: the log-probability of its target, with its pieces' own if asked for."""
+    tokenizer = model.translator.target
+    for source, target, values in zip(sources, targets, model.score(sources, targets), strict=True):
+        if not with_details:
+            yield f"{sum(values):.4f}"
+            continue
+        answer = {
+            "source": source,
+            "target": target,
+            "log_probability": sum(values),
+            "pieces": tokenizer.pieces(tokenizer.encode(target)),
+            "token_log_probabilities": values,
+        }
+        yield json.dumps(answer, ensure_ascii=False)
+
+
+def with_progress(lines: Sequence[str], what: str) -> Iterator[Sequence[str]]:
+    """The lines in portions, with a bar on stderr when someone is watching."""
+    portions = [
+        lines[start : start + _PROGRESS_LINES] for start in range(0, len(lines), _PROGRESS_LINES)
+    ]
+    if not sys.stderr.isatty():
+        yield from portions
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    yield from track(portions, what, console=Console(stderr=True), transient=True)

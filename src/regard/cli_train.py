@@ -1,0 +1,101 @@
+"""The verbs that make models: train and export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.errors import MissingExtra, UsageError
+
+
+def export(
+    model: Annotated[str, typer.Argument(help="A model's name or folder.")],
+    output: Annotated[Path, typer.Argument(help="The folder to write.")],
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="FORM", help="int8, fp16 or fp32.")
+    ] = "int8",
+) -> None:
+    """Write a model folder with smaller or larger weights.
+
+    It also gets the graphs that the CPU engine runs.
+    """
+    from regard.api import export as export_model
+
+    export_model(model, output, weights=weights)
+    size = sum(path.stat().st_size for path in output.iterdir())
+    typer.echo(f"{output}: {size / 1e6:.1f} MB", err=True)
+
+
+Files = list[str] | None
+
+
+def train(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="The run and the model.")
+    ],
+    source: Annotated[Files, typer.Option(help="Source sentences, one a line (.gz, .xz).")] = None,
+    target: Annotated[Files, typer.Option(help="Their translations.")] = None,
+    pairs: Annotated[Files, typer.Option(help="Files of source TAB target.")] = None,
+    valid_source: Annotated[Files, typer.Option(help="Validation; else held out.")] = None,
+    valid_target: Annotated[Files, typer.Option(help="Its translations.")] = None,
+    test_source: Annotated[Files, typer.Option(help="Scored once at the end.")] = None,
+    test_target: Annotated[Files, typer.Option(help="Its references.")] = None,
+    size: Annotated[str | None, typer.Option(help="tiny, small, base or big.")] = None,
+    recipe: Annotated[str | None, typer.Option(help="A named recipe or a TOML file.")] = None,
+    init: Annotated[str | None, typer.Option(help="A model to start from.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any setting, such as steps=2000."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --output.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the scores.")] = False,
+) -> None:
+    """Train a model from raw parallel text, and score it."""
+    from regard.recipe import SECTIONS, Recipe, parse_settings, read_recipe
+
+    files = {
+        "source": source,
+        "target": target,
+        "pairs": pairs,
+        "valid_source": valid_source,
+        "valid_target": valid_target,
+        "test_source": test_source,
+        "test_target": test_target,
+    }
+    asked: dict[str, dict[str, Any]] = {
+        "data": {key: value for key, value in files.items() if value}
+    }
+    if size:
+        asked["model"] = {"size": size}
+    plan = (read_recipe(recipe) if recipe else Recipe()).changed(asked, "the command line")
+    plan = plan.changed(parse_settings(settings or (), SECTIONS), "--set")
+    if not (plan.data.source or plan.data.pairs or resume):
+        raise UsageError("training needs text: got none; give --source and --target, or --pairs")
+    if init:
+        from regard.catalogue import find
+
+        init = str(find(init))
+    result = _trainer()(
+        plan.data,
+        plan.train,
+        output=output,
+        size=plan.size,
+        model=plan.model,
+        decode=plan.decode,
+        init=init,
+        resume=resume,
+        show_progress=not quiet,
+    )
+    for each in result.scores:
+        typer.echo(str(each))
+
+
+def _trainer() -> Callable[..., Any]:
+    try:
+        from regard.train.run import train as run
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "torch", "torch", "training") from error
+    return run

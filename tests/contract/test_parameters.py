@@ -1,0 +1,153 @@
+"""How many weights there are, and what they are called in a model folder."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.config import SIZES, ModelConfig, sized
+from regard.model.transformer import build
+
+# About 37,000 pieces: section 5.1 of the paper.
+PIECES = 37_000
+
+
+def linear(inputs: int, outputs: int) -> int:
+    return inputs * outputs + outputs
+
+
+def by_formula(config: ModelConfig) -> int:
+    """Term by term, for the paper's model: biases everywhere, one shared table."""
+    d_model, d_ff = config.d_model, config.d_ff
+    table = config.source_vocab_size * d_model
+    attention = 4 * linear(d_model, d_model)
+    feed_forward = linear(d_model, d_ff) + linear(d_ff, d_model)
+    norm = 2 * d_model
+    encoder_layer = attention + feed_forward + 2 * norm
+    decoder_layer = 2 * attention + feed_forward + 3 * norm
+    return (
+        table
+        + config.num_encoder_layers * encoder_layer
+        + config.num_decoder_layers * decoder_layer
+    )
+
+
+def count(config: ModelConfig) -> int:
+    """Of the built model, without its memory."""
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in build(config).parameters())
+
+
+@pytest.mark.parametrize(("size", "expected"), [("base", 63_082_496), ("big", 214_245_376)])
+def test_the_paper_sizes(size, expected):
+    config = sized(size, source_vocab_size=PIECES, target_vocab_size=PIECES)
+    assert by_formula(config) == expected
+    assert count(config) == expected
+
+
+def test_the_terms_of_the_base_model():
+    """The numbers one gets on paper, so that the formula above is checked as well."""
+    table = 37_000 * 512
+    attention = 4 * (512 * 512 + 512)
+    feed_forward = 512 * 2048 + 2048 + 2048 * 512 + 512
+    norm = 512 + 512
+    assert (table, attention, feed_forward, norm) == (18_944_000, 1_050_624, 2_099_712, 1_024)
+    layers = 6 * (3 * attention + 2 * feed_forward + 5 * norm)
+    assert table + layers == 63_082_496
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_size_follows_the_formula(size):
+    config = sized(size)
+    assert count(config) == by_formula(config)
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [
+        ({"norm_placement": "pre"}, 2 * 2 * 18),
+        ({"norm": "rms"}, -(2 * 1 + 3 * 2) * 18),
+        ({"embedding_norm": True}, 2 * 2 * 18),
+        ({"position": "learned"}, 2 * 37 * 18),
+        ({"position": "rotary"}, 0),
+        ({"feed_forward": "gelu"}, 0),
+        ({"feed_forward": "gated-silu"}, 3 * (18 * 31 + 31)),
+        ({"tied": "decoder"}, 23 * 18),
+        ({"tied": "none"}, 2 * 23 * 18),
+    ],
+)
+def test_what_each_variant_adds(changes, more, tiny_config):
+    assert count(tiny_config(**changes)) - count(tiny_config()) == more
+
+
+# ------------------------------------------------------------ names
+
+
+def linears(path: str, *names: str) -> list[str]:
+    return [f"{path}.{name}.{part}" for name in names for part in ("weight", "bias")]
+
+
+def attention(path: str) -> list[str]:
+    return linears(path, "norm", "query", "key", "value", "output")
+
+
+def feed_forward(path: str) -> list[str]:
+    return linears(path, "norm", "hidden", "output")
+
+
+def test_the_weight_names_of_the_paper_model(tiny_config):
+    model = build(tiny_config(num_decoder_layers=1))
+    assert list(model.state_dict()) == [
+        "source.embedding.weight",
+        *attention("encoder.layers.0.self_attention"),
+        *feed_forward("encoder.layers.0.feed_forward"),
+        "target.embedding.weight",
+        *attention("decoder.layers.0.self_attention"),
+        *attention("decoder.layers.0.cross_attention"),
+        *feed_forward("decoder.layers.0.feed_forward"),
+        "output.weight",
+    ]
+
+
+def test_the_weight_names_of_a_variant(tiny_config):
+    model = build(
+        tiny_config(
+            architecture="decoder-only",
+            num_decoder_layers=1,
+            norm="rms",
+            norm_placement="pre",
+            position="learned",
+            embedding_norm=True,
+            feed_forward="gated-silu",
+        )
+    )
+    here = "decoder.layers.0"
+    assert list(model.state_dict()) == [
+        "target.embedding.weight",
+        "target.position.weight",
+        "target.norm.weight",
+        f"{here}.self_attention.norm.weight",
+        *linears(f"{here}.self_attention", "query", "key", "value", "output"),
+        f"{here}.feed_forward.norm.weight",
+        *linears(f"{here}.feed_forward", "hidden", "gate", "output"),
+        "decoder.final_norm.weight",
+        "output.weight",
+    ]
+
+
+def test_the_weight_names_of_an_encoder(tiny_config):
+    model = build(tiny_config(architecture="encoder-only", norm_placement="pre"))
+    assert list(model.state_dict()) == [
+        "source.embedding.weight",
+        *attention("encoder.layers.0.self_attention"),
+        *feed_forward("encoder.layers.0.feed_forward"),
+        *linears("encoder", "final_norm"),
+        "output.weight",
+    ]
+
+
+def test_weights_move_from_one_model_to_another_by_name(random_model, sentences, variant):
+    one, other = random_model(**variant), random_model(**variant)
+    assert not torch.equal(sentences.padded(one), sentences.padded(other))
+    other.load_state_dict(one.state_dict())
+    assert torch.equal(sentences.padded(one), sentences.padded(other))

@@ -1,0 +1,268 @@
+"""The names and shapes of a trace are public interface: pinned here, value by value.
+
+A failure means that readers of traces break. Add names for new variants; never change these.
+"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.trace import Trace
+
+ATTENTION = "query key value scores scaled masked weights context concatenated output residual norm"
+PRE_NORM_ATTENTION = (
+    "norm query key value scores scaled masked weights context concatenated output residual"
+)
+FEED_FORWARD = "hidden activated output residual norm"
+PRE_NORM_FEED_FORWARD = "norm hidden activated output residual"
+
+
+def under(path: str, names: str) -> list[str]:
+    return [f"{path}.{name}" for name in names.split()]
+
+
+def traced(model, sentences) -> Trace:
+    trace = Trace()
+    sentences.padded(model, trace)
+    return trace
+
+
+def test_the_names_of_the_paper_model_in_order(random_model, sentences):
+    trace = traced(random_model(num_encoder_layers=1, num_decoder_layers=1), sentences)
+    assert list(trace) == [
+        *under("source", "tokens embedding position input"),
+        *under("encoder.layers.0.self_attention", ATTENTION),
+        *under("encoder.layers.0.feed_forward", FEED_FORWARD),
+        "memory",
+        *under("target", "tokens embedding position input"),
+        *under("decoder.layers.0.self_attention", ATTENTION),
+        *under("decoder.layers.0.cross_attention", ATTENTION),
+        *under("decoder.layers.0.feed_forward", FEED_FORWARD),
+        "logits",
+        "probabilities",
+    ]
+
+
+def test_pre_norm_moves_the_norm_and_adds_a_final_one(random_model, sentences):
+    model = random_model(num_decoder_layers=1, norm_placement="pre")
+    assert list(traced(model, sentences)) == [
+        *under("source", "tokens embedding position input"),
+        *under("encoder.layers.0.self_attention", PRE_NORM_ATTENTION),
+        *under("encoder.layers.0.feed_forward", PRE_NORM_FEED_FORWARD),
+        "encoder.final_norm",
+        "memory",
+        *under("target", "tokens embedding position input"),
+        *under("decoder.layers.0.self_attention", PRE_NORM_ATTENTION),
+        *under("decoder.layers.0.cross_attention", PRE_NORM_ATTENTION),
+        *under("decoder.layers.0.feed_forward", PRE_NORM_FEED_FORWARD),
+        "decoder.final_norm",
+        "logits",
+        "probabilities",
+    ]
+
+
+def test_a_decoder_only_model_has_neither_source_nor_cross_attention(random_model, sentences):
+    model = random_model(architecture="decoder-only", num_decoder_layers=1)
+    assert list(traced(model, sentences)) == [
+        *under("target", "tokens embedding position input"),
+        *under("decoder.layers.0.self_attention", ATTENTION),
+        *under("decoder.layers.0.feed_forward", FEED_FORWARD),
+        "logits",
+        "probabilities",
+    ]
+
+
+def test_an_encoder_only_model_has_no_target(random_model, sentences):
+    model = random_model(architecture="encoder-only")
+    assert list(traced(model, sentences)) == [
+        *under("source", "tokens embedding position input"),
+        *under("encoder.layers.0.self_attention", ATTENTION),
+        *under("encoder.layers.0.feed_forward", FEED_FORWARD),
+        "memory",
+        "logits",
+        "probabilities",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "added", "gone"),
+    [
+        ({"feed_forward": "gated-gelu"}, {"encoder.layers.0.feed_forward.gate"}, set()),
+        ({"embedding_norm": True}, {"source.norm"}, set()),
+        ({"position": "rotary"}, set(), {"source.position"}),
+        ({"position": "none"}, set(), {"source.position"}),
+        ({"position": "learned"}, set(), set()),
+        ({"norm": "rms"}, set(), set()),
+    ],
+)
+def test_what_variants_add(changes, added, gone, random_model, sentences):
+    plain = set(traced(random_model(architecture="encoder-only"), sentences))
+    varied = set(traced(random_model(architecture="encoder-only", **changes), sentences))
+    assert varied - plain == added
+    assert plain - varied == gone
+
+
+def test_layers_are_counted_from_0(random_model, sentences):
+    trace = traced(random_model(num_encoder_layers=2, num_decoder_layers=3), sentences)
+    layers = {name.split(".norm")[0] for name in trace if name.endswith("feed_forward.norm")}
+    assert layers == {f"encoder.layers.{i}.feed_forward" for i in range(2)} | {
+        f"decoder.layers.{i}.feed_forward" for i in range(3)
+    }
+
+
+def test_a_step_has_the_names_of_the_decoder(random_model, sentences):
+    model = random_model(num_decoder_layers=1)
+    full, step = Trace(), Trace()
+    sentences.padded(model, full)
+    model.step(
+        sentences.target[:, 0], model.start(sentences.source, sentences.source_lengths), trace=step
+    )
+    names = list(full)
+    assert list(step) == names[names.index("target.tokens") :]
+
+
+def test_shapes_are_heads_first(random_model, sentences):
+    """Batch 5, heads 3, head_dim 6, d_model 18, d_ff 31, source 7, target 11, vocabulary 23."""
+    trace = traced(random_model(num_decoder_layers=1), sentences)
+    shapes = {name: tuple(value.shape) for name, value in trace.items()}
+    for side, length in (("source", 7), ("target", 11)):
+        assert shapes[f"{side}.tokens"] == (5, length)
+        for name in ("embedding", "position", "input"):
+            assert shapes[f"{side}.{name}"] == (5, length, 18)
+    for path, query_len, key_len in (
+        ("encoder.layers.0.self_attention", 7, 7),
+        ("decoder.layers.0.self_attention", 11, 11),
+        ("decoder.layers.0.cross_attention", 11, 7),
+    ):
+        for name in ("query", "context"):
+            assert shapes[f"{path}.{name}"] == (5, 3, query_len, 6)
+        for name in ("key", "value"):
+            assert shapes[f"{path}.{name}"] == (5, 3, key_len, 6)
+        for name in ("scores", "scaled", "masked", "weights"):
+            assert shapes[f"{path}.{name}"] == (5, 3, query_len, key_len)
+        for name in ("concatenated", "output", "residual", "norm"):
+            assert shapes[f"{path}.{name}"] == (5, query_len, 18)
+    for path, length in (
+        ("encoder.layers.0.feed_forward", 7),
+        ("decoder.layers.0.feed_forward", 11),
+    ):
+        for name in ("hidden", "activated"):
+            assert shapes[f"{path}.{name}"] == (5, length, 31)
+        for name in ("output", "residual", "norm"):
+            assert shapes[f"{path}.{name}"] == (5, length, 18)
+    assert shapes["memory"] == (5, 7, 18)
+    assert shapes["logits"] == shapes["probabilities"] == (5, 11, 23)
+
+
+# ------------------------------------------------------------ each value follows from its neighbours
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+def test_every_attention_value_follows_from_its_neighbours(
+    placement, position, random_model, sentences
+):
+    """Recomputed in double precision from the values recorded just before."""
+    model = random_model(num_decoder_layers=1, norm_placement=placement, position=position).double()
+    trace = traced(model, sentences)
+    for path, came_in, source in (
+        ("encoder.layers.0.self_attention", trace["source.input"], None),
+        ("decoder.layers.0.self_attention", trace["target.input"], None),
+        (
+            "decoder.layers.0.cross_attention",
+            trace[
+                "decoder.layers.0.self_attention." + ("residual" if placement == "pre" else "norm")
+            ],
+            trace["memory"],
+        ),
+    ):
+        here = {name: trace[f"{path}.{name}"] for name in ATTENTION.split()}
+        layer = model.get_submodule(path)
+        reads = here["norm"] if placement == "pre" else came_in
+        if position != "rotary" or source is not None:
+            for name in ("query", "key", "value"):
+                words = reads if name == "query" or source is None else source
+                projected = F.linear(words, getattr(layer, name).weight, getattr(layer, name).bias)
+                for head in range(3):
+                    columns = slice(6 * head, 6 * head + 6)
+                    same(here[name][:, head], projected[..., columns])
+        same(here["scores"], torch.einsum("bhqd,bhkd->bhqk", here["query"], here["key"]))
+        same(here["scaled"], here["scores"] / 6**0.5)
+        visible = here["masked"] > -torch.inf
+        same(here["masked"][visible], here["scaled"][visible])
+        exponents = here["masked"].exp()
+        same(here["weights"], exponents / exponents.sum(dim=-1, keepdim=True))
+        same(here["context"], torch.einsum("bhqk,bhkd->bhqd", here["weights"], here["value"]))
+        same(here["concatenated"], torch.cat([here["context"][:, h] for h in range(3)], dim=-1))
+        same(here["output"], F.linear(here["concatenated"], layer.output.weight, layer.output.bias))
+        same(here["residual"], came_in + here["output"])
+        normed = came_in if placement == "pre" else here["residual"]
+        same(here["norm"], normalized(normed, layer.norm))
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+def test_every_other_value_follows_from_its_neighbours(placement, random_model, sentences):
+    model = random_model(num_decoder_layers=1, norm_placement=placement).double()
+    trace = traced(model, sentences)
+    table = model.source.embedding.weight
+    for side in ("source", "target"):
+        same(trace[f"{side}.embedding"], table[trace[f"{side}.tokens"]] * 18**0.5)
+        same(trace[f"{side}.input"], trace[f"{side}.embedding"] + trace[f"{side}.position"])
+    last = "residual" if placement == "pre" else "norm"
+    for stack, before in (("encoder", "self_attention"), ("decoder", "cross_attention")):
+        path = f"{stack}.layers.0.feed_forward"
+        layer = model.get_submodule(path)
+        here = {name: trace[f"{path}.{name}"] for name in FEED_FORWARD.split()}
+        came_in = trace[f"{stack}.layers.0.{before}.{last}"]
+        reads = here["norm"] if placement == "pre" else came_in
+        same(here["hidden"], F.linear(reads, layer.hidden.weight, layer.hidden.bias))
+        same(here["activated"], here["hidden"].clamp(min=0))
+        same(here["output"], F.linear(here["activated"], layer.output.weight, layer.output.bias))
+        same(here["residual"], came_in + here["output"])
+        normed = came_in if placement == "pre" else here["residual"]
+        same(here["norm"], normalized(normed, layer.norm))
+    memory, hidden = (
+        trace[f"{side}.layers.0.feed_forward.{last}"] for side in ("encoder", "decoder")
+    )
+    if placement == "pre":
+        memory = normalized(memory, model.encoder.final_norm)
+        hidden = normalized(hidden, model.decoder.final_norm)
+        same(trace["encoder.final_norm"], memory)
+        same(trace["decoder.final_norm"], hidden)
+    same(trace["memory"], memory)
+    same(trace["logits"], hidden @ table.T)
+    same(trace["probabilities"], F.softmax(trace["logits"], dim=-1))
+
+
+def test_weights_are_shares_of_what_may_be_seen(variant, random_model, sentences):
+    """They sum to 1 over the keys; what is hidden has the score minus infinity, the weight 0."""
+    trace = traced(random_model(**variant), sentences)
+    for path in [name.removesuffix(".weights") for name in trace if name.endswith(".weights")]:
+        query_side, key_side = {
+            "encoder": ("source", "source"),
+            "decoder": ("target", "source" if path.endswith("cross_attention") else "target"),
+        }[path.split(".")[0]]
+        key_lengths = getattr(sentences, f"{key_side}_lengths")
+        query_len = trace[f"{query_side}.tokens"].shape[1]
+        key_len = trace[f"{key_side}.tokens"].shape[1]
+        hidden = (torch.arange(key_len) >= key_lengths[:, None])[:, None, :]
+        hidden = hidden.expand(-1, query_len, -1)
+        if path.startswith("decoder") and path.endswith("self_attention"):
+            hidden = hidden | torch.ones(query_len, key_len, dtype=torch.bool).triu(1)
+        hidden = hidden[:, None].expand(-1, 3, -1, -1)
+        assert torch.equal(trace[f"{path}.masked"] == -torch.inf, hidden)
+        weights = trace[f"{path}.weights"]
+        assert not weights[hidden].any() and (weights[~hidden] > 0).all()
+        torch.testing.assert_close(weights.sum(dim=-1), torch.ones(5, 3, query_len))
+
+
+def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
+
+
+def normalized(x: torch.Tensor, norm: torch.nn.Module) -> torch.Tensor:
+    centred = x - x.mean(dim=-1, keepdim=True)
+    variance = centred.square().mean(dim=-1, keepdim=True)
+    return centred / (variance + 1e-5).sqrt() * norm.weight + norm.bias

@@ -1,0 +1,333 @@
+"""What a configuration accepts, and the sentence it refuses the rest with."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import math
+
+import pytest
+
+from regard.config import (
+    SIZES,
+    DataConfig,
+    DecodeConfig,
+    ModelConfig,
+    TrainConfig,
+    describe,
+    from_dict,
+    sized,
+    to_dict,
+)
+from regard.errors import UsageError
+
+KINDS = [ModelConfig, DataConfig, TrainConfig, DecodeConfig]
+
+
+def refusal(kind, **values) -> str:
+    """What a user reads; unwrapped, since the shape hook of the tests would speak first."""
+    with pytest.raises(UsageError) as caught:
+        inspect.unwrap(kind.__init__)(object.__new__(kind), **values)
+    return str(caught.value)
+
+
+# ------------------------------------------------------------ the paper's numbers
+
+
+def test_the_defaults_are_the_base_model_of_the_paper():
+    config = ModelConfig()
+    assert (config.num_encoder_layers, config.num_decoder_layers) == (6, 6)
+    assert (config.d_model, config.d_ff, config.num_heads, config.head_dim) == (512, 2048, 8, 64)
+    assert (config.position, config.norm, config.norm_placement) == ("sinusoidal", "layer", "post")
+    assert (config.feed_forward, config.tied, config.embedding_norm) == ("relu", "all", False)
+    assert sized("base") == config
+
+
+def test_the_named_sizes():
+    shapes = {
+        size: (c.num_encoder_layers, c.num_decoder_layers, c.d_model, c.d_ff, c.num_heads)
+        for size in SIZES
+        for c in [sized(size)]
+    }
+    assert shapes == {
+        "tiny": (2, 2, 128, 512, 4),
+        "small": (6, 2, 256, 1024, 4),
+        "base": (6, 6, 512, 2048, 8),
+        "big": (6, 6, 1024, 4096, 16),
+    }
+
+
+def test_a_size_takes_changes():
+    config = sized("tiny", norm_placement="pre", d_ff=999)
+    assert (config.d_model, config.d_ff, config.norm_placement) == (128, 999, "pre")
+
+
+def test_an_unknown_size():
+    with pytest.raises(UsageError) as caught:
+        sized("bigg")
+    assert str(caught.value) == (
+        "size must be one of tiny, small, base, big: got 'bigg' (did you mean 'big'?)"
+    )
+
+
+def test_the_search_defaults_are_the_paper_s():
+    assert (DecodeConfig().beam, DecodeConfig().length_penalty) == (4, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "has_encoder", "has_decoder"),
+    [
+        ("encoder-decoder", True, True),
+        ("decoder-only", False, True),
+        ("encoder-only", True, False),
+    ],
+)
+def test_which_stacks_there_are(architecture, has_encoder, has_decoder):
+    config = ModelConfig(architecture=architecture)
+    assert (config.has_encoder, config.has_decoder) == (has_encoder, has_decoder)
+
+
+# ------------------------------------------------------------ each check and its sentence
+
+
+def test_heads_must_divide_d_model():
+    assert refusal(ModelConfig, d_model=512, num_heads=7) == (
+        "d_model must be a multiple of num_heads: got d_model=512, num_heads=7; change one of them"
+    )
+
+
+def test_sinusoids_come_in_pairs():
+    assert refusal(ModelConfig, d_model=15, num_heads=3) == (
+        "position=sinusoidal fills features in pairs of sine and cosine, so d_model must be even: "
+        "got 15; change d_model"
+    )
+    assert ModelConfig(d_model=10, num_heads=2).head_dim == 5
+    assert ModelConfig(d_model=15, num_heads=3, position="none").head_dim == 5
+
+
+def test_rotations_come_in_pairs_within_a_head():
+    assert refusal(ModelConfig, d_model=10, num_heads=2, position="rotary") == (
+        "position=rotary turns features in pairs, so d_model / num_heads must be even: "
+        "got 5; change d_model or num_heads"
+    )
+
+
+def test_one_table_needs_one_vocabulary():
+    assert refusal(ModelConfig, source_vocab_size=29) == (
+        "tied=all shares one table between both languages, so the vocabularies must be equal: "
+        "got 29 and 32000; use a joint vocabulary or tied=decoder"
+    )
+    assert ModelConfig(source_vocab_size=29, tied="decoder").source_vocab_size == 29
+    assert ModelConfig(source_vocab_size=29, architecture="decoder-only").tied == "all"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *[
+            (ModelConfig, name)
+            for name in (
+                "source_vocab_size",
+                "target_vocab_size",
+                "num_encoder_layers",
+                "num_decoder_layers",
+                "d_model",
+                "d_ff",
+                "num_heads",
+                "max_positions",
+            )
+        ],
+        *[(DataConfig, name) for name in ("vocabulary", "max_length", "max_ratio")],
+        *[
+            (TrainConfig, name)
+            for name in (
+                "steps",
+                "batch_tokens",
+                "accumulate",
+                "learning_rate",
+                "warmup",
+                "average",
+                "validate_every",
+                "epsilon",
+            )
+        ],
+        *[(DecodeConfig, name) for name in ("beam", "n_best", "temperature")],
+    ],
+)
+@pytest.mark.parametrize("value", [0, -3, math.nan])
+def test_what_must_be_above_zero(kind, name, value):
+    assert refusal(kind, **{name: value}) == f"{name} must be above 0: got {value}"
+
+
+def test_layers_that_are_not_there_may_be_none():
+    config = ModelConfig(architecture="decoder-only", num_encoder_layers=0)
+    assert config.num_encoder_layers == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (DataConfig, "sampling"),
+        *[(TrainConfig, n) for n in ("beta1", "beta2", "label_smoothing", "dropout", "ema")],
+        (DecodeConfig, "top_p"),
+    ],
+)
+@pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])
+def test_what_must_be_a_fraction(kind, name, value):
+    assert refusal(kind, **{name: value}) == f"{name} must lie between 0 and 1: got {value}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        *[(TrainConfig, n) for n in ("weight_decay", "clip", "r_drop", "patience")],
+        *[
+            (DecodeConfig, n)
+            for n in ("max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty")
+        ],
+    ],
+)
+def test_what_must_not_be_negative(kind, name):
+    zero = 0.0 if "float" in kind.__annotations__[name] else 0
+    assert getattr(kind(**{name: zero}), name) == 0
+    assert refusal(kind, **{name: -1}) == f"{name} must not be negative: got -1"
+
+
+def test_top_p_of_nothing():
+    assert refusal(DecodeConfig, top_p=0.0) == (
+        "top_p must be above 0: got 0; use top_k=1 for the single best piece"
+    )
+
+
+def test_more_hypotheses_than_the_beam_holds():
+    assert refusal(DecodeConfig, n_best=5) == "n_best must be at most beam: got n_best=5, beam=4"
+    assert DecodeConfig(method="sample", n_best=5).n_best == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "sentence"),
+    [
+        (
+            ModelConfig,
+            {"position": "sinusoid"},
+            "position must be one of sinusoidal, learned, rotary, scaled, integer, none: "
+            "got 'sinusoid' (did you mean 'sinusoidal'?)",
+        ),
+        (
+            ModelConfig,
+            {"norm_placement": "middle"},
+            "norm_placement must be one of post, pre: got 'middle'",
+        ),
+        (
+            ModelConfig,
+            {"feed_forward": "swiglu"},
+            "feed_forward must be one of relu, gelu, gated-gelu, gated-silu: got 'swiglu'",
+        ),
+        (
+            TrainConfig,
+            {"schedule": "cosin"},
+            "schedule must be one of inverse-sqrt, cosine: got 'cosin' (did you mean 'cosine'?)",
+        ),
+        (
+            DecodeConfig,
+            {"method": "bean"},
+            "method must be one of beam, greedy, sample: got 'bean' (did you mean 'beam'?)",
+        ),
+        (
+            DataConfig,
+            {"tokenizer": "words"},
+            "tokenizer must be one of bpe, unigram: got 'words'",
+        ),
+    ],
+)
+def test_what_must_be_one_of_a_few(kind, values, sentence):
+    assert refusal(kind, **values) == sentence
+
+
+# ------------------------------------------------------------ from and to files
+
+
+def read_refusal(kind, values) -> str:
+    with pytest.raises(UsageError) as caught:
+        from_dict(kind, values, "recipe.toml")
+    return str(caught.value)
+
+
+def test_an_unknown_key_is_named_with_the_nearest_known_one():
+    sentence = read_refusal(ModelConfig, {"d_modell": 512})
+    assert sentence.startswith(
+        "recipe.toml: unknown key 'd_modell' (did you mean 'd_model'?); known keys: architecture, "
+    )
+    assert all(field.name in sentence for field in dataclasses.fields(ModelConfig))
+
+
+def test_an_unknown_key_like_no_other():
+    assert "unknown key 'zzz'; known keys: " in read_refusal(TrainConfig, {"zzz": 1})
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "value", "sentence"),
+    [
+        (ModelConfig, "d_model", "512", "d_model must be a whole number: got '512'"),
+        (ModelConfig, "d_model", 512.0, "d_model must be a whole number: got 512.0"),
+        (ModelConfig, "d_model", True, "d_model must be a whole number: got True"),
+        (ModelConfig, "embedding_norm", 1, "embedding_norm must be true or false: got 1"),
+        (ModelConfig, "norm", "batch", "norm must be one of layer, rms: got 'batch'"),
+        (ModelConfig, "norm", 3, "norm must be one of layer, rms: got 3"),
+        (DataConfig, "sampling", "often", "sampling must be a number: got 'often'"),
+        (DataConfig, "sampling", False, "sampling must be a number: got False"),
+        (DataConfig, "vocabulary", 1.5, "vocabulary must be a whole number: got 1.5"),
+        (DataConfig, "source", 7, "source must be a text or a list of texts: got 7"),
+        (DataConfig, "source", ["a", 7], "source must be a text or a list of texts: got ['a', 7]"),
+        (DataConfig, "source_language", 7, "source_language must be a text: got 7"),
+        (TrainConfig, "dropout", [], "dropout must be a number: got []"),
+        (TrainConfig, "compile", "yes", "compile must be true or false: got 'yes'"),
+    ],
+)
+def test_a_wrong_type_is_named(kind, key, value, sentence):
+    assert read_refusal(kind, {key: value}) == f"recipe.toml: {sentence}"
+
+
+def test_what_a_file_can_say_is_converted():
+    data = from_dict(DataConfig, {"source": "a.fr", "target": ["a.en", "b.en"], "sampling": 0}, "x")
+    assert data.source == ("a.fr",)
+    assert data.target == ("a.en", "b.en")
+    assert data.sampling == 0.0 and isinstance(data.sampling, float)
+    train = from_dict(TrainConfig, {"dropout": 0, "steps": None, "packing": True}, "x")
+    assert train.dropout == 0.0 and isinstance(train.dropout, float)
+    assert train.steps is None
+    assert train.packing is True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_configuration_survives_json(kind):
+    config = kind()
+    assert from_dict(kind, json.loads(json.dumps(to_dict(config))), "config.json") == config
+
+
+def test_values_are_checked_on_the_way_in_too():
+    assert read_refusal(ModelConfig, {"num_heads": 7}).startswith("d_model must be a multiple of")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_configurations_are_frozen_and_named(kind):
+    config = kind()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(config, dataclasses.fields(kind)[0].name, None)
+    with pytest.raises(TypeError):
+        kind(1)
+
+
+# ------------------------------------------------------------ documentation
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_field_is_documented(kind):
+    texts = describe(kind)
+    assert list(texts) == [field.name for field in dataclasses.fields(kind)]
+    assert all(text.strip() for text in texts.values())
+
+
+def test_a_description_is_the_string_under_the_field():
+    assert describe(ModelConfig)["d_ff"] == "width inside the feed-forward"

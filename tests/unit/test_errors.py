@@ -1,0 +1,35 @@
+"""The tree of what a user can cause."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard import errors
+from regard.errors import MissingExtra, RegardError, UsageError
+
+
+def every_error() -> list[type[RegardError]]:
+    kinds = vars(errors).values()
+    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, RegardError)]
+
+
+def test_one_base_catches_all():
+    assert len(every_error()) == 6
+    assert not issubclass(RegardError, (ValueError, OSError))
+
+
+@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+def test_a_wrong_request_exits_2_and_everything_else_1(kind):
+    assert kind.exit_code == (2 if kind is UsageError else 1)
+
+
+@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
+def test_the_docstring_draws_the_tree_whole(kind):
+    assert kind.__name__ in errors.__doc__
+
+
+def test_a_missing_extra_says_what_to_install():
+    assert str(MissingExtra("torch", "torch", "regard train")) == (
+        "regard train needs the package torch, which is not installed: "
+        "run  pip install 'regard[torch]'"
+    )

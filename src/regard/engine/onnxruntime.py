@@ -161,6 +161,8 @@ def _options(threads: int | None, *, quantized: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = default_threads() if threads is None else threads
     options.inter_op_num_threads = 1
+    # Planning which buffers could share memory takes longer than loading all else, and saves little.
+    options.enable_mem_reuse = False
     # A waiting thread that spins takes the core from the one it waits for when the machine is busy.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if quantized and not _sums_bytes_exactly():

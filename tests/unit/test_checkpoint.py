@@ -1,0 +1,301 @@
+"""A model folder is written whole or not at all, read back exactly, and refused in one sentence when broken."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from regard import checkpoint
+from regard.checkpoint import Manifest, TokenizerFiles
+from regard.config import DecodeConfig, ModelConfig
+from regard.engine.torch import to_state_dict, to_tensors
+from regard.errors import ModelError
+from regard.model.transformer import Transformer, build
+from regard.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
+
+FILES = {"tokenizer.model": b"pieces"}
+FORMS = ("fp32", "fp16", "int8")
+
+
+@pytest.fixture
+def tensors(tiny_config: Callable[..., ModelConfig]) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(2017)
+    shapes = expected_tensors(tiny_config())
+    return {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.fixture
+def manifest(tiny_config: Callable[..., ModelConfig]) -> Manifest:
+    return Manifest(
+        model=tiny_config(),
+        source_language="fr",
+        target_language="en",
+        decode=DecodeConfig(beam=5),
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]) -> Path:
+    checkpoint.save(tmp_path / "model", manifest, tensors, FILES, "# A model\n")
+    return tmp_path / "model"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_names_and_shapes_are_the_modules(
+    random_model: Callable[..., Transformer], variant: dict[str, Any]
+) -> None:
+    model = random_model(**variant)
+    ties = tied_names(model.config)
+    state = model.state_dict()
+    assert all(state[name].data_ptr() == state[first].data_ptr() for name, first in ties.items())
+    shapes = {name: tuple(value.shape) for name, value in state.items() if name not in ties}
+    assert expected_tensors(model.config) == shapes
+
+
+def test_state_dict_there_and_back(
+    random_model: Callable[..., Transformer], variant: dict[str, Any]
+) -> None:
+    model = random_model(**variant)
+    copy = build(model.config)
+    copy.load_state_dict(to_state_dict(to_tensors(model.state_dict(), model.config), model.config))
+    for (name, weight), (other_name, other) in zip(
+        model.named_parameters(), copy.named_parameters(), strict=True
+    ):
+        assert name == other_name
+        assert weight.equal(other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_save_load_save_is_identical(
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], form: Any
+) -> None:
+    manifest = replace(manifest, weights=form)
+    checkpoint.save(tmp_path / "first", manifest, tensors, FILES, "card")
+    assert checkpoint.read_manifest(tmp_path / "first") == manifest
+    again = checkpoint.read_tensors(tmp_path / "first")
+    assert all(tensor.dtype == np.float32 for tensor in again.values())
+    files = checkpoint.read_files(tmp_path / "first", manifest)
+    checkpoint.save(tmp_path / "second", manifest, again, files, "card")
+    assert contents(tmp_path / "first") == contents(tmp_path / "second")
+
+
+def test_int8_is_within_half_a_step_of_the_row(tensors: dict[str, np.ndarray]) -> None:
+    stored = quantize(tensors)
+    back = dequantize(stored)
+    for name, tensor in tensors.items():
+        if tensor.ndim == 2:
+            step = stored[name + "_scale"][:, None]
+            assert np.abs(stored[name]).max() == 127
+            assert (np.abs(back[name] - tensor) <= step * 0.5001).all()
+            assert np.allclose(step[:, 0] * 127, np.abs(tensor).max(axis=1), rtol=1e-4)
+        else:
+            assert np.array_equal(back[name], tensor)
+
+
+def test_int8_by_hand() -> None:
+    rows = np.array([[127, -63.4, 0], [0, 0, 0]], dtype=np.float32)
+    stored = quantize({"layer.weight": rows, "target.embedding.weight": rows})
+    # A matrix lies [inputs, outputs], a table [rows, features]; a row of zeros has the scale 1.
+    assert stored["layer.weight"].tolist() == [[127, 0], [-63, 0], [0, 0]]
+    assert stored["target.embedding.weight"].tolist() == [[127, -63, 0], [0, 0, 0]]
+    assert stored["layer.weight_scale"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_stored_tensors_is_what_the_file_holds(
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], form: Any
+) -> None:
+    checkpoint.save(tmp_path / "m", replace(manifest, weights=form), tensors, FILES, "")
+    kinds = {"float32": "F32", "float16": "F16", "int8": "I8"}
+    held = safetensors.numpy.load_file(tmp_path / "m" / "model.safetensors")
+    got = {name: (kinds[str(tensor.dtype)], tensor.shape) for name, tensor in held.items()}
+    assert got == stored_tensors(manifest.model, form)
+
+
+def test_saving_again_replaces_the_model_and_nothing_else(
+    folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
+) -> None:
+    (folder / "metrics.jsonl").write_text("kept")
+    (folder / "decoder.onnx").write_text("of the old weights")
+    changed = {name: tensor + 1 for name, tensor in tensors.items()}
+    other = replace(manifest, tokenizer=TokenizerFiles(source="a.model", target="b.model"))
+    checkpoint.save(folder, other, changed, {"a.model": b"a", "b.model": b"b"}, "new")
+    names = {"config.json", "model.safetensors", "README.md", "a.model", "b.model", "metrics.jsonl"}
+    assert set(contents(folder)) == names
+    assert checkpoint.read_manifest(folder) == other
+    again = checkpoint.read_tensors(folder)
+    assert all(np.array_equal(again[name], tensor) for name, tensor in changed.items())
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_failed_save_leaves_the_old_model(
+    folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray], monkeypatch: Any
+) -> None:
+    before = contents(folder)
+
+    def full_disk(*arguments: Any) -> bytes:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(safetensors.numpy, "save", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        checkpoint.save(folder, manifest, tensors, FILES, "new")
+    assert contents(folder) == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+def test_a_strangers_file_is_not_overwritten(
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "README.md").write_text("mine")
+    with pytest.raises(ModelError, match=r"holds a README.md that is not a model's: move it"):
+        checkpoint.save(tmp_path / "home", manifest, tensors, FILES, "card")
+    assert contents(tmp_path / "home") == {"README.md": b"mine"}
+    assert [path.name for path in tmp_path.iterdir()] == ["home"]
+
+
+def edit_config(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    values = json.loads((folder / "config.json").read_text())
+    change(values)
+    (folder / "config.json").write_text(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v.pop("format_version"), "has no format_version"),
+        (lambda v: v.update(format_version=99), "expected format_version 1, got 99"),
+        (lambda v: v.pop("model"), "model is missing"),
+        (lambda v: v.update(model=[]), "model must be an object"),
+        (lambda v: v["model"].update(d_modle=3), "unknown key 'd_modle' .did you mean 'd_model'"),
+        (lambda v: v["model"].update(d_model=19), "d_model must be"),
+        (lambda v: v["model"].update(d_model="18"), "d_model must be a whole number: got '18'"),
+        (lambda v: v.update(task="sing"), "task must be one of"),
+        (lambda v: v["tokenizer"].update(kind="pickle"), "kind must be"),
+        (lambda v: v["tokenizer"].update(source="../x"), "plain file name: got '../x'"),
+    ],
+)
+def test_a_wrong_config_is_named(
+    folder: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    edit_config(folder, change)
+    with pytest.raises(ModelError, match=message) as caught:
+        checkpoint.read_manifest(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_no_model_folder(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(ModelError, match="nowhere is not a folder; check the path"):
+        checkpoint.read_manifest(tmp_path / "nowhere")
+    with pytest.raises(ModelError, match="it has no config.json"):
+        checkpoint.read_manifest(tmp_path)
+    (folder / "config.json").write_bytes(b'{"model": \xff')
+    with pytest.raises(ModelError, match="is not valid JSON"):
+        checkpoint.read_manifest(folder)
+
+
+def test_missing_files_are_named(folder: Path, manifest: Manifest) -> None:
+    (folder / "tokenizer.model").unlink()
+    with pytest.raises(ModelError, match=r"the tokenizer's file tokenizer.model is missing"):
+        checkpoint.read_files(folder, manifest)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match=r"has no model.safetensors"):
+        checkpoint.read_tensors(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v["model"].update(source_vocab_size=29, target_vocab_size=29),
+         r"source.embedding.weight: expected F32 \[29, 18\] as config.json says, got F32 \[23, 18\]"),
+        (lambda v: v["model"].update(num_decoder_layers=3), "lacks tensor decoder.layers.2.*and 25 more"),
+        (lambda v: v["model"].update(num_decoder_layers=1), "has the unknown tensor decoder.layers.1"),
+        (lambda v: v.update(weights="fp16"), "expected F16 .* got F32"),
+    ],
+)  # fmt: skip
+def test_a_config_of_another_model(
+    folder: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    edit_config(folder, change)
+    manifest = checkpoint.read_manifest(folder)
+    with pytest.raises(ModelError, match=message):
+        checkpoint.check_weights(folder, manifest)
+    with pytest.raises(ModelError, match=message):
+        checkpoint.read_tensors(folder)
+
+
+def hostile(header: Any, length: int | None = None, data: int = 16) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + bytes(data)
+
+
+ENTRY = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x00" * 7,
+        hostile({}, 2**63),
+        hostile({}, 10**6),
+        hostile(b"not json"),
+        hostile({"a": ENTRY, "b": {**ENTRY, "data_offsets": [8, 24]}}, data=24),
+        hostile({"a": {**ENTRY, "data_offsets": [0, 10**9]}}),
+        hostile({"a": {**ENTRY, "data_offsets": [16, 0]}}),
+        hostile({"a": {**ENTRY, "shape": [2**40, 2**40]}}),
+        hostile({"a": {**ENTRY, "dtype": "OBJECT"}}),
+        hostile(b'{"a": %b, "a": %b}' % ((json.dumps(ENTRY).encode(),) * 2)),
+    ],
+)
+def test_hostile_weights_are_refused(folder: Path, manifest: Manifest, content: bytes) -> None:
+    (folder / "model.safetensors").write_bytes(content)
+    for read in (checkpoint.check_weights, checkpoint.read_tensors):
+        with pytest.raises(
+            ModelError, match=r"model.safetensors is truncated or corrupt"
+        ) as caught:
+            read(folder, manifest)
+        assert "\n" not in str(caught.value)
+
+
+def test_truncated_weights_are_refused(folder: Path, manifest: Manifest) -> None:
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[:-5])
+    with pytest.raises(ModelError, match="truncated or corrupt"):
+        checkpoint.check_weights(folder, manifest)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_that_are_not_numbers(
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], form: Any
+) -> None:
+    manifest = replace(manifest, weights=form)
+    checkpoint.save(tmp_path / "m", manifest, tensors, FILES, "")
+    path = tmp_path / "m" / "model.safetensors"
+    stored = safetensors.numpy.load_file(path)
+    name = min(name for name in stored if stored[name].dtype != np.int8)
+    stored[name] = np.full_like(stored[name], np.nan)
+    safetensors.numpy.save_file(stored, path)
+    with pytest.raises(ModelError, match=f"{name} holds values that are not finite"):
+        checkpoint.check_weights(tmp_path / "m", manifest)
+
+
+def test_a_diverged_model_is_not_saved(
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
+) -> None:
+    name = "encoder.layers.0.feed_forward.hidden.weight"
+    broken = tensors | {name: np.full_like(tensors[name], np.inf)}
+    with pytest.raises(ModelError, match=f"{name} holds values that are not finite"):
+        checkpoint.save(tmp_path / "m", manifest, broken, FILES, "")
+    assert not list(tmp_path.iterdir())

@@ -192,6 +192,7 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
     tensors: Tensors = {}
     try:
         with safetensors.safe_open(path, framework="np") as file:
+            _check_unique(folder)
             got = {}
             for name in file.keys():
                 part = file.get_slice(name)
@@ -206,6 +207,19 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
     return tensors
+
+
+def _check_unique(folder: Path) -> None:
+    """Two tensors of one name: each reader of the file might take another."""
+
+    def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ModelError(
+                f"{folder / WEIGHTS} is truncated or corrupt (a name stands twice); get the model again"
+            )
+        return dict(pairs)
+
+    json.loads(read_header(folder)[8:], object_pairs_hook=keys_once)
 
 
 def _shapes(tensors: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from regard.config import TrainConfig
-from regard.errors import TrainingError
+from regard.errors import RegardError, TrainingError
 from regard.model.transformer import EncoderDecoder
 from regard.text.batches import BatchStream
 from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
@@ -32,11 +32,12 @@ LOG_EVERY = 20
 """steps between two looks at the loss; each makes the host wait for the device"""
 
 
-class Interrupted(Exception):
+class Interrupted(RegardError):
     """A signal asked the run to stop; everything is saved."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"stopped by signal {number}")
+        name = signal.Signals(number).name
+        super().__init__(f"stopped by {name} with everything saved: continue with --resume")
         self.exit_code = 128 + number
 
 

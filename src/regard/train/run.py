@@ -319,7 +319,7 @@ def _with_languages(data: DataConfig) -> DataConfig:
 
 def _num_workers(device: torch.device, corpus: Corpus) -> int:
     """A GPU eats faster than one process can encode; a CPU does not."""
-    return min(8, (os.cpu_count() or 1) - 1) if device.type == "cuda" else 0
+    return min(15, (os.cpu_count() or 1) - 1) if device.type == "cuda" else 0
 
 
 def _describe(plan: Plan, device: torch.device) -> str:

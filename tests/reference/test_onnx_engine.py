@@ -1,0 +1,176 @@
+"""The onnxruntime engine against the torch engine: the same numbers in fp32, close ones in int8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard import checkpoint
+from regard.checkpoint import Manifest
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode import search
+from regard.engine.onnxruntime import OnnxEngine
+from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.exchange.onnx import export
+from regard.model.layout import Layout
+from regard.model.transformer import EncoderDecoder, Transformer, build
+
+TOLERANCE = 1e-4
+SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
+# Rows that repeat, vanish, change places, and stand in unequal numbers for their sentences.
+SELECTIONS = (None, [2, 2, 0, 0], [1, 0, 3], [0, 0, 2, 2, 1, 1], [5, 4], None)
+
+
+def save(model: Transformer, folder: Path, weights: Any) -> Path:
+    manifest = Manifest(model=model.config, weights=weights)
+    tensors = to_tensors(model.state_dict(), model.config)
+    checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "")
+    export(folder)
+    return folder
+
+
+def both(folder: Path, precision: Any = "fp32") -> tuple[TorchEngine, OnnxEngine]:
+    model, _ = load_model(folder)
+    return TorchEngine(model), OnnxEngine(folder, 1, precision)
+
+
+def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...]]:
+    """For each step the logits of both engines, and what both attended to where there is a source."""
+    ours, theirs = engines
+    sources: Sequence[Sequence[int]] = SOURCES if ours.config.has_encoder else [[]] * len(SOURCES)
+    state, other = ours.start(sources, attention=True), theirs.start(sources, attention=True)
+    tokens = np.full(len(sources), ours.config.bos_id)
+    seen = []
+    for selection in SELECTIONS:
+        if selection is not None:
+            state = state.select(torch.tensor(selection))
+            other = other.select(np.array(selection))
+            tokens = tokens[selection]
+        logits, state = ours.step(torch.from_numpy(tokens), state)
+        other_logits, other = theirs.step(tokens, other)
+        if ours.config.has_encoder:
+            assert state.attention is not None and other.attention is not None
+            seen.append((logits.numpy(), other_logits, state.attention.numpy(), other.attention))
+        else:
+            seen.append((logits.numpy(), other_logits))
+        tokens = (tokens * 7 + 5 + np.arange(len(tokens))) % ours.config.target_vocab_size
+    return seen
+
+
+@pytest.mark.parametrize("weights", ["fp32", "fp16", "int8"])
+def test_fp32_is_torch(
+    tmp_path: Path,
+    random_model: Callable[..., Transformer],
+    writing_variant: dict[str, Any],
+    weights: str,
+) -> None:
+    """Every step of every architecture, whichever form the weights are stored in."""
+    folder = save(random_model(**writing_variant), tmp_path / "model", weights)
+    for logits, others, *attention in steps(both(folder)):
+        assert logits.shape == others.shape
+        assert np.abs(logits - others).max() <= TOLERANCE
+        if attention:
+            assert np.abs(attention[0] - attention[1]).max() <= TOLERANCE
+            assert np.allclose(attention[1].sum(axis=1), 1, atol=TOLERANCE)
+
+
+def test_int8_is_near_torch(
+    tmp_path: Path, random_model: Callable[..., Transformer], writing_variant: dict[str, Any]
+) -> None:
+    """Activations of 8 bits through a few layers: an error of a few hundredths of the logits' size."""
+    folder = save(random_model(**writing_variant), tmp_path / "model", "int8")
+    for logits, others, *_ in steps(both(folder, "int8")):
+        assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
+        assert np.abs(logits - others).max() > 0
+
+
+@pytest.mark.parametrize("feed_forward", ["relu", "gated-silu"])
+def test_a_row_of_zeros_stays_zero_in_int8(
+    tmp_path: Path, random_model: Callable[..., Transformer], feed_forward: str
+) -> None:
+    """Where nothing passes the activation there is no largest value to scale by."""
+    model = random_model(feed_forward=feed_forward)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "feed_forward.hidden" in name:
+                weight.fill_(-1.0 if feed_forward == "relu" and "bias" in name else 0.0)
+    folder = save(model, tmp_path / "model", "int8")
+    for logits, others, *_ in steps(both(folder, "int8")):
+        assert np.isfinite(others).all()
+        assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_neighbours_do_not_matter(
+    tmp_path: Path, random_model: Callable[..., Transformer], precision: str
+) -> None:
+    """A sentence alone and the same one in a padded batch: in int8 too, where each row has its own scale."""
+    folder = save(random_model(num_encoder_layers=3), tmp_path / "model", "int8")
+    engine = OnnxEngine(folder, 1, precision)  # type: ignore[arg-type]
+    together = engine.start(SOURCES)
+    alone = [engine.start([source]) for source in SOURCES]
+    tokens = np.full(len(SOURCES), 2)
+    for _ in range(5):
+        logits, together = engine.step(tokens, together)
+        for row, source in enumerate(SOURCES):
+            own, alone[row] = engine.step(tokens[row : row + 1], alone[row])
+            assert np.abs(own[0] - logits[row]).max() <= TOLERANCE, source
+        tokens = logits.argmax(axis=1)
+
+
+@pytest.fixture(scope="module")
+def copyist() -> Transformer:
+    """A model that has learnt to repeat what it reads."""
+    torch.manual_seed(2017)
+    sizes = dict(d_model=32, d_ff=61, num_heads=4, num_encoder_layers=1, num_decoder_layers=1)
+    model = build(ModelConfig(source_vocab_size=23, target_vocab_size=23, **sizes))
+    assert isinstance(model, EncoderDecoder)
+    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
+    for _ in range(250):
+        words = torch.randint(4, 23, (48, 6))
+        source = torch.cat([words, torch.full((48, 1), 3)], dim=1)
+        target = torch.cat([torch.full((48, 1), 2), words], dim=1)
+        layout = Layout.padded(torch.full((48,), 7), 7)
+        logits = model(source, layout, target, layout)
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), source.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
+@pytest.fixture
+def copied(copyist: Transformer) -> list[list[int]]:
+    return [[*np.random.default_rng(n).integers(4, 23, 6).tolist(), 3] for n in range(41)]
+
+
+def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[list[int]]:
+    config = engine.config
+    ids = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
+    found = search(engine, sources, DecodeConfig(**changes), **ids)
+    return [hypotheses[0].tokens for hypotheses in found]
+
+
+@pytest.mark.parametrize("method", ["beam", "greedy"])
+def test_both_engines_find_the_same_tokens(
+    tmp_path: Path, copyist: Transformer, copied: list[list[int]], method: str
+) -> None:
+    ours, theirs = both(save(copyist, tmp_path / "model", "fp32"))
+    unequal = [source[-1 - number % 7 :] for number, source in enumerate(copied)]
+    changes = dict(method=method, coverage_penalty=0.2 if method == "beam" else 0.0)
+    assert best(ours, unequal, **changes) == best(theirs, unequal, **changes)
+
+
+def test_int8_copies_as_well(tmp_path: Path, copyist: Transformer, copied: list[list[int]]) -> None:
+    """On a trained model 8 bits change next to nothing: at most one sentence in twenty."""
+    folder = save(copyist, tmp_path / "model", "int8")
+    words = [source[:-1] for source in copied]
+    exact = best(OnnxEngine(folder, 1, "fp32"), copied)
+    near = best(OnnxEngine(folder, 1, "int8"), copied)
+    assert sum(a == b for a, b in zip(exact, words, strict=True)) >= 0.9 * len(words)
+    assert sum(a == b for a, b in zip(near, exact, strict=True)) >= 0.95 * len(words)

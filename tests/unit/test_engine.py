@@ -1,0 +1,168 @@
+"""Which engine opens, and what it says of a folder it cannot run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard import checkpoint
+from regard.checkpoint import Manifest
+from regard.engine import open_engine
+from regard.engine.onnxruntime import OnnxEngine, OnnxState, default_threads
+from regard.engine.padding import pad
+from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.errors import ModelError, UsageError
+from regard.exchange.onnx import export
+from regard.model.transformer import Transformer
+
+Saver = Callable[..., Path]
+
+
+@pytest.fixture
+def saved(tmp_path: Path, random_model: Callable[..., Transformer]) -> Saver:
+    def save(weights: Any = "fp32", graphs: bool = True, **changes: Any) -> Path:
+        model = random_model(**changes)
+        manifest = Manifest(model=model.config, weights=weights)
+        tensors = to_tensors(model.state_dict(), model.config)
+        checkpoint.save(tmp_path / "model", manifest, tensors, {"tokenizer.model": b""}, "")
+        if graphs:
+            export(tmp_path / "model")
+        return tmp_path / "model"
+
+    return save
+
+
+def test_auto_takes_graphs_where_there_are_some(saved: Saver) -> None:
+    folder = saved()
+    assert isinstance(open_engine(folder), OnnxEngine)
+    assert isinstance(open_engine(folder, device="cpu"), OnnxEngine)
+    assert isinstance(open_engine(folder, "torch"), TorchEngine)
+    assert isinstance(open_engine(folder, precision="bf16"), TorchEngine)
+    assert isinstance(open_engine(saved(graphs=False)), TorchEngine)
+
+
+def test_a_folder_is_opened_without_torch_or_onnx(saved: Saver) -> None:
+    program = f"""
+import sys
+from regard.engine import open_engine
+engine = open_engine({str(saved("int8"))!r})
+logits, _ = engine.step([engine.config.bos_id], engine.start([[5, 3]]))
+assert not {{"torch", "onnx"}} & set(sys.modules)
+print(logits.shape)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "(1, 23)", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "onnxruntime", "device": "cuda"}, "runs on cpu only: got device=cuda; use torch"),
+        ({"kind": "onnxruntime", "precision": "bf16"}, "in fp32 or int8: got bf16; use torch"),
+        ({"kind": "onnxruntime", "precision": "int8"}, "int8 needs a model stored as int8"),
+        ({"kind": "torch", "precision": "int8"}, "in fp32 or bf16: got int8; use onnxruntime"),
+        ({"kind": "tensorflow"}, "engine must be auto, onnxruntime or torch: got 'tensorflow'"),
+    ],
+)
+def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        open_engine(saved(), **arguments)
+
+
+def test_graphs_that_cannot_run(saved: Saver) -> None:
+    folder = saved()
+    (folder / "encoder.onnx").write_bytes(b"\x00 no graph")
+    with pytest.raises(ModelError, match=r"encoder.onnx is not a graph that runs here") as caught:
+        open_engine(folder)
+    assert "\n" not in str(caught.value)
+    (folder / "encoder.onnx").unlink()
+    with pytest.raises(ModelError, match=r"needs .*encoder.onnx, which is not there"):
+        open_engine(folder)
+
+
+def test_graphs_of_another_weight_file(saved: Saver) -> None:
+    folder = saved("int8")
+    graphs = {path.name: path.read_bytes() for path in folder.glob("*.onnx")}
+    assert set(graphs) == {
+        "encoder.onnx", "decoder.onnx", "encoder.fp32.onnx", "decoder.fp32.onnx",
+    }  # fmt: skip
+    folder = saved("fp32", graphs=False)
+    assert not list(folder.glob("*.onnx"))
+    for name, content in graphs.items():
+        (folder / name).write_bytes(content)
+    with pytest.raises(ModelError, match=r"was made for another model.safetensors"):
+        open_engine(folder)
+
+
+def test_corrupt_weights_do_not_reach_a_graph(saved: Saver) -> None:
+    folder = saved()
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+    for kind in ("onnxruntime", "torch"):
+        with pytest.raises(ModelError, match="truncated or corrupt"):
+            open_engine(folder, kind)  # type: ignore[arg-type]
+
+
+def test_an_encoder_alone_writes_nothing(saved: Saver) -> None:
+    folder = saved(graphs=False, architecture="encoder-only")
+    with pytest.raises(UsageError, match="expected a model that writes, got the encoder-only"):
+        export(folder)
+    with pytest.raises(UsageError, match="an encoder-only model writes nothing"):
+        open_engine(folder).start([[5, 3]])
+
+
+def test_exporting_twice_gives_the_same_bytes(saved: Saver) -> None:
+    folder = saved()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    export(folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    # Graphs only: the weights stay in their own file.
+    assert len(before["encoder.onnx"]) < len(before["model.safetensors"])
+
+
+def test_a_loaded_model_is_the_saved_one(
+    saved: Saver, random_model: Callable[..., Transformer]
+) -> None:
+    folder = saved(tied="decoder")
+    model, manifest = load_model(folder)
+    assert manifest.model.tied == "decoder"
+    assert not model.training
+    state = model.state_dict()
+    assert state["output.weight"].data_ptr() == state["target.embedding.weight"].data_ptr()
+    for name, tensor in checkpoint.read_tensors(folder).items():
+        assert np.array_equal(state[name].numpy(), tensor)
+
+
+def test_padding_by_hand() -> None:
+    rows, lengths = pad([[5, 3], [6, 7, 8, 3], [3]], pad_id=1)
+    assert rows.tolist() == [[5, 3, 1, 1], [6, 7, 8, 3], [3, 1, 1, 1]]
+    assert lengths.tolist() == [2, 4, 1]
+
+
+def test_a_sentences_memory_is_shared_by_its_rows(saved: Saver) -> None:
+    engine = OnnxEngine(saved())
+    state = engine.start([[5, 3], [6, 7, 3], [8, 3]])
+
+    def sentences(state: OnnxState) -> int:
+        return len(state.sources.arrays["source_bias"])
+
+    beams = state.select(np.repeat(np.arange(3), 5))
+    assert sentences(beams) == 3
+    # Hypotheses that change places within their sentence leave what they see untouched.
+    assert beams.select(np.array([1, 0, 2, 2, 4, *range(5, 15)])).sources is beams.sources
+    assert sentences(beams.select(np.array([0, 1, 10, 11]))) == 2
+    # Unequal numbers of rows: one copy a row.
+    assert sentences(beams.select(np.array([0, 10, 11]))) == 3
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (6, 3), (64, 8)])
+def test_threads_leave_room_for_others(monkeypatch: Any, cores: int, threads: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
+    assert default_threads() == threads

@@ -182,7 +182,7 @@ def _sums_bytes_exactly() -> bool:
     """Whether the processor adds products of bytes in 32 bits: every one but an x86 without VNNI.
 
     The others add two products in 16 bits and cut off what does not fit; onnxruntime then has a slower way
-    that does not. See docs/decisions/003-int8.md.
+    that does not. See docs/decisions/002-int8.md.
     """
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
         return True

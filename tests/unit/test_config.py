@@ -221,8 +221,8 @@ def test_more_hypotheses_than_the_beam_holds():
         ),
         (
             ModelConfig,
-            {"feed_forward": "swiglu"},
-            "feed_forward must be one of relu, gelu, gated-gelu, gated-silu: got 'swiglu'",
+            {"feed_forward": "tanh"},
+            "feed_forward must be one of relu, gelu, gated-gelu, gated-silu: got 'tanh'",
         ),
         (
             TrainConfig,

@@ -1,0 +1,88 @@
+"""The model under torch.compile: one graph, no break, and the same numbers as without.
+
+Run on its own (`pytest tests/compiled`), without the shape hook, which no compiler can look through.
+Most cases capture graphs only; one goes through the code generator as training does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.model.layout import Layout
+from regard.model.transformer import EncoderDecoder
+
+CLOSE = dict(atol=1e-4, rtol=1e-4)
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> Iterator[None]:
+    torch.compiler.reset()
+    yield
+    torch.compiler.set_stance("default")
+
+
+def assert_same_training_step(model: EncoderDecoder, expected: Tensor, actual: Tensor) -> None:
+    """The logits, and the gradient of every weight."""
+    torch.testing.assert_close(actual, expected, **CLOSE)
+    toward = torch.randn_like(expected)
+    weights = list(model.parameters())
+    theirs = torch.autograd.grad((expected * toward).sum(), weights)
+    ours = torch.autograd.grad((actual * toward).sum(), weights)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, **CLOSE)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"norm": "rms", "norm_placement": "pre", "position": "rotary"}],
+    ids=["paper", "today"],
+)
+def test_a_padded_training_step_is_one_graph(changes, random_model, sentences):
+    model = random_model(num_decoder_layers=1, **changes)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    source, target = sentences.source_layout(), sentences.target_layout()
+    batch = (sentences.source, source, sentences.target, target)
+    assert_same_training_step(model, model(*batch), compiled(*batch))
+
+
+def packed(lengths: list[int]) -> tuple[Tensor, Tensor]:
+    return torch.randint(4, 23, (1, sum(lengths))), torch.tensor(lengths, dtype=torch.int32)
+
+
+def test_a_packed_training_step_is_one_graph_for_every_batch(random_model):
+    """Layouts are made inside the graph, so that other lengths in the same buffer are no new graph."""
+    model = random_model(num_decoder_layers=1)
+
+    def forward(source, source_lengths, target, target_lengths):
+        return model(
+            source,
+            Layout.packed(source_lengths, source.shape[1], 7),
+            target,
+            Layout.packed(target_lengths, target.shape[1], 11),
+        )
+
+    compiled = torch.compile(forward, fullgraph=True, dynamic=False)
+    for source_lengths, target_lengths in (
+        ([7, 3, 1, 5, 0], [4, 11, 1, 8, 0]),
+        ([2, 6, 3, 3, 2], [9, 3, 5, 2, 5]),
+    ):
+        batch = (*packed(source_lengths), *packed(target_lengths))
+        assert_same_training_step(model, forward(*batch), compiled(*batch))
+        torch.compiler.set_stance("fail_on_recompile")
+
+
+def test_a_step_is_one_graph(random_model, sentences):
+    """The first step has no past and the others do: two graphs, of which the second grows."""
+    model = random_model(num_decoder_layers=1)
+    compiled = torch.compile(model.step, fullgraph=True, backend="aot_eager", dynamic=True)
+    with torch.no_grad():
+        eager_state = state = model.start(sentences.source, sentences.source_lengths)
+        for i in range(4):
+            expected, eager_state = model.step(sentences.target[:, i], eager_state)
+            logits, state = compiled(sentences.target[:, i], state)
+            torch.testing.assert_close(logits, expected, **CLOSE)
+    assert state.position == 4

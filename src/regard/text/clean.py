@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -41,7 +42,7 @@ class CleaningReport:
         return self.num_read - sum(self.dropped.values())
 
     def __str__(self) -> str:
-        parts = [f"{reason} {count:,}" for reason, count in self.dropped.most_common() if count]
+        parts = [f"{reason} {count:,}" for reason, count in self.dropped.most_common()]
         dropped = f"; dropped: {', '.join(parts)}" if parts else ""
         first = f"{self.num_kept:,} of {self.num_read:,} pairs kept{dropped}"
         return "\n".join([first, *self.notes])
@@ -51,7 +52,7 @@ def clean(corpus: Corpus, config: DataConfig) -> tuple[Corpus, CleaningReport]:
     """The pairs worth training on.
 
     A pair is left out for the first of these that holds: a side is blank; a side is certainly longer than
-    max_length pieces; the lengths in characters, scaled by the corpus' mean, differ more than max_ratio
+    max_length pieces; the lengths in characters, scaled by the corpus' median, differ more than max_ratio
     times (and by more than a few characters); the pair came before in the same file (a file named twice
     is sampled twice); a whole sentence is the same on both sides; a side is in another language.
     """
@@ -68,7 +69,8 @@ def clean(corpus: Corpus, config: DataConfig) -> tuple[Corpus, CleaningReport]:
             (config.source_language, config.target_language),
             report.notes,
         )
-        report.dropped[LANGUAGE] += len(strangers)
+        if strangers:
+            report.dropped[LANGUAGE] = len(strangers)
         kept = [index for place, index in enumerate(kept) if place not in strangers]
     if not kept:
         raise DataError(f"cleaning must leave a pair to train on: {report}; check the files")
@@ -92,9 +94,12 @@ def select(corpus: Corpus, indices: Sequence[int]) -> Corpus:
 
 
 def _without_bad_lengths(corpus: Corpus, config: DataConfig, report: CleaningReport) -> list[int]:
-    num_source = sum(map(len, corpus.sources))
-    num_target = sum(map(len, corpus.targets))
-    scale = num_target / num_source if num_source and num_target else 1.0
+    ratios = [
+        len(target) / len(source)
+        for source, target in zip(corpus.sources, corpus.targets, strict=True)
+        if source and target
+    ]
+    scale = statistics.median(ratios) if ratios else 1.0
     limit = config.max_length * _CHARACTERS_PER_PIECE
     kept = []
     for index, (source, target) in enumerate(zip(corpus.sources, corpus.targets, strict=True)):

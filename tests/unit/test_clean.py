@@ -1,0 +1,151 @@
+from array import array
+
+import pytest
+
+from regard.config import DataConfig
+from regard.errors import DataError
+from regard.text import language
+from regard.text.clean import clean, select
+from regard.text.corpus import Corpus, Part
+
+
+def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:
+    corpus = Corpus([], [])
+    for number, pairs in enumerate(parts):
+        numbers = array("Q", range(1, len(pairs) + 1))
+        corpus.parts.append(Part(f"file{number}", len(corpus), numbers))
+        corpus.sources += [source for source, _ in pairs]
+        corpus.targets += [target for _, target in pairs]
+    return corpus
+
+
+def pairs_of(corpus: Corpus) -> list[tuple[str, str]]:
+    return list(zip(corpus.sources, corpus.targets, strict=True))
+
+
+GOOD = ("Il pleut depuis ce matin.", "It has been raining since morning.")
+OTHER = ("Le chat dort sur la table.", "The cat sleeps on the table.")
+
+
+def test_a_clean_corpus_stays_as_it_is() -> None:
+    cleaned, report = clean(corpus_of([GOOD, OTHER]), DataConfig())
+    assert pairs_of(cleaned) == [GOOD, OTHER]
+    assert str(report) == "2 of 2 pairs kept"
+
+
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        (("", "nothing"), "empty side"),
+        (("rien", " \u2003\t"), "empty side"),
+        (("mot " * 2000, "word " * 2000), "too long"),
+        (("Oui, je le crois.", "Yes, I do " + "believe so " * 9), "unlike lengths"),
+        (GOOD, "duplicate"),
+        (
+            ("This line was never translated.", "This line was never translated. "),
+            "source = target",
+        ),
+    ],
+)
+def test_each_reason_is_counted(pair: tuple[str, str], reason: str) -> None:
+    cleaned, report = clean(corpus_of([GOOD, pair, OTHER]), DataConfig())
+    assert pairs_of(cleaned) == [GOOD, OTHER]
+    assert dict(report.dropped) == {reason: 1}
+    assert report.num_kept == 2
+    assert str(report) == f"2 of 3 pairs kept; dropped: {reason} 1"
+
+
+def test_short_copies_and_short_unlike_lengths_stay() -> None:
+    pairs = [
+        GOOD,
+        ("2013", "2013"),
+        ("José Manuel Barroso", "José Manuel Barroso"),
+        ("Ah", "I see now"),
+    ]
+    cleaned, _ = clean(corpus_of(pairs), DataConfig())
+    assert pairs_of(cleaned) == pairs
+
+
+def test_the_ratio_is_measured_against_the_corpus() -> None:
+    pairs = [(f"字{number}" * 5, "letters" * 12 + str(number)) for number in range(29)]
+    cleaned, _ = clean(corpus_of(pairs), DataConfig())
+    assert len(cleaned) == 29
+
+
+def test_switches_keep_what_they_name() -> None:
+    copy = ("This line was never translated.",) * 2
+    corpus = corpus_of([GOOD, GOOD, copy])
+    assert len(clean(corpus, DataConfig())[0]) == 1
+    assert len(clean(corpus, DataConfig(duplicates=True))[0]) == 2
+    assert len(clean(corpus, DataConfig(copies=True))[0]) == 2
+
+
+def test_a_file_named_twice_counts_twice() -> None:
+    cleaned, report = clean(corpus_of([GOOD, OTHER, GOOD], [GOOD, OTHER, GOOD]), DataConfig())
+    assert pairs_of(cleaned) == [GOOD, OTHER, GOOD, OTHER]
+    assert report.dropped["duplicate"] == 2
+    assert [(part.start, list(part.line_numbers)) for part in cleaned.parts] == [
+        (0, [1, 2]),
+        (2, [1, 2]),
+    ]
+
+
+def test_nothing_left_is_an_error() -> None:
+    with pytest.raises(DataError, match="0 of 1 pairs kept; dropped: empty side 1"):
+        clean(corpus_of([("", "x")]), DataConfig())
+
+
+def test_select_keeps_files_and_lines() -> None:
+    chosen = select(corpus_of([GOOD, OTHER, GOOD], [OTHER], [GOOD, OTHER]), [1, 4, 5])
+    assert pairs_of(chosen) == [OTHER, GOOD, OTHER]
+    assert [(part.name, list(part.line_numbers)) for part in chosen.parts] == [
+        ("file0", [2]),
+        ("file1", []),
+        ("file2", [1, 2]),
+    ]
+
+
+FRENCH = "Les députés ont voté la résolution numéro {} après un long débat hier soir à Strasbourg."
+ENGLISH = "The members adopted resolution number {} after a long debate yesterday evening here."
+GERMAN = "Die Abgeordneten haben die Entschließung Nummer {} nach langer Aussprache angenommen."
+
+
+def many(count: int) -> list[tuple[str, str]]:
+    return [(FRENCH.format(number), ENGLISH.format(number)) for number in range(count)]
+
+
+def test_lines_in_another_language_are_dropped() -> None:
+    strangers = [(GERMAN.format(7), ENGLISH.format("7a")), (FRENCH.format("8b"), GERMAN.format(8))]
+    short = [("Guten Tag!", "Good day!")]
+    cleaned, report = clean(corpus_of(many(1009) + strangers + short), DataConfig())
+    assert pairs_of(cleaned) == many(1009) + short
+    assert report.dropped["wrong language"] == 2
+    kept, _ = clean(corpus_of(many(1009) + strangers), DataConfig(wrong_language=True))
+    assert len(kept) == 1011
+
+
+def test_a_small_corpus_is_not_judged_by_language() -> None:
+    cleaned, report = clean(corpus_of([*many(11), (GERMAN, ENGLISH)]), DataConfig())
+    assert len(cleaned) == 12 and not report.notes
+
+
+def test_a_side_in_several_languages_is_left_alone() -> None:
+    mixed = [(GERMAN.format(number), ENGLISH.format(f"{number}m")) for number in range(499)]
+    cleaned, report = clean(corpus_of(many(1009) + mixed), DataConfig())
+    assert len(cleaned) == 1508
+    assert report.notes == [
+        "the source is in several languages: none of its lines was left out for that"
+    ]
+
+
+def test_a_declared_language_that_does_not_fit_is_noted() -> None:
+    config = DataConfig(source_language="en", target_language="en-GB")
+    _, report = clean(corpus_of(many(1009)), config)
+    assert report.notes == ["the source is said to be en but looks like fr"]
+
+
+def test_without_a_detector_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "detector", lambda: None)
+    cleaned, report = clean(corpus_of([*many(1009), (GERMAN, ENGLISH)]), DataConfig())
+    assert len(cleaned) == 1010
+    assert "languages were not checked" in str(report)

@@ -1,0 +1,210 @@
+import gzip
+import lzma
+import os
+import subprocess
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.errors import DataError, UsageError
+from regard.text.corpus import MAX_LINE_BYTES, read_lines, read_pairs
+
+
+def write(path: Path, content: bytes) -> Path:
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return tmp_path / "text.fr", tmp_path / "text.en"
+
+
+def test_pairs_are_read_in_order(files: tuple[Path, Path]) -> None:
+    source, target = write(files[0], b"un\ndeux\ntrois\n"), write(files[1], b"one\ntwo\nthree")
+    corpus = read_pairs([source], [target])
+    assert corpus.sources == ["un", "deux", "trois"]
+    assert corpus.targets == ["one", "two", "three"]
+    assert len(corpus) == 3 and not corpus.report.unusable
+
+
+def test_unequal_line_counts_are_refused_with_both(files: tuple[Path, Path]) -> None:
+    source, target = write(files[0], b"a\nb\nc\n\xff\nd\n"), write(files[1], b"a\nb\nc\n")
+    for strict in (False, True):
+        with pytest.raises(DataError, match=r"got 5 in .*text\.fr and 3 in .*text\.en"):
+            read_pairs([source], [target], strict=strict)
+
+
+def test_unequal_numbers_of_files_are_refused(files: tuple[Path, Path]) -> None:
+    with pytest.raises(UsageError, match="got 2 and 1"):
+        read_pairs([files[0], files[0]], [files[1]])
+
+
+BREAKERS = ["\u2028", "\u2029", "\x85", "\v", "\f", "\x1c", "\x1d", "\x1e", "\r", "\ufeff"]
+
+
+def test_only_a_newline_ends_a_line(files: tuple[Path, Path]) -> None:
+    lines = [f"before{breaker}after" for breaker in BREAKERS]
+    source = write(files[0], "\n".join(lines).encode() + b"\n")
+    target = write(files[1], b"".join(b"%d\r\n" % number for number in range(len(lines))))
+    corpus = read_pairs([source], [target])
+    assert corpus.sources == lines
+    assert corpus.targets == [str(number) for number in range(len(lines))]
+    counted = subprocess.run(["wc", "-l", str(source)], capture_output=True, text=True, check=True)
+    assert int(counted.stdout.split()[0]) == len(corpus)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "\n\0\t")))
+)
+def test_whatever_was_written_is_read(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "text"
+    path.write_bytes(b"".join(line.encode() + b"\r\n" for line in ["first", *lines]))
+    assert read_lines(path) == ["first", *lines]
+
+
+def test_bad_lines_are_dropped_with_their_partner_and_named(files: tuple[Path, Path]) -> None:
+    source = write(files[0], b"\xef\xbb\xbfun\nd\xe9ux\ntrois\nqua\0tre\ncinq\n")
+    target = write(files[1], b"one\ntwo\n\xed\xa0\x80\nfour\nfive\n")
+    corpus = read_pairs([source], [target])
+    assert list(zip(corpus.sources, corpus.targets, strict=True)) == [
+        ("un", "one"),
+        ("cinq", "five"),
+    ]
+    assert corpus.report.num_lines == 5
+    assert dict(corpus.report.unusable) == {"not UTF-8": 2, "holds a NUL byte": 1}
+    assert sorted(corpus.report.named) == sorted(
+        [
+            f"{source}:2: not UTF-8",
+            f"{target}:3: not UTF-8",
+            f"{source}:4: holds a NUL byte",
+        ]
+    )
+    assert list(corpus.parts[0].line_numbers) == [1, 5]
+    assert "2 not UTF-8" in str(corpus.report)
+    with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8"):
+        read_pairs([source], [target], strict=True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_another_encoding_is_named_with_its_remedy(files: tuple[Path, Path], encoding: str) -> None:
+    source, target = write(files[0], "été\n".encode(encoding)), write(files[1], b"summer\n")
+    with pytest.raises(DataError, match=r"text\.fr:1: .*UTF-(16|32).*iconv"):
+        read_pairs([source], [target])
+
+
+def test_utf16_without_a_mark_leaves_nothing(files: tuple[Path, Path]) -> None:
+    source, target = write(files[0], "hot\n".encode("utf-16-le")), write(files[1], b"chaud\nx\n")
+    with pytest.raises(DataError, match="must hold a sentence pair.*NUL"):
+        read_pairs([source], [target])
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_an_empty_file_is_refused(files: tuple[Path, Path], which: int) -> None:
+    for place, path in enumerate(files):
+        write(path, b"" if place == which else b"text\n")
+    with pytest.raises(DataError, match=f"{files[which].name} must hold text: it is empty"):
+        read_pairs([files[0]], [files[1]])
+
+
+def test_no_files_are_refused() -> None:
+    with pytest.raises(DataError, match="no files"):
+        read_pairs()
+
+
+@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_compressed_files_are_read(tmp_path: Path, suffix: str, opener) -> None:
+    path = tmp_path / f"pairs.tsv{suffix}"
+    with opener(path, "wb") as file:
+        file.write(b"un\tone\ndeux\ttwo\tdomain\n")
+    corpus = read_pairs(pairs=[path])
+    assert (corpus.sources, corpus.targets) == (["un", "deux"], ["one", "two"])
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match="pairs.tsv.* must be a readable file"):
+        read_pairs(pairs=[path])
+    path.write_bytes(b"plain text, not compressed at all")
+    with pytest.raises(DataError, match="must be a readable file"):
+        read_pairs(pairs=[path])
+
+
+def test_a_missing_file_or_a_folder_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "absent.tsv", tmp_path):
+        with pytest.raises(DataError, match=f"{path.name} must be a readable file"):
+            read_pairs(pairs=[path])
+
+
+def test_a_line_without_a_tab_is_counted_or_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "pairs.tsv", b"un\tone\ndeux two\ntrois\tthree\n")
+    corpus = read_pairs(pairs=[path])
+    assert corpus.sources == ["un", "trois"]
+    assert corpus.report.named == [f"{path}:2: no tab between source and target"]
+    with pytest.raises(DataError, match=r"pairs\.tsv:2: .*no tab"):
+        read_pairs(pairs=[path], strict=True)
+
+
+def test_files_of_both_kinds_follow_one_another(files: tuple[Path, Path], tmp_path: Path) -> None:
+    source, target = write(files[0], b"a\nb\n"), write(files[1], b"A\nB\n")
+    pairs = write(tmp_path / "pairs.tsv", b"c\tC\n")
+    corpus = read_pairs([source, source], [target, target], [pairs, pairs])
+    assert "".join(corpus.sources) == "ababcc"
+    assert [(part.start, part.stop) for part in corpus.parts] == [(0, 2), (2, 4), (4, 5), (5, 6)]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_lines_around_the_limit(tmp_path: Path, end: bytes) -> None:
+    for extra, kept in ((-5, True), (1, False), (MAX_LINE_BYTES, False)):
+        long = b"x" * (MAX_LINE_BYTES + extra)
+        path = write(tmp_path / "text", b"first\n" + long + b"\nmiddle\n" + long + end)
+        expected = long.decode() if kept else ""
+        assert read_lines(path, strict=False) == ["first", expected, "middle", expected]
+
+
+def test_a_huge_line_is_dropped_without_being_held(files: tuple[Path, Path]) -> None:
+    source, target = files
+    with open(source, "wb") as file:
+        file.write(b"un\n")
+        file.seek(100 * 2**20, os.SEEK_CUR)  # a hole reads as NUL bytes
+        file.write(b"\ntrois\n")
+    write(target, b"one\ntwo\nthree\n")
+    tracemalloc.start()
+    try:
+        corpus = read_pairs([source], [target])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert corpus.sources == ["un", "trois"]
+    assert dict(corpus.report.unusable) == {f"longer than {MAX_LINE_BYTES} bytes": 1}
+    assert peak < 20 * 2**20
+
+
+def sentences(count: int) -> tuple[list[bytes], list[bytes]]:
+    lengths = [3 + (number * 7919) % 83 for number in range(count)]
+    return [b"s" * length for length in lengths], [
+        b"t" * (length + length % 5) for length in lengths
+    ]
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_a_shift_is_warned_of_with_its_lines(files: tuple[Path, Path], side: str) -> None:
+    sides = dict(zip(("source", "target"), sentences(2003), strict=True))
+    sides[side] = sides[side][:1000] + sides[side][1001:] + [b"a line more"]
+    source = write(files[0], b"\n".join(sides["source"]))
+    target = write(files[1], b"\n".join(sides["target"]))
+    (warning,) = read_pairs([source], [target]).report.warnings
+    assert f"lines 1001 to 2003 look shifted by 1: a line is missing in the {side}" in warning
+    assert "text.fr" in warning and "text.en" in warning
+
+
+def test_parallel_or_unrelated_text_gets_no_warning(files: tuple[Path, Path]) -> None:
+    source, target = sentences(1009)
+    unrelated = [b"u" * (3 + (number * number * 31) % 71) for number in range(1009)]
+    for other in (target, unrelated, [b"same"] * 1009):
+        write(files[0], b"\n".join(source))
+        write(files[1], b"\n".join(other))
+        assert read_pairs([files[0]], [files[1]]).report.warnings == []

@@ -1,0 +1,256 @@
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.errors import DataError, ModelError, UsageError
+from regard.text.tokenizer import NUM_SPECIAL, Tokenizer, default_vocabulary
+
+WORDS = "the cat sat on a mat while seven small dogs were running around unfinished houses".split()
+
+SYLLABLES = ["ka", "tom", "mi", "ret", "su", "nal"]
+
+
+def sentences(count: int) -> list[str]:
+    generator = random.Random(count)
+    made = ["".join(generator.choices(SYLLABLES, k=generator.randrange(1, 4))) for _ in range(97)]
+    words = WORDS + made
+    return [" ".join(generator.choices(words, k=generator.randrange(3, 11))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
+    return Tokenizer.train(sentences(301), vocabulary=331, kind=request.param, exact=False)
+
+
+BPE = Tokenizer.train(sentences(301), vocabulary=331, kind="bpe")
+UNIGRAM = Tokenizer.train(sentences(301), vocabulary=331, kind="unigram", exact=False)
+
+HARD = st.lists(
+    st.one_of(
+        st.characters(exclude_categories=["Cs"]),
+        st.sampled_from(
+            [
+                "\u2581",
+                "\U000f2581",
+                "\U000f25810",
+                " ",
+                "  ",
+                "\t",
+                "\n",
+                "\0",
+                "\ufeff",
+                "<s>",
+                "</s>",
+            ]
+        ),
+        st.sampled_from(
+            ["<pad>", "<unk>", "<0x41>", "\U0001f468\u200d\U0001f469", "e\u0301", "\u202e"]
+        ),
+        st.sampled_from(WORDS),
+    ),
+    max_size=13,
+).map("".join)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(HARD)
+def test_any_text_comes_back_and_no_special_id_comes_out(text: str) -> None:
+    for tokenizer in (BPE, UNIGRAM):
+        ids = tokenizer.encode(text)
+        assert tokenizer.decode(ids) == text
+        assert all(NUM_SPECIAL <= id < tokenizer.vocab_size for id in ids)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HARD, st.integers(0, 2**40))
+def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> None:
+    for tokenizer in (BPE, UNIGRAM):
+        ids = tokenizer.encode(text, sampling=0.3, seed=seed)
+        assert tokenizer.decode(ids) == text
+        assert all(id >= NUM_SPECIAL for id in ids)
+
+
+@settings(max_examples=300, deadline=None)
+@given(HARD)
+def test_dropout_of_nothing_is_the_plain_segmentation(text: str) -> None:
+    assert BPE.encode_sampled([text], 0.0, 1) == [BPE.encode(text)]
+
+
+def test_a_lone_surrogate_becomes_the_replacement_character(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode(tokenizer.encode("a\ud800b")) == "a\ufffdb"
+
+
+def test_a_word_has_the_same_pieces_wherever_it_stands(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("houses cat houses")[-len(tokenizer.encode("houses")) :] == (
+        tokenizer.encode("houses")
+    )
+
+
+def test_a_batch_is_its_texts_one_by_one(tokenizer: Tokenizer) -> None:
+    texts = ["", *sentences(17)]
+    assert tokenizer.encode_batch(texts, num_threads=3) == [tokenizer.encode(t) for t in texts]
+
+
+def test_special_ids_decode_to_nothing(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode("the cat")
+    assert tokenizer.decode([2, *ids, 3, 0, 0]) == "the cat"
+    assert "".join(tokenizer.pieces(ids)) == "\u2581the\u2581cat"
+
+
+def test_sampling_repeats_with_the_seed_whatever_ran_before(tokenizer: Tokenizer) -> None:
+    texts = sentences(23)
+    first = tokenizer.encode_sampled(texts, 0.2, seed=5)
+    tokenizer.encode_batch(texts, num_threads=2)
+    tokenizer.encode_sampled(texts[:7], 0.2, seed=11)
+    assert tokenizer.encode_sampled(texts, 0.2, seed=5) == first
+    assert tokenizer.encode_sampled(texts, 0.2, seed=6) != first
+
+
+def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "pieces.model")
+    text = " ".join(WORDS)
+    program = (
+        "import sys; from regard.text.tokenizer import Tokenizer; "
+        "print(Tokenizer.load(sys.argv[1]).encode(sys.argv[2], sampling=0.3, seed=7))"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "pieces.model"), text],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.strip() == str(tokenizer.encode(text, sampling=0.3, seed=7))
+
+
+def test_unigram_draws_in_proportion_to_the_weights() -> None:
+    # All segmentations of a short word, weighted by hand, against how often each was drawn.
+    alpha, word, draws = 0.2, "tomka", 20_000
+    scores = {
+        UNIGRAM.pieces([id])[0]: UNIGRAM._processor.get_score(id) for id in range(260, len(UNIGRAM))
+    }
+    marked, ways = "\u2581" + word, {}
+    for cuts in range(2 ** (len(marked) - 1)):
+        pieces, start = [], 0
+        for place in range(1, len(marked) + 1):
+            if place == len(marked) or cuts >> (place - 1) & 1:
+                pieces.append(marked[start:place])
+                start = place
+        if all(piece in scores for piece in pieces):
+            ways[tuple(pieces)] = 2.718281828459045 ** (alpha * sum(scores[p] for p in pieces))
+    drawn = Counter(
+        tuple(UNIGRAM.pieces(ids)) for ids in UNIGRAM.encode_sampled([word] * draws, alpha, 3)
+    )
+    assert set(drawn) <= set(ways) and len(ways) > 2
+    for pieces, weight in ways.items():
+        assert drawn[pieces] / draws == pytest.approx(weight / sum(ways.values()), abs=0.02)
+
+
+def test_bpe_dropout_of_one_merge_happens_as_often_as_asked() -> None:
+    draws, alpha = 20_000, 0.5
+    ids = BPE.encode_sampled(["a"] * draws, alpha, 13)
+    assert BPE.pieces(BPE.encode("a")) == ["\u2581a"]
+    assert sum(len(row) == 2 for row in ids) / draws == pytest.approx(alpha, abs=0.02)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_training_repeats(kind: str) -> None:
+    first, second = (
+        Tokenizer.train(sentences(101), vocabulary=311, kind=kind, exact=False) for _ in range(2)
+    )
+    assert first.proto == second.proto
+
+
+def test_bpe_training_does_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = []
+    for num_threads in (1, 8):
+        monkeypatch.setattr("regard.text.tokenizer._NUM_TRAINING_THREADS", num_threads)
+        tokenizer = Tokenizer.train(sentences(101), vocabulary=311, kind="bpe")
+        processor = tokenizer._processor
+        pieces.append([(processor.id_to_piece(i), processor.get_score(i)) for i in range(311)])
+    assert pieces[0] == pieces[1]
+
+
+def test_a_sample_of_the_sentences_repeats_with_the_seed() -> None:
+    def train(seed: int) -> bytes:
+        return Tokenizer.train(
+            iter(sentences(301)), vocabulary=311, seed=seed, max_sentences=47
+        ).proto
+
+    assert train(1) == train(1) != train(2)
+
+
+def test_save_and_load_are_the_same_bytes(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    tokenizer.save(tmp_path / "new" / "pieces.model")
+    loaded = Tokenizer.load(tmp_path / "new" / "pieces.model")
+    loaded.save(tmp_path / "again.model")
+    assert (tmp_path / "again.model").read_bytes() == tokenizer.proto
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["pieces.model"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "empty", "cut", "other"])
+def test_a_wrong_file_is_named(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "pieces.model"
+    content = {"empty": b"", "cut": BPE.proto[:1000], "other": b"no model\n" * 99}
+    if damage != "missing":
+        path.write_bytes(content[damage])
+    with pytest.raises(ModelError, match=r"pieces\.model must be a"):
+        Tokenizer.load(path)
+
+
+def test_other_special_ids_are_refused(tmp_path: Path) -> None:
+    import sentencepiece
+
+    prefix = tmp_path / "other"
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences(101)),
+        model_prefix=str(prefix),
+        vocab_size=31,
+        minloglevel=2,
+    )
+    with pytest.raises(ModelError, match="trained by regard"):
+        Tokenizer.load(prefix.with_suffix(".model"))
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_an_impossible_vocabulary_is_refused_or_replaced(kind: str) -> None:
+    text = sentences(29)
+    with pytest.raises(UsageError, match="vocabulary must be at most .* got 8000; lower it"):
+        Tokenizer.train(text, vocabulary=8000, kind=kind)
+    with pytest.raises(UsageError, match="got 100; raise it"):
+        Tokenizer.train(text, vocabulary=100, kind=kind)
+    assert 260 < Tokenizer.train(text, vocabulary=8000, kind=kind, exact=False).vocab_size < 8000
+    assert Tokenizer.train(text, vocabulary=100, kind=kind, exact=False).vocab_size > 260
+
+
+def test_no_text_is_refused() -> None:
+    with pytest.raises(DataError, match="only empty lines"):
+        Tokenizer.train(["", " "], vocabulary=500)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+@pytest.mark.parametrize("text", [["a"], ["\u4e2d\u6587\t\u2585\0"], ["x" * 30_000, "y z"]])
+def test_the_default_never_fails_on_little_text(kind: str, text: list[str]) -> None:
+    tokenizer = Tokenizer.train(
+        text, vocabulary=default_vocabulary(len(text)), kind=kind, exact=False
+    )
+    assert tokenizer.decode(tokenizer.encode(text[0])) == text[0]
+
+
+def test_more_text_gets_more_pieces() -> None:
+    sizes = [default_vocabulary(count) for count in (7, 29_000, 300_000, 3_000_000)]
+    assert sizes == sorted(set(sizes)) and sizes[1:] == [8000, 16000, 32000]
+
+
+def test_the_module_is_light() -> None:
+    program = (
+        "import sys, regard.text.tokenizer; "
+        "print({'sentencepiece', 'numpy', 'torch'} & set(sys.modules) or 'light')"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert answer.stdout.strip() == "light"

@@ -107,7 +107,6 @@ WAYS = pytest.mark.parametrize(
 @WAYS
 def test_an_epoch_holds_each_pair_once_and_whole(packing: bool, sampling: float) -> None:
     corpus = texts(1301)
-    batches = stream(corpus, packing=packing, sampling=sampling)
     for number in range(2):
         batches = stream(corpus, packing=packing, sampling=sampling)
         pairs = []

@@ -1,6 +1,7 @@
 import random
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -110,6 +111,18 @@ def test_sampling_repeats_with_the_seed_whatever_ran_before(tokenizer: Tokenizer
     tokenizer.encode_sampled(texts[:7], 0.2, seed=11)
     assert tokenizer.encode_sampled(texts, 0.2, seed=5) == first
     assert tokenizer.encode_sampled(texts, 0.2, seed=6) != first
+
+
+def test_a_very_long_word_among_short_ones_takes_little_memory(tokenizer: Tokenizer) -> None:
+    texts = [*sentences(4001), "tomka" * 401]
+    tracemalloc.start()
+    try:
+        sampled = tokenizer.encode_sampled(texts, 0.1, seed=5)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [tokenizer.decode(ids) for ids in sampled] == texts
+    assert peak < 300 * 2**20
 
 
 def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path: Path) -> None:

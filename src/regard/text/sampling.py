@@ -8,13 +8,13 @@ Two kinds, as the two kinds of vocabulary:
   (product of its pieces' probabilities) ** alpha, by summing over the lattice and drawing along it.
 
 SentencePiece can do both, but its random numbers differ from process to process whatever the seed, so
-a resumed run would see other text. Here all words of a chunk are drawn side by side in NumPy, which is
-faster as well. No piece crosses a space, so words can be drawn one by one.
+a resumed run would see other text; and it skips a merge for good where the paper skips it once. Here
+the words of all texts are drawn side by side in NumPy. No piece crosses a space, so words are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from regard.text.ragged import Ragged
 _SPACE_MARK = "\u2581"
 _NO_MERGE = np.int32(2**31 - 1)
 _WORDS_AT_ONCE = 1 << 15
+_CHARACTERS_AT_ONCE = 1 << 18
 
 Ids = NDArray[np.int32]
 
@@ -78,8 +79,7 @@ class Sampler:
         order = np.argsort(lengths[occurrences], kind="stable")
         drawn_lengths = np.zeros(len(occurrences), np.int64)
         parts = []
-        for start in range(0, len(order), _WORDS_AT_ONCE):
-            rows = order[start : start + _WORDS_AT_ONCE]
+        for rows in _blocks(order, lengths[occurrences[order]]):
             distinct, which = np.unique(occurrences[rows], return_inverse=True)
             ids = draw([spelled[number] for number in distinct], which, alpha, generator)
             drawn_lengths[rows] = (ids >= 0).sum(axis=1)
@@ -219,3 +219,14 @@ class Sampler:
                 for size in range(1, min(len(word) - place, self._longest) + 1):
                     edges[row, place, size - 1] = self._ids.get(word[place : place + size], -1)
         return edges
+
+
+def _blocks(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Cut words in ascending order of length so that no block takes much memory when padded."""
+    start = 0
+    while start < len(order):
+        padded = lengths[start : start + _WORDS_AT_ONCE]
+        padded = padded * np.arange(1, len(padded) + 1)
+        stop = start + max(1, int(np.searchsorted(padded, _CHARACTERS_AT_ONCE, side="right")))
+        yield order[start:stop]
+        start = stop

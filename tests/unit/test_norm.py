@@ -50,3 +50,14 @@ def test_where_the_norm_stands(tiny_config):
         else:
             torch.testing.assert_close(trace["hidden"], layer.hidden(norm(x, [18])))
             assert out is trace["residual"]
+
+
+def test_dropout_takes_the_output_and_leaves_the_residual_path(tiny_config):
+    """Section 5.4: applied to the output of each sub-layer before it is added to what came in."""
+    x = torch.randn(2, 5, 18)
+    for placement in ("post", "pre"):
+        layer = FeedForward(tiny_config(norm_placement=placement), dropout=1.0)
+        trace = Trace()
+        layer(x, trace=trace)
+        assert trace["output"].any()
+        assert torch.equal(trace["residual"], x)

@@ -175,15 +175,12 @@ def test_every_weight_matters(variant, random_model, sentences):
     assert dead == []
 
 
-def test_dropout_of_everything_leaves_only_the_residual_path(random_model, sentences):
-    """Dropout stands on the sums of embeddings and on each sub-layer's output, as in section 5.4."""
+def test_dropout_stands_on_the_sums_of_embeddings(random_model, sentences):
+    """Section 5.4: in both stacks."""
     trace = Trace()
-    model = random_model(dropout=1.0, norm_placement="pre").train()
-    sentences.padded(model, trace)
+    sentences.padded(random_model(dropout=1.0).train(), trace)
+    assert trace["source.embedding"].any() and trace["target.embedding"].any()
     assert not trace["source.input"].any() and not trace["target.input"].any()
-    assert trace["encoder.layers.0.feed_forward.output"].any()
-    assert not trace["encoder.layers.0.feed_forward.residual"].any()
-    assert not trace["decoder.layers.1.cross_attention.residual"].any()
 
 
 def test_dropout_is_off_in_evaluation(random_model, sentences):
@@ -248,3 +245,14 @@ def test_a_model_runs_in_the_precision_of_its_weights(dtype, position, random_mo
     assert logits.dtype == dtype
     tolerance = 1e-4 if dtype == torch.float64 else 0.15
     torch.testing.assert_close(logits.float(), expected, atol=tolerance, rtol=tolerance)
+
+
+def test_scaled_positions_know_the_length_of_what_is_read_but_not_of_what_is_written(
+    random_model, sentences
+):
+    trace = Trace()
+    sentences.padded(random_model(position="scaled"), trace)
+    for row, length in enumerate(sentences.source_lengths.tolist()):
+        steps = torch.arange(length) / max(length - 1, 1)
+        torch.testing.assert_close(trace["source.position"][row, :length, 0], steps)
+    torch.testing.assert_close(trace["target.position"][0, :, 0], torch.arange(11) / 36)

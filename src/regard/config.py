@@ -164,6 +164,8 @@ class DataConfig:
     """code such as en; taken from the file suffix when it looks like one"""
     tokenizer: Literal["bpe", "unigram"] = "bpe"
     """how SentencePiece learns its pieces"""
+    tokenizer_file: str = ""
+    """a tokenizer.model to use for both languages instead of learning one"""
     vocabulary: int | None = None
     """number of pieces"""
     joint: bool = True

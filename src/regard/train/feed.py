@@ -1,4 +1,4 @@
-"""Batches on the device before they are needed: a thread prepares the next ones while one is used."""
+"""Batches as tensors before they are needed: a thread prepares the next ones while one is used."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import threading
 from types import TracebackType
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 
 from regard.text.batches import Batch, BatchStream
@@ -18,7 +17,7 @@ AHEAD = 4
 
 
 class Fed(NamedTuple):
-    """A batch on the device, with what the host needs to know of it."""
+    """A batch in memory the device can fetch it from, with what the host needs to know of it."""
 
     tensors: Tensors
     packed: bool
@@ -77,22 +76,18 @@ class Feed:
 
     def _prepare(self) -> Fed:
         batch = next(self.stream)
-        tensors = to_tensors(batch, self.device)
+        tensors = to_tensors(batch)
+        if self._ahead:
+            tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))
         num_targets = int((batch.target_output != PAD_ID).sum())
         return Fed(tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state())
 
 
-def to_tensors(batch: Batch, device: torch.device) -> Tensors:
-    def move(array: np.ndarray[Any, Any]) -> torch.Tensor:
-        tensor = torch.from_numpy(array)
-        if device.type == "cuda":
-            return tensor.pin_memory().to(device, non_blocking=True)
-        return tensor.to(device)
-
+def to_tensors(batch: Batch) -> Tensors:
     return Tensors(
-        source=move(batch.source),
-        source_lengths=move(batch.source_lengths),
-        target_input=move(batch.target_input),
-        target_output=move(batch.target_output),
-        target_lengths=move(batch.target_lengths),
+        source=torch.from_numpy(batch.source),
+        source_lengths=torch.from_numpy(batch.source_lengths),
+        target_input=torch.from_numpy(batch.target_input),
+        target_output=torch.from_numpy(batch.target_output),
+        target_lengths=torch.from_numpy(batch.target_lengths),
     )

@@ -24,9 +24,10 @@ from regard.model.transformer import EncoderDecoder
 from regard.text.batches import BatchStream
 from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
 from regard.train.feed import Fed, Feed
-from regard.train.loss import Sums, batch_loss
-from regard.train.optimizer import RunningAverage, Schedule, make_optimizer, set_rate
+from regard.train.loss import Sums
+from regard.train.optimizer import RunningAverage, Schedule, make_optimizer
 from regard.train.report import Reporter
+from regard.train.update import Updater
 
 LOG_EVERY = 20
 """steps between two looks at the loss; each makes the host wait for the device"""
@@ -78,23 +79,25 @@ class Trainer:
         )
         self.optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(model.parameters(), settings.ema)
-        self.stream, self.longest = stream, longest
+        self.stream = stream
         self.history = History([])
         self.step = 0
         self._signal = 0
-        self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
+        self.update = Updater(model, self.optimizer, settings, longest=longest)
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
         """Train to the last step, to `stop_at`, or until nothing improves any more."""
         settings = self.settings
         assert settings.steps and settings.validate_every
         last = min(settings.steps, stop_at or settings.steps)
-        with self._signals(), Feed(self.stream, self.device) as feed:
+        with self._signals(), self.update.own_stream(), Feed(self.stream, self.device) as feed:
             meter = Meter(self.device)
             self.model.train()
             while self.step < last and not self._exhausted:
                 batches = [next(feed) for _ in range(settings.accumulate)]
-                sums = self._update(batches)
+                sums = self.update(batches, self.schedule.rate(self.step + 1))
+                if settings.ema:
+                    self.average.update(self.step)
                 self.step += 1
                 meter.add(batches, sums)
                 if self.step % LOG_EVERY == 0:
@@ -112,37 +115,6 @@ class Trainer:
     @property
     def _exhausted(self) -> bool:
         return 0 < self.settings.patience <= self.history.without_improvement
-
-    def _update(self, batches: list[Fed]) -> Sums:
-        """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
-        num_targets = sum(fed.num_targets for fed in batches)
-        set_rate(self.optimizer, self.schedule.rate(self.step + 1))
-        totals = []
-        for fed in batches:
-            sums = self._forward(fed)
-            (sums.loss / num_targets).backward()
-            totals.append(Sums(sums.loss.detach(), sums.negative_log_likelihood.detach()))
-        if self.settings.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        if self.settings.ema:
-            self.average.update(self.step)
-        return Sums(
-            sum(t.loss for t in totals),  # type: ignore[arg-type]
-            sum(t.negative_log_likelihood for t in totals),  # type: ignore[arg-type]
-        )
-
-    def _forward(self, fed: Fed) -> Sums:
-        with autocast(self.device, self.settings.precision):
-            return self._loss(
-                self.model,
-                fed.tensors,
-                packed=fed.packed,
-                longest=self.longest,
-                label_smoothing=self.settings.label_smoothing,
-                r_drop=self.settings.r_drop,
-            )
 
     def _log(self, meter: Meter, reporter: Reporter) -> None:
         loss, plain, speed = meter.read()
@@ -287,12 +259,6 @@ class Meter:
         speed = self._num_tokens / (time.perf_counter() - self._since)
         self.restart()
         return loss, plain, speed
-
-
-def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """bf16 matrix products where asked for, or by default on a GPU; the weights stay fp32."""
-    enabled = precision == "bf16" or (precision == "auto" and device.type == "cuda")
-    return torch.autocast(device.type, torch.bfloat16, enabled=enabled)
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:

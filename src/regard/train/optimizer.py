@@ -49,18 +49,24 @@ def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": settings.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
+    on_gpu = parameters[0].is_cuda
     return torch.optim.AdamW(
         groups,
-        lr=0.0,
+        # On a GPU a tensor, so that a recorded step sees it change.
+        lr=torch.zeros((), device=parameters[0].device) if on_gpu else 0.0,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
-        fused=parameters[0].is_cuda,
+        fused=on_gpu,
+        capturable=on_gpu,
     )
 
 
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 class RunningAverage:

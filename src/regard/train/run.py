@@ -249,6 +249,7 @@ def _plan(
         tokenizers[0].save(output / TOKENIZERS / files.source)
         tokenizers[1].save(output / TOKENIZERS / files.target)
     else:
+        data = dataclasses.replace(data, joint=data.joint or bool(data.tokenizer_file))
         tokenizers = _learn_tokenizers(data, corpus, output, settings.seed)
         if not data.joint:
             changes.setdefault("tied", "decoder")
@@ -280,6 +281,10 @@ def _learn_tokenizers(
             exact=data.vocabulary is not None,
         )
 
+    if data.tokenizer_file:
+        tokenizer = Tokenizer.load(data.tokenizer_file)
+        tokenizer.save(output / TOKENIZERS / JOINT.source)
+        return tokenizer, tokenizer
     if data.joint:
         both = [text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair]
         tokenizer = learn(both, JOINT.source)

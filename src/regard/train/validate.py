@@ -15,8 +15,9 @@ from regard.text.batches import batches_for_inference, padded_batches
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.feed import to_tensors
-from regard.train.loop import Validation, autocast
-from regard.train.loss import batch_loss
+from regard.train.loop import Validation
+from regard.train.loss import Tensors, batch_loss
+from regard.train.update import autocast
 
 MAX_TOKENS = 16384
 """of a batch of sentences that are translated together, on either side of the search"""
@@ -49,10 +50,9 @@ class Validator:
             )
         )
         for batch in padded_batches(source, target, MAX_TOKENS):
+            tensors = Tensors(*(tensor.to(device) for tensor in to_tensors(batch)))
             with autocast(device, self.precision):
-                sums = batch_loss(
-                    model, to_tensors(batch, device), packed=False, longest=0, label_smoothing=0.0
-                )
+                sums = batch_loss(model, tensors, packed=False, longest=0, label_smoothing=0.0)
             total += float(sums.negative_log_likelihood)
             num_targets += int((batch.target_output != model.config.pad_id).sum())
         return total / num_targets

@@ -1,0 +1,132 @@
+"""One update of the weights: gradients from some batches, clipping, Adam.
+
+On a GPU with packed batches every step has the same shapes, so it is recorded once as two CUDA graphs
+(gradients of a batch; the optimizer's step) and replayed from then on. A small model's step would
+otherwise spend most of its time waiting for the host to launch kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from regard.config import TrainConfig
+from regard.model.transformer import EncoderDecoder
+from regard.train.feed import Fed
+from regard.train.loss import Sums, Tensors, batch_loss
+from regard.train.optimizer import set_rate
+
+STEPS_BEFORE_RECORDING = 3
+"""done as usual, so that compiled code, memory pools and Adam's moments exist before the recording"""
+
+
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """bf16 matrix products where asked for, or by default on a GPU; the weights stay fp32."""
+    enabled = precision == "bf16" or (precision == "auto" and device.type == "cuda")
+    # A cache of converted weights would outlive the recording it was made in.
+    return torch.autocast(device.type, torch.bfloat16, enabled=enabled, cache_enabled=False)
+
+
+class Updater:
+    """Does updates, by itself or by replaying a recording of them."""
+
+    def __init__(
+        self,
+        model: EncoderDecoder,
+        optimizer: torch.optim.Optimizer,
+        settings: TrainConfig,
+        *,
+        longest: int,
+    ) -> None:
+        self.model, self.optimizer, self.settings = model, optimizer, settings
+        self.longest = longest
+        self.device = next(model.parameters()).device
+        self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
+        self._num_targets = torch.ones((), device=self.device)
+        self._records = bool(self.device.type == "cuda" and settings.packing and settings.compile)
+        self._num_updates = 0
+        self._recorded: Recording | None = None
+        self.stream = torch.cuda.Stream(self.device) if self._records else None
+
+    def own_stream(self) -> AbstractContextManager[object]:
+        """What is recorded must never have run on the default stream; so nothing of a run does."""
+        if self.stream is None:
+            return nullcontext()
+        self.stream.wait_stream(torch.cuda.default_stream(self.device))
+        return torch.cuda.stream(self.stream)
+
+    def __call__(self, batches: list[Fed], rate: float) -> Sums:
+        """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
+        set_rate(self.optimizer, rate)
+        self._num_targets.fill_(sum(fed.num_targets for fed in batches))
+        if self._records and self._num_updates == STEPS_BEFORE_RECORDING:
+            self._recorded = Recording(self, batches[0])
+        self._num_updates += 1
+        totals = [self._gradients_of(fed) for fed in batches]
+        if self._recorded is None:
+            self.apply()
+        else:
+            self._recorded.application.replay()
+        return Sums(*(torch.stack(parts).sum() for parts in zip(*totals, strict=True)))
+
+    def _gradients_of(self, fed: Fed) -> Sums:
+        if self._recorded is not None:
+            return self._recorded.gradients_of(fed)
+        tensors = Tensors(*(t.to(self.device, non_blocking=True) for t in fed.tensors))
+        return self.accumulate(tensors, fed.packed)
+
+    def accumulate(self, tensors: Tensors, packed: bool) -> Sums:
+        """Add the gradients of one batch to what has been gathered."""
+        with autocast(self.device, self.settings.precision):
+            sums = self._loss(
+                self.model,
+                tensors,
+                packed=packed,
+                longest=self.longest,
+                label_smoothing=self.settings.label_smoothing,
+                r_drop=self.settings.r_drop,
+            )
+        (sums.loss / self._num_targets).backward()
+        return Sums(sums.loss.detach(), sums.negative_log_likelihood.detach())
+
+    def apply(self) -> None:
+        """Clip what has been gathered, let Adam use it, and begin anew."""
+        if self.settings.clip:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=not self._records)
+
+
+class Recording:
+    """The two graphs, and the fixed places in memory that they read from and write to."""
+
+    def __init__(self, updater: Updater, example: Fed) -> None:
+        device = updater.device
+        self._inputs = Tensors(*(t.to(device, copy=True) for t in example.tensors))
+        self._outputs: Sums | None = None
+        pool = torch.cuda.graph_pool_handle()
+
+        def gather() -> None:
+            self._outputs = updater.accumulate(self._inputs, packed=True)
+
+        self._gradients = _record(gather, updater.stream, pool)
+        self.application = _record(updater.apply, updater.stream, pool)
+
+    def gradients_of(self, fed: Fed) -> Sums:
+        for place, tensor in zip(self._inputs, fed.tensors, strict=True):
+            place.copy_(tensor, non_blocking=True)
+        self._gradients.replay()
+        assert self._outputs is not None
+        return Sums(*(value.clone() for value in self._outputs))
+
+
+def _record(
+    work: Callable[[], None], stream: torch.cuda.Stream | None, pool: Any
+) -> torch.cuda.CUDAGraph:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, stream=stream):
+        work()
+    return graph

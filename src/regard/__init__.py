@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         MissingExtra,
         ModelError,
         RegardError,
+        RegardWarning,
         TrainingError,
         UsageError,
     )
@@ -31,6 +32,7 @@ _HOME = {
         "MissingExtra",
         "ModelError",
         "RegardError",
+        "RegardWarning",
         "TrainingError",
         "UsageError",
     ),
@@ -47,6 +49,7 @@ __all__ = [
     "ModelConfig",
     "ModelError",
     "RegardError",
+    "RegardWarning",
     "Score",
     "Trace",
     "TrainConfig",

@@ -14,13 +14,13 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 
 import typer
 
 from regard import __version__
 from regard.cli_train import export, train
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError, RegardWarning, UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model
@@ -70,6 +70,7 @@ def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
     def guarded(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
         try:
             with warnings.catch_warnings():
+                warnings.simplefilter("always", RegardWarning)
                 warnings.showwarning = _show_warning
                 function(*args, **kwargs)
         except RegardError as error:
@@ -84,9 +85,14 @@ def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
 
 
 def main() -> None:
-    # SystemExit runs what is in `finally` and `with`, so nothing is left half-written.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, _terminate)
     app(prog_name="regard")
+
+
+def _terminate(number: int, frame: object) -> None:
+    """Leave through every `finally` and `with`, so that nothing stays half-written; only once."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _show_version(asked: bool) -> None:
@@ -277,5 +283,18 @@ def _decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
     return {**parse_settings(settings or (), ["decode"]).get("decode", {}), **given}
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"regard: {message}", err=True)
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    ours = issubclass(category, RegardWarning)
+    text = (
+        f"regard: {message}\n"
+        if ours
+        else warnings.formatwarning(message, category, filename, lineno)
+    )
+    typer.echo(text, err=True, nl=False)

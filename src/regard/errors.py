@@ -48,6 +48,10 @@ class MissingExtra(RegardError):
         )
 
 
+class RegardWarning(UserWarning):
+    """What a user should know, though the work goes on."""
+
+
 def suggest(word: object, known: Iterable[object]) -> str:
     """What the user may have meant, to be put into a message; empty when nothing is near.
 

@@ -12,7 +12,7 @@ from typing import Any
 from regard.checkpoint import Manifest
 from regard.config import DataConfig, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search
-from regard.errors import UsageError
+from regard.errors import RegardWarning, UsageError
 from regard.text.batches import batches_for_inference
 from regard.text.sentences import Parts, split
 from regard.text.tokenizer import Tokenizer
@@ -20,6 +20,9 @@ from regard.text.words import Spellings
 
 _BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """source pieces times hypotheses that are searched together: enough to keep the device busy"""
+
+_LONGEST_TRAINED = DataConfig().max_length
+"""what training keeps of a corpus"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +97,9 @@ class Translator:
     @property
     def longest(self) -> int:
         """The longest sentence, in pieces, that the model is given at once."""
-        trained = DataConfig().max_length
         if self.config.position == "learned":
-            return min(trained, self.config.max_positions - 1)
-        return trained
+            return min(_LONGEST_TRAINED, self.config.max_positions - 1)
+        return _LONGEST_TRAINED
 
     def translate(
         self,
@@ -160,6 +162,7 @@ class Translator:
             warnings.warn(
                 f"{parts.num_cut} sentence(s) of more than {self.longest} pieces, the most the model was "
                 "trained for, were cut and translated in parts",
+                RegardWarning,
                 stacklevel=4,
             )
         return parts

@@ -1,0 +1,60 @@
+"""A model folder with random weights, small enough to be made in every test session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.checkpoint import Manifest, save
+from regard.config import DecodeConfig, ModelConfig
+from regard.engine.torch import to_tensors
+from regard.exchange import onnx
+from regard.model.transformer import build
+from regard.text.tokenizer import Tokenizer
+
+TEXT = [
+    "Jane visite l'Afrique en septembre.",
+    "Jane visits Africa in September.",
+    "Le chat dort ; il fait beau, n'est-ce pas ?",
+    "The cat sleeps; the weather is fine, isn't it?",
+    "Bonjour, comment allez-vous ? Je vais bien.",
+    "Hello, how are you? I am fine.",
+]
+
+
+def make_model_folder(folder: Path, **changes: Any) -> Path:
+    """It answers with pieces of real words, at most seven of them; changes go into the manifest."""
+    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
+    config = ModelConfig(
+        source_vocab_size=tokenizer.vocab_size,
+        target_vocab_size=tokenizer.vocab_size,
+        num_encoder_layers=1,
+        num_decoder_layers=2,
+        d_model=26,
+        d_ff=37,
+        num_heads=2,
+        max_positions=53,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(11)
+        model = build(config)
+        table = model.output.weight
+        with torch.no_grad():
+            for id, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size))):
+                if piece.startswith("<0x"):
+                    table[id] = 0
+    manifest = Manifest(
+        **{
+            "source_language": "fr",
+            "target_language": "en",
+            "model": config,
+            "decode": DecodeConfig(max_length=7),
+            **changes,
+        }
+    )
+    tensors = to_tensors(model.state_dict(), config)
+    save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# A random model\n")
+    onnx.export(folder)
+    return folder

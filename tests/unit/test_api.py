@@ -1,0 +1,267 @@
+"""Text in, text out: what holds for every model, shown on one with random weights."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fixtures import make_model_folder
+
+import regard
+from regard import catalogue
+from regard.api import Model, export, load
+from regard.checkpoint import read_manifest
+from regard.errors import DataError, ModelError, RegardWarning, UsageError
+from regard.trace import Trace
+
+TEXTS = [
+    "Le chat dort.",
+    "",
+    "Jane visite l'Afrique en septembre.",
+    "  ",
+    "Bonjour",
+    "Je vais bien",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return load(folder, threads=1)
+
+
+def test_a_text_gives_a_text_and_a_list_a_list(model: Model) -> None:
+    assert isinstance(model.translate("Bonjour"), str)
+    assert model.translate(["Bonjour"]) == [model.translate("Bonjour")]
+    assert model.translate([]) == []
+
+
+def test_neighbours_do_not_matter_and_the_order_is_kept(model: Model) -> None:
+    assert model.translate(TEXTS) == [model.translate(text) for text in TEXTS]
+    assert model.translate(TEXTS[::-1]) == model.translate(TEXTS)[::-1]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\u00a0"])
+def test_empty_stays_empty(model: Model, text: str) -> None:
+    assert model.translate(text) == text
+    assert model.translate(text, details=True).sentences == []
+
+
+def test_a_text_is_translated_sentence_by_sentence(model: Model) -> None:
+    first, second, third = "Le chat dort.", "Il fait beau !", "Bonjour"
+    out = model.translate(f" {first}  {second}\n\n{third}\n")
+    assert out == " {}  {}\n\n{}\n".format(*model.translate([first, second, third]))
+
+
+def test_split_false_takes_the_text_as_one_sentence(model: Model) -> None:
+    text = "Le chat dort. Il fait beau !"
+    details = model.translate(text, split=False, details=True)
+    assert [sentence.source for sentence in details.sentences] == [text]
+
+
+def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
+    text = "le chat dort " * 500
+    with pytest.warns(
+        RegardWarning, match="1 sentence.* more than 256 pieces.* translated in parts"
+    ):
+        details = model.translate(text, details=True)
+    assert "".join(s.source for s in details.sentences).replace(" ", "") == text.replace(" ", "")
+    encode = model.translator.source.encode
+    assert max(len(encode(sentence.source)) for sentence in details.sentences) <= 256
+
+
+def test_a_learned_position_table_limits_a_sentence(tmp_path: Path, folder: Path) -> None:
+    translator = load(folder).translator
+    config = dataclasses.replace(read_manifest(folder).model, position="learned", max_positions=31)
+    translator.manifest = dataclasses.replace(translator.manifest, model=config)
+    assert translator.longest == 30
+
+
+def test_details(model: Model) -> None:
+    details = model.translate("Le chat dort. Bonjour", n_best=3, beam=5, details=True)
+    assert details.text == details.alternatives[0]
+    assert len(details.alternatives) == 3
+    for sentence in details.sentences:
+        scores = [candidate.score for candidate in sentence.candidates]
+        assert scores == sorted(scores, reverse=True)
+        for candidate in sentence.candidates:
+            values = candidate.token_log_probabilities
+            assert candidate.log_probability == pytest.approx(sum(values))
+            assert len(values) == len(candidate.pieces) + (candidate.stop == "end")
+            assert candidate.stop in ("end", "length")
+            assert (
+                "".join(candidate.pieces).replace("\u2581", " ").strip() == candidate.text.strip()
+            )
+    assert details.to_dict()["sentences"][0]["source"] == "Le chat dort."
+
+
+def test_the_beam_holds_the_n_best(model: Model) -> None:
+    assert len(model.translate("Bonjour", n_best=6, details=True).alternatives) == 6
+
+
+def test_prefix(model: Model) -> None:
+    out = model.translate(["Le chat", "Bonjour"], prefix="The cat")
+    assert all(text.startswith("The cat") for text in out)
+
+
+def test_banned_words_come_in_no_spelling(model: Model) -> None:
+    banned: list[str] = []
+    for _ in range(3):
+        text = model.translate("Jane visite l'Afrique.", banned=banned)
+        assert not [word for word in banned if word in text]
+        banned.append(max(text.split(), key=len))
+    assert len(set(banned)) == 3
+
+
+def test_required_words_are_there(model: Model) -> None:
+    assert "September" in model.translate("Bonjour", required=["September"])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"bem": 3}, r"unknown key 'bem' \(did you mean 'beam'\?\)"),
+        ({"beam": "wide"}, "beam must be a whole number"),
+        ({"beam": 2, "n_best": 3}, "n_best must be at most beam"),
+        ({"banned": "cat"}, r"banned must be a list of words: got a str; write  banned=\['cat'\]"),
+        ({"required": [" "]}, "a banned or required word must have letters"),
+        ({"banned": [3]}, "a text must be a str: got int"),
+    ],
+)
+def test_options_that_cannot_be_meant(model: Model, options: dict, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        model.translate("Bonjour", **options)
+
+
+def test_a_prefix_needs_one_sentence(model: Model) -> None:
+    with (
+        pytest.raises(UsageError, match="must be one sentence of at most 256 pieces"),
+        pytest.warns(RegardWarning),
+    ):
+        model.translate("le chat dort " * 500, prefix="The")
+
+
+def test_texts_must_be_texts(model: Model) -> None:
+    with pytest.raises(UsageError, match="a text must be a str: got bytes"):
+        model.translate([b"Bonjour"])
+
+
+def test_a_sampled_text_depends_on_the_seed_alone(model: Model) -> None:
+    options = {"method": "sample", "seed": 5}
+    assert model.translate(TEXTS, **options) == model.translate(TEXTS, **options)
+    assert model.translate(TEXTS, method="sample", seed=6) != model.translate(TEXTS, **options)
+
+
+def test_scores_are_the_log_probabilities_of_a_full_pass(model: Model) -> None:
+    source, target = "Le chat dort.", "The cat sleeps."
+    [values] = model.score([source], [target])
+    trace = model.trace(source, target)
+    written = [*trace["target.tokens"].tolist()[1:], model.manifest.model.eos_id]
+    expected = np.log(trace["probabilities"][range(len(written)), written])
+    assert values == pytest.approx(expected.tolist(), abs=1e-4)
+
+
+def test_scores_do_not_depend_on_neighbours(model: Model) -> None:
+    sources, targets = ["Le chat", "Bonjour", "oui"], ["The cat sleeps", "", "Hello"]
+    alone = [model.score([s], [t])[0] for s, t in zip(sources, targets, strict=True)]
+    together = model.score(sources, targets)
+    assert [len(values) for values in together] == [len(values) for values in alone]
+    assert np.concatenate(together) == pytest.approx(np.concatenate(alone), abs=1e-4)
+    with pytest.raises(DataError, match="got 3 and 2"):
+        model.score(sources, targets[:2])
+
+
+def test_evaluating(model: Model) -> None:
+    sources = ["Le chat dort.", "Bonjour"]
+    assert model.evaluate(sources, model.translate(sources)).chrf == pytest.approx(100)
+    with pytest.raises(DataError, match="got 2 and 1"):
+        model.evaluate(sources, ["Hello"])
+
+
+def test_both_engines_write_the_same(folder: Path, model: Model) -> None:
+    assert load(folder, engine="torch").translate(TEXTS) == model.translate(TEXTS)
+
+
+def test_loading_by_name_and_languages(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_MODELS", str(folder.parent))
+    monkeypatch.setattr(catalogue, "BUNDLED", folder / "none")
+    assert repr(regard.load("fr-en")) == "<regard.Model fr-en: fr to en>"
+    assert regard.load(source_language="fr").folder == folder
+    assert [info.name for info in regard.available()] == ["fr-en"]
+    assert regard.translate("Bonjour", model="fr-en") == regard.load().translate("Bonjour")
+    with pytest.raises(UsageError, match="the source language of fr-en is fr: got de"):
+        regard.load("fr-en", source_language="de")
+
+
+def test_only_translating_models_load_here(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "chat", task="chat")
+    with pytest.raises(ModelError, match="must be a model that translates: got one to chat"):
+        load(folder)
+
+
+@pytest.mark.parametrize("weights", ["int8", "fp16", "fp32"])
+def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
+    export(folder, tmp_path / "out", weights=weights)
+    assert read_manifest(tmp_path / "out").weights == weights
+    assert isinstance(load(tmp_path / "out").translate("Bonjour"), str)
+    with pytest.raises(UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'"):
+        export(folder, tmp_path / "other", weights="int4")
+
+
+def test_a_trace_of_the_search(model: Model) -> None:
+    trace = model.trace("Le chat dort.", beam=3)
+    source, target = trace["source.tokens"], trace["target.tokens"]
+    weights = trace["decoder.layers.1.cross_attention.weights"]
+    assert weights.shape == (2, len(target), len(source))
+    assert weights.sum(axis=-1) == pytest.approx(np.ones(weights.shape[:2]), abs=1e-5)
+    assert trace["memory"].shape == (len(source), 26)
+    assert trace["probabilities"].shape == (len(target), model.manifest.model.target_vocab_size)
+    steps = [name for name in trace if name.startswith("steps.")]
+    assert steps[:4] == [
+        f"steps.0.{name}" for name in ("beams", "scores", "top_tokens", "top_probabilities")
+    ]
+    # What the full pass gives after the first token is what the search saw there.
+    best = np.sort(trace["probabilities"][0])[::-1][:10]
+    assert trace["steps.0.top_probabilities"][0] == pytest.approx(best, abs=1e-5)
+    assert trace.metadata["source_pieces"][-1] == "</s>"
+    assert trace.metadata["target_pieces"][0] == "<s>"
+    assert trace.metadata["target"] == model.translate("Le chat dort.", beam=3)
+
+
+def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
+    plain = model.trace("Le chat", "The cat")
+    assert plain.metadata["target"] == "The cat"
+    assert not [name for name in plain if name.startswith("steps.")]
+    path = "encoder.layers.0.self_attention.weights"
+    edited = model.trace("Le chat", "The cat", edits={path: lambda weights: weights * 0})
+    assert not edited[path].any()
+    assert not np.allclose(edited["logits"], plain["logits"])
+
+
+def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:
+    trace = model.trace("Le chat dort.")
+    trace.save(tmp_path / "one.safetensors")
+    again = Trace.load(tmp_path / "one.safetensors")
+    assert list(again) == list(trace)
+    assert again.metadata == trace.metadata
+    assert all(np.array_equal(again[name], trace[name]) for name in trace)
+    again.save(tmp_path / "two.safetensors")
+    assert (tmp_path / "one.safetensors").read_bytes() == (
+        tmp_path / "two.safetensors"
+    ).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "one.safetensors",
+        "two.safetensors",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"no trace", (8).to_bytes(8, "little") + b"{}      "])
+def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="must be a trace that regard saved"):
+        Trace.load(path)

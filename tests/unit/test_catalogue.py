@@ -1,0 +1,89 @@
+"""A model is found by its name, by its languages, or as a folder; else the message says what there is."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+
+from regard import catalogue
+from regard.catalogue import available, find, find_by_languages, user_folder
+from regard.errors import ModelError, UsageError
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("made") / "model")
+
+
+@pytest.fixture
+def models(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One bundled model, fr-en, and a user's folder without any."""
+    shutil.copytree(made, tmp_path / "bundled" / "fr-en")
+    monkeypatch.setattr(catalogue, "BUNDLED", tmp_path / "bundled")
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path / "mine"))
+    return tmp_path / "mine"
+
+
+def test_by_name_and_as_a_folder(models: Path, made: Path) -> None:
+    assert find("fr-en") == models.parent / "bundled" / "fr-en"
+    assert find(made) == made
+    assert find(str(made)) == made
+
+
+def test_by_languages(models: Path) -> None:
+    bundled = models.parent / "bundled" / "fr-en"
+    assert find_by_languages("fr", "en") == bundled
+    assert find_by_languages(None, "en") == bundled
+    assert find_by_languages(None, None) == bundled
+    with pytest.raises(UsageError, match="no model translates from de to any language: .*fr to en"):
+        find_by_languages("de", None)
+
+
+def test_the_users_own_comes_first(models: Path, made: Path) -> None:
+    shutil.copytree(made, models / "fr-en")
+    shutil.copytree(made, models / "best")
+    assert find("fr-en") == models / "fr-en"
+    assert [(info.name, info.bundled) for info in available()] == [
+        ("best", False),
+        ("fr-en", False),
+    ]
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones(models: Path) -> None:
+    with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
+        find("fr-em")
+
+
+def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="is not a model: it has no config.json"):
+        find(tmp_path)
+    with pytest.raises(ModelError, match="is not a folder"):
+        find(tmp_path / "nowhere")
+
+
+def test_broken_folders_are_not_listed(models: Path, made: Path) -> None:
+    shutil.copytree(made, models / "broken")
+    (models / "broken" / "config.json").write_text("{}")
+    shutil.copytree(made, models / "empty")
+    (models / "empty" / "model.safetensors").unlink()
+    assert [info.name for info in available()] == ["fr-en"]
+
+
+def test_what_is_known_of_a_model(models: Path, made: Path) -> None:
+    [info] = available()
+    values = info.to_dict()
+    assert values["source_language"] == "fr" and values["target_language"] == "en"
+    assert values["num_bytes"] == (made / "model.safetensors").stat().st_size
+    # float32, and the rest of the file is its header
+    assert 0 < values["num_bytes"] - 4 * values["num_parameters"] < 10_000
+
+
+def test_the_users_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("REGARD_MODELS", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert user_folder() == tmp_path / "regard" / "models"
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert user_folder() == tmp_path / "local" / "regard" / "models"

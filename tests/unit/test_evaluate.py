@@ -1,0 +1,53 @@
+"""Scores: sacreBLEU's own, never of sets that do not belong together."""
+
+import sys
+
+import pytest
+
+from regard.errors import DataError, MissingExtra
+from regard.evaluate import evaluate
+
+REFERENCES = ["Jane visits Africa in September.", "The cat sleeps on the warm stone."]
+
+
+def test_a_perfect_translation_scores_100() -> None:
+    score = evaluate(REFERENCES, REFERENCES)
+    assert score.bleu == pytest.approx(100)
+    assert score.chrf == pytest.approx(100)
+    assert score.num_sentences == 2
+
+
+def test_bleu_of_one_wrong_word_by_hand() -> None:
+    """Of 7 words one is wrong in the middle: 6/7, 4/6, 2/5 and 0/4 n-grams match, the last smoothed to 1/8."""
+    score = evaluate(["a b c X e f g"], ["a b c d e f g"])
+    expected = 100 * (6 / 7 * 4 / 6 * 2 / 5 * (1 / 2) / 4) ** 0.25
+    assert score.bleu == pytest.approx(expected)
+
+
+def test_case_counts() -> None:
+    assert evaluate([REFERENCES[0].lower()], [REFERENCES[0]]).bleu < 100
+
+
+def test_a_score_says_how_it_was_computed() -> None:
+    score = evaluate(REFERENCES, REFERENCES, name="mine")
+    assert str(score) == f"mine  BLEU 100.00  chrF 100.0  ({score.bleu_signature})"
+    assert "nrefs:1|case:mixed" in score.bleu_signature and "tok:13a" in score.bleu_signature
+    assert "nc:6|nw:0" in score.chrf_signature
+    assert score.to_dict()["bleu"] == score.bleu
+
+
+def test_unequal_counts_are_refused() -> None:
+    with pytest.raises(DataError, match="as many lines: got 1 and 2"):
+        evaluate(REFERENCES[:1], REFERENCES)
+
+
+@pytest.mark.parametrize("references", [[], ["", "  "]], ids=["none", "blank"])
+def test_empty_references_are_refused(references: list[str]) -> None:
+    with pytest.raises(DataError, match="references must hold text"):
+        evaluate(["a"] * len(references), references)
+
+
+def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'regard\[torch\]'"):
+        evaluate(REFERENCES, REFERENCES)

@@ -1,0 +1,71 @@
+"""Lines come out as they went in, and as soon as they are there."""
+
+import gzip
+import io
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.errors import DataError
+from regard.text.lines import Line, arriving, open_lines
+
+
+def read(content: bytes) -> list[Line]:
+    return [line for block in arriving(io.BytesIO(content), "test") for line in block]
+
+
+def test_only_a_newline_ends_a_line() -> None:
+    content = "a\u2028b\x0cc\rd\n\r\n\ne\r\nlast"
+    assert read(content.encode()) == [
+        Line("a\u2028b\x0cc\rd", "\n"),
+        Line("", "\r\n"),
+        Line("", "\n"),
+        Line("e", "\r\n"),
+        Line("last", "\n"),
+    ]
+
+
+def test_lines_longer_than_a_block() -> None:
+    long = "é" * 200_000
+    assert [line.text for line in read(f"a\n{long}\nb\n".encode())] == ["a", long, "b"]
+
+
+def test_a_byte_order_mark_is_no_text() -> None:
+    assert read(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == [Line("a", "\n"), Line("\ufeffb", "\n")]
+
+
+def test_a_line_is_there_before_the_next_one_is_written() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as source, os.fdopen(writer, "wb", buffering=0) as sink:
+        lines = arriving(source, "test")
+        for number in range(3):
+            sink.write(f"{number}\n".encode())
+            assert next(lines) == [Line(str(number), "\n")]
+
+
+def test_bad_bytes_come_after_all_lines_before_them() -> None:
+    lines = arriving(io.BytesIO(b"a\nb\n\xff\xfe\nc\n"), "my.txt")
+    assert [line.text for line in next(lines)] == ["a", "b"]
+    with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):
+        next(lines)
+
+
+@pytest.mark.parametrize(
+    "name, pack", [("a.txt", bytes), ("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)]
+)
+def test_packed_files(tmp_path: Path, name: str, pack: object) -> None:
+    path = tmp_path / name
+    path.write_bytes(pack(b"one\ntwo\n"))  # type: ignore[operator]
+    with open_lines(path) as file:
+        assert [line.text for block in arriving(file, name) for line in block] == ["one", "two"]
+
+
+def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing.txt must be a readable file"):
+        open_lines(tmp_path / "nothing.txt")
+    path = tmp_path / "bad.gz"
+    path.write_bytes(b"not packed\n")
+    with open_lines(path) as file, pytest.raises(DataError, match="bad.gz must be a readable file"):
+        list(arriving(file, "bad.gz"))

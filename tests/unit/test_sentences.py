@@ -1,0 +1,57 @@
+"""Cutting a text into sentences loses nothing and cuts no more than it must."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.text.sentences import split
+
+NO_LIMIT = 10_000
+
+texts = st.text(st.sampled_from("ab éM.!?…;:,)» \n\t\r\u2028\u00a0\u202f\u3000😀一。"), max_size=60)
+
+
+def test_sentences_and_what_stands_between_them() -> None:
+    parts = split(" Bonjour M. Dupont.  Il fait beau\u00a0!\r\n\r\nOui.\n", "fr", len, NO_LIMIT)
+    assert parts.sentences == ["Bonjour M. Dupont.", "Il fait beau\u00a0!", "Oui."]
+    assert parts.glue == [" ", "  ", "\r\n\r\n", "\n"]
+    assert parts.num_cut == 0
+    assert parts.join(["A.", "B!", "C."]) == " A.  B!\r\n\r\nC.\n"
+
+
+@pytest.mark.parametrize("language", ["fr", "en", "de", "zh", "", "no-such-language"])
+@given(text=texts, limit=st.integers(1, 20), sentences=st.booleans())
+def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:
+    parts = split(text, language, len, limit, sentences=sentences)
+    assert parts.join(parts.sentences) == text
+    assert all(0 < len(sentence) <= limit for sentence in parts.sentences)
+    assert all(sentence == sentence.strip() for sentence in parts.sentences)
+
+
+def test_a_no_break_space_before_a_full_stop() -> None:
+    """sentencex panics at it when it is given one."""
+    assert split("M\u00a0. Oui.", "fr", len, NO_LIMIT).join(["x"]) == "x"
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\n", "\u2028"])
+def test_blank_text_has_no_sentence(text: str) -> None:
+    parts = split(text, "fr", len, NO_LIMIT)
+    assert parts.sentences == [] and parts.glue == [text]
+
+
+def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
+    assert split("one two three, four five", "en", len, 15).sentences == [
+        "one two three,",
+        "four five",
+    ]
+    assert split("one two; three, four", "en", len, 15).sentences == ["one two;", "three, four"]
+    assert split("abcdefghij", "en", len, 5).sentences == ["abcde", "fghij"]
+
+
+def test_a_long_sentence_is_counted() -> None:
+    parts = split("Short one. " + "word " * 30, "en", len, 20)
+    assert parts.num_cut == 1 and len(parts.sentences) > 3
+
+
+def test_whole_texts_are_not_cut_at_sentence_ends() -> None:
+    assert split("Oui. Non.", "fr", len, NO_LIMIT, sentences=False).sentences == ["Oui. Non."]

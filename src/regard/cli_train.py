@@ -91,6 +91,11 @@ def train(
     )
     for each in result.scores:
         typer.echo(str(each))
+    if not quiet:
+        typer.echo(
+            f"finished in {result.seconds:,.0f} s; try  regard translate --model {result.folder}",
+            err=True,
+        )
 
 
 def _trainer() -> Callable[..., Any]:

@@ -1,0 +1,96 @@
+"""Write cli.md and settings.md from the code: `python docs/reference/generate.py`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import get_type_hints
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from regard.cli import app
+from regard.config import SIZES, describe
+from regard.recipe import SECTIONS, named_recipes
+
+HERE = Path(__file__).parent
+
+
+def cli_page() -> str:
+    """Every command's own help."""
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    pages = [
+        "# The command line",
+        "",
+        "Written by `docs/reference/generate.py` from the commands' own help.",
+        "",
+    ]
+    for name in ["", *commands]:
+        arguments = [name, "--help"] if name else ["--help"]
+        pages += [f"## regard {name}".rstrip(), "", "```text", _help(arguments), "```", ""]
+    pages += [
+        "Every command ends with 0 when all went well, 1 when the input or a model is at fault, 2 when the",
+        "command itself is; 130 and 143 after an interrupt and a termination, 141 when nobody reads its output",
+        "any more. What went wrong is one sentence on standard error. `NO_COLOR` takes the colours from the",
+        "progress bars, and `regard --install-completion` teaches the shell to complete.",
+        "",
+    ]
+    return "\n".join(pages)
+
+
+def _help(arguments: list[str]) -> str:
+    # As wide everywhere, whatever the terminal.
+    environment = {"COLUMNS": "100", "TERMINAL_WIDTH": "100"}
+    before = {key: os.environ.get(key) for key in environment}
+    try:
+        os.environ.update(environment)
+        output = CliRunner().invoke(app, arguments, prog_name="regard", terminal_width=100).output
+    finally:
+        for key, value in before.items():
+            os.environ.pop(key, None) if value is None else os.environ.update({key: value})
+    return "\n".join(line.rstrip() for line in output.strip().split("\n"))
+
+
+def settings_page() -> str:
+    """Every key of a recipe, with its type, its default and its meaning."""
+    pages = [
+        "# Settings and recipes",
+        "",
+        "Written by `docs/reference/generate.py` from `regard/config.py`.",
+        "",
+        "A recipe is a TOML file with the sections below; every key may be left out. The same keys work on the",
+        "command line: `--set steps=2000`, or `--set data.max_length=100` where two sections share a name.",
+        "`none` means that the value is chosen from the corpus and the device, and printed.",
+        "",
+    ]
+    for section, kind in SECTIONS.items():
+        pages += [f"## [{section}]", "", "| key | default | meaning |", "|---|---|---|"]
+        if section == "model":
+            sizes = ", ".join(f"`{size}`" for size in SIZES)
+            pages.append(f"| `size` | none | the named shape to start from: {sizes} |")
+        texts = describe(kind)
+        choices = get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            default = "" if field.default is dataclasses.MISSING else _shown(field.default)
+            allowed = getattr(choices[field.name], "__args__", ())
+            words = [str(each) for each in allowed if isinstance(each, str)]
+            note = f" ({', '.join(words)})" if words else ""
+            pages.append(f"| `{field.name}` | {default} | {texts[field.name]}{note} |")
+        pages.append("")
+    pages += ["## Named recipes", ""]
+    for name, path in named_recipes().items():
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
+        pages.append(f"- `--recipe {name}`: {first}")
+    return "\n".join([*pages, ""])
+
+
+def _shown(value: object) -> str:
+    if value is None or value == () or value == "":
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    (HERE / "cli.md").write_text(cli_page(), encoding="utf-8")
+    (HERE / "settings.md").write_text(settings_page(), encoding="utf-8")

@@ -1,0 +1,93 @@
+"""What an import costs: `import regard` nothing, help only typer, translating no torch."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+
+SOURCE = Path(__file__).parents[2] / "src" / "regard"
+HEAVY = {
+    "torch",
+    "numpy",
+    "onnxruntime",
+    "onnx",
+    "sentencepiece",
+    "rich",
+    "sacrebleu",
+    "safetensors",
+}
+
+
+def modules_after(code: str) -> set[str]:
+    """The top-level modules that a fresh process has imported after running the code."""
+    report = "import sys; print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
+    )
+    return set(run.stdout.splitlines()[-1].split())
+
+
+def test_importing_regard_imports_nothing_else() -> None:
+    assert not modules_after("import regard") & (HEAVY | {"typer"})
+
+
+def test_the_errors_and_settings_need_nothing() -> None:
+    assert not modules_after("import regard; regard.UsageError; regard.TrainConfig()") & HEAVY
+
+
+def test_help_imports_only_typer() -> None:
+    code = "import regard.cli\ntry: regard.cli.app(['train', '--help'])\nexcept SystemExit: pass"
+    modules = modules_after(code)
+    assert "typer" in modules and not modules & HEAVY
+
+
+def test_translating_needs_no_torch(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "model")
+    modules = modules_after(
+        f"import regard; print(regard.load({str(folder)!r}).translate('Bonjour'))"
+    )
+    assert not modules & {"torch", "onnx", "sacrebleu", "transformers"}
+
+
+def test_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
+    """Torch and its company hidden, as if only the base were installed."""
+    for name in ("torch", "onnx", "sacrebleu", "jaxtyping"):
+        (tmp_path / "hidden" / name).mkdir(parents=True)
+        (tmp_path / "hidden" / name / "__init__.py").write_text(
+            f"raise ModuleNotFoundError('hidden', name={name!r})"
+        )
+    (tmp_path / "a.fr").write_text("Bonjour\n")
+    (tmp_path / "a.en").write_text("Hello\n")
+    folder = make_model_folder(tmp_path / "model")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "hidden")}
+
+    def regard(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "regard", *(str(each) for each in arguments)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    files = ("--source", tmp_path / "a.fr")
+    assert regard("translate", "-m", folder, "Bonjour").returncode == 0
+    for failing in (
+        regard("train", *files, "--target", tmp_path / "a.en", "--output", tmp_path / "run"),
+        regard("evaluate", folder, *files, "--reference", tmp_path / "a.en"),
+        regard("export", folder, tmp_path / "out"),
+    ):
+        assert failing.returncode == 1
+        assert failing.stderr.count("\n") == 1, failing.stderr
+        assert "pip install 'regard[torch]'" in failing.stderr
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.stem)
+def test_nothing_is_unpickled_or_evaluated(path: Path) -> None:
+    """Test E1: no pickle, no torch.load, no eval or exec, in any file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
+            assert not names & {"pickle", "dill", "joblib", "shelve", "marshal"}
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            assert called not in ("torch.load", "eval", "exec", "numpy.load", "np.load"), called

@@ -1,0 +1,57 @@
+"""What `regard` offers by name: adding is easy, taking away breaks somebody's program."""
+
+import importlib
+
+import regard
+
+NAMES = [
+    "DataConfig",
+    "DataError",
+    "DecodeConfig",
+    "MissingExtra",
+    "Model",
+    "ModelConfig",
+    "ModelError",
+    "RegardError",
+    "RegardWarning",
+    "Score",
+    "Trace",
+    "TrainConfig",
+    "TrainingError",
+    "Translation",
+    "UsageError",
+    "__version__",
+    "available",
+    "load",
+    "translate",
+]
+
+
+def test_the_names() -> None:
+    assert sorted(regard.__all__) == NAMES
+    assert dir(regard) == NAMES
+
+
+def test_every_name_is_there() -> None:
+    for name in NAMES:
+        assert getattr(regard, name) is not None
+
+
+def test_no_module_hides_a_name() -> None:
+    """Importing regard.x sets regard.x, so a public function must not be called like a module."""
+    for module in (
+        "api",
+        "catalogue",
+        "cli",
+        "config",
+        "errors",
+        "evaluate",
+        "recipe",
+        "translator",
+    ):
+        assert importlib.import_module(f"regard.{module}") is getattr(regard, module)
+        assert module not in NAMES
+
+
+def test_an_unknown_name_is_an_ordinary_error() -> None:
+    assert not hasattr(regard, "no_such_name")

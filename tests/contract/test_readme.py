@@ -1,0 +1,142 @@
+"""The documents tell the truth: their commands run, their outputs are what is printed, their tree is the tree.
+
+A `console` block is run line by line, and what stands under a command is its output; `python` blocks of one page
+are run in order as one program. Pages are run in an empty folder. `bash` blocks take long, and are read only.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+from typer.main import get_command
+
+from regard.catalogue import BUNDLED
+from regard.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [
+        text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == kind
+    ]
+
+
+def sessions(page: Path) -> list[tuple[str, str]]:
+    """Each command of the console blocks with its printed output."""
+    found: list[tuple[str, str]] = []
+    for block in blocks(page, "console"):
+        for line in block.splitlines(keepends=True):
+            if line.startswith("$ "):
+                found.append((line[2:].strip(), ""))
+            else:
+                command, output = found.pop()
+                found.append((command, output + line))
+    return found
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """`regard` is the one under test; where no model is bundled yet, a random one takes its name."""
+    folder = tmp_path_factory.mktemp("home")
+    script = folder / "regard"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n')
+    script.chmod(0o755)
+    if not has_bundled():
+        make_model_folder(folder / "models" / "fr-en")
+    return {
+        **os.environ,
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "REGARD_MODELS": str(folder / "models"),
+    }
+
+
+def has_bundled() -> bool:
+    return (BUNDLED / "fr-en" / "config.json").is_file()
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if sessions(p)], ids=lambda p: p.stem)
+def test_commands_print_what_the_page_says(
+    page: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    for command, expected in sessions(page):
+        run = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        assert run.returncode == 0, f"{command}: {run.stderr}"
+        if expected and has_bundled():
+            assert run.stdout == expected, command
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)
+def test_programs_run(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    program = "\n".join(blocks(page, "python"))
+    run = subprocess.run(
+        [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", program],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def long_commands() -> list[list[str]]:
+    lines = [
+        line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()
+    ]
+    return [shlex.split(line) for line in lines if line.startswith("regard ")]
+
+
+@pytest.mark.parametrize("words", long_commands(), ids=" ".join)
+def test_long_commands_name_flags_that_exist(words: list[str]) -> None:
+    verb = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
+    flags = {flag for parameter in verb.params for flag in parameter.opts}
+    assert {word for word in words if word.startswith("-")} <= flags
+
+
+def test_the_two_set_up_commands_are_what_is_tested() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert blocks(ROOT / "README.md", "bash")[1] == "./check\n"
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "./check"
+    assert os.access(ROOT / "check", os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert "pip install -c constraints.txt ." in text
+
+
+def test_the_tree_is_the_tree() -> None:
+    """Every source file has its line in the README, and every line its file."""
+    tree = next(block for block in blocks(ROOT / "README.md", "text") if "src/regard/" in block)
+    listed, folders = set(), [""]
+    for line in tree.splitlines():
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        if name.endswith("/"):
+            folders[depth:] = [name]
+        path = "".join(folders[:depth]) + (name if not name.endswith("/") else "")
+        if path.endswith(".py"):
+            listed.add(path)
+        assert len(line.split()) > 1 or name == "src/regard/", f"{name} has no comment"
+    actual = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "src" / "regard").rglob("*.py")
+        if path.name != "__init__.py" or path.parent.name == "regard"
+    }
+    assert listed == actual
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.stem
+)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+    assert text.startswith("# ")

@@ -1,6 +1,7 @@
 """The command: what goes in, what comes out, and how it ends."""
 
 import contextlib
+import io
 import json
 import os
 import random
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from regard.api import load
 from regard.cli import app
+from regard.cli_lines import Writer
 
 REGARD = [sys.executable, "-m", "regard"]
 
@@ -141,6 +143,18 @@ def test_a_long_text_is_warned_about(folder: str) -> None:
     result = run("translate", "-m", folder, "chat dort " * 300)
     assert result.exit_code == 0
     assert result.stderr.startswith("regard: 1 sentence(s) of more than 256 pieces")
+
+
+def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for is_terminal, expected in ((True, b"a\\x1b[2J\tb\n"), (False, b"a\x1b[2J\tb\n")):
+        stdout = io.TextIOWrapper(io.BytesIO())
+        stdout.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign]
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with Writer(None) as writer:
+            writer.write("a\x1b[2J\tb\n")
+        assert stdout.buffer.getvalue() == expected  # type: ignore[attr-defined]
 
 
 def test_by_languages(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:

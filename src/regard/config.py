@@ -170,7 +170,7 @@ class DataConfig:
     """number of pieces"""
     joint: bool = True
     """one vocabulary for both languages"""
-    sampling: float = 0.1
+    sampling: float = 0.15
     """subword regularisation: how often a merge is skipped (bpe) or how flat pieces are drawn (unigram); 0 turns it off"""
     max_length: int = 256
     """longest side in pieces; longer pairs are dropped and counted"""

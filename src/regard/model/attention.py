@@ -20,6 +20,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.attention.varlen import varlen_attn
 
 from regard.config import ModelConfig
@@ -27,6 +28,9 @@ from regard.model.layout import Visibility
 from regard.model.norm import SubLayer
 from regard.model.position import Rotation, rotate
 from regard.trace import Trace, keep
+
+# Without cuDNN's, which plans anew for every shape, a tenth of a second each: sentences vary in length.
+BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class KeyValue(NamedTuple):
@@ -69,12 +73,11 @@ def fused(
     visibility: Visibility | None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """The same in one call of `scaled_dot_product_attention`."""
-    if visibility is None:
-        return F.scaled_dot_product_attention(query, key, value)
-    if visibility.causal and not visibility.query.is_packed:
-        # Padding stands last, so a word that cannot see the future cannot see padding either.
-        return F.scaled_dot_product_attention(query, key, value, is_causal=True)
-    return F.scaled_dot_product_attention(query, key, value, attn_mask=visibility.may_attend())
+    # Padding stands last, so a word that cannot see the future cannot see padding either.
+    causal = visibility is not None and visibility.causal and not visibility.query.is_packed
+    mask = None if visibility is None or causal else visibility.may_attend()
+    with sdpa_kernel(BACKENDS):
+        return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
 
 
 def packed(
@@ -108,7 +111,8 @@ def attend(
     trace: Trace | None = None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """Equation 1 by the fastest kernel that fits; written out when someone is looking."""
-    if trace is not None:
+    if trace is not None or query.shape[2] == 1:
+        # For a single query the plain products are as fast as any kernel.
         return written_out(query, key, value, visibility, trace)
     if visibility is not None and visibility.query.is_packed:
         if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):

@@ -50,7 +50,9 @@ class Layout:
         if self.boundaries is None:
             rows = torch.arange(len(self.lengths), device=self.lengths.device)
             return rows[:, None].expand(-1, self.length)
-        return torch.searchsorted(self.boundaries[1:], places, right=True)[None]
+        # Those that have ended before it. Not searchsorted: compiled by torch 2.11 for a GPU it ignores
+        # where a view like boundaries[1:] begins.
+        return (places[:, None] >= self.boundaries[1:]).sum(dim=1)[None]
 
     def positions(self) -> Int[Tensor, "batch length"]:
         """The position of each word in its own sentence, from 0."""

@@ -60,7 +60,8 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "batch source_len d_model"]:
         """The memory: one vector in context for each source word."""
         positions = layout.positions()
-        x = self.source(source, positions, layout.lengths_by_place(), trace=at(trace, "source"))
+        lengths = layout.lengths_by_place() if self.config.position == "scaled" else None
+        x = self.source(source, positions, lengths, trace=at(trace, "source"))
         visibility = Visibility(layout, layout)
         memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)

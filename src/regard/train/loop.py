@@ -45,7 +45,8 @@ class Interrupted(RegardError):
 class Validation(NamedTuple):
     loss: float
     """plain cross-entropy for each target token"""
-    bleu: float
+    bleu: float | None
+    """of greedy translations; measured only when it is what the run looks at"""
 
 
 @dataclass
@@ -144,8 +145,7 @@ class Trainer:
         """Measure, keep the weights if they are among the best, and remember whether it got better."""
         with self.averaged_weights():
             result = self.validate_model(self.model)
-            bleu, loss = result.bleu, -result.loss
-            scores = (bleu, loss) if self.settings.metric == "bleu" else (loss, bleu)
+            scores = (result.bleu or 0.0, -result.loss)
             known = self.history.best
             improved = not known or scores > known[0][:2]
             ranked = sorted([*known, (*scores, self.step)], reverse=True)[: self.settings.average]
@@ -157,7 +157,8 @@ class Trainer:
         self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
         reporter.record("valid", self.step, loss=result.loss, bleu=result.bleu)
         reporter.say(
-            f"step {self.step:,}: validation loss {result.loss:.3f}, greedy BLEU {result.bleu:.2f}"
+            f"step {self.step:,}: validation loss {result.loss:.3f}"
+            + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
             + (" (best)" if improved else "")
         )
 

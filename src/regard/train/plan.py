@@ -15,7 +15,7 @@ from regard.train.optimizer import paper_peak
 SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
 """the size for at least this many pairs"""
 
-EPOCHS_AT_30K = 60
+EPOCHS_AT_30K = 70
 """passes over a corpus of thirty thousand pairs; a larger one needs fewer, by the square root"""
 LEAST_EPOCHS, MOST_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
@@ -23,9 +23,13 @@ STEPS_AN_EPOCH = 100
 SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
 LEAST_STEPS = 500
 WARMUP_SHARE = 0.08
-NUM_VALIDATIONS = 20
+NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
 """for the cosine schedule; wider models need less, by the square root"""
+
+
+NORM_PLACEMENT = "pre"
+"""at the peak rate above, the paper's post-norm forgets the source: docs/log.md"""
 
 
 def choose_size(num_pairs: int) -> str:

@@ -44,7 +44,7 @@ from regard.text.corpus import Corpus, read_pairs
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 from regard.train.finish import JOINT, SEPARATE, finish
 from regard.train.loop import Trainer
-from regard.train.plan import choose_size, complete
+from regard.train.plan import NORM_PLACEMENT, choose_size, complete
 from regard.train.report import Reporter
 from regard.train.validate import Validator
 
@@ -151,7 +151,7 @@ def train(
     ) as stream:
         if stream.num_too_long:
             say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
-        validator = Validator(valid, tokenizers, settings.precision)
+        validator = Validator(valid, tokenizers, settings)
         longest = stream.max_sequence_length
         trainer = Trainer(network, stream, validator, settings, output, longest=longest)
         if resume and not trainer.restore():
@@ -251,6 +251,7 @@ def _plan(
     else:
         data = dataclasses.replace(data, joint=data.joint or bool(data.tokenizer_file))
         tokenizers = _learn_tokenizers(data, corpus, output, settings.seed)
+        changes.setdefault("norm_placement", NORM_PLACEMENT)
         if not data.joint:
             changes.setdefault("tied", "decoder")
         changes["source_vocab_size"] = tokenizers[0].vocab_size

@@ -46,7 +46,7 @@ class Updater:
         self.device = next(model.parameters()).device
         self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
         self._num_targets = torch.ones((), device=self.device)
-        self._records = bool(self.device.type == "cuda" and settings.packing and settings.compile)
+        self._records = self.device.type == "cuda" and bool(settings.packing)
         self._num_updates = 0
         self._recorded: Recording | None = None
         self.stream = torch.cuda.Stream(self.device) if self._records else None

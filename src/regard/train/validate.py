@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from regard.config import DecodeConfig, Precision
+from regard.config import DecodeConfig, Precision, TrainConfig
 from regard.decode import search
 from regard.engine.torch import TorchEngine
 from regard.evaluate import evaluate
@@ -19,19 +19,22 @@ from regard.train.loop import Validation
 from regard.train.loss import Tensors, batch_loss
 from regard.train.update import autocast
 
-MAX_TOKENS = 16384
-"""of a batch of sentences that are translated together, on either side of the search"""
+MAX_TOKENS = 65536
+"""of the sentences that are translated together, counted once for each hypothesis of the search"""
 
 
 class Validator:
     """Validation sentences, and how to measure a model on them."""
 
     def __init__(
-        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], precision: Precision
+        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], settings: TrainConfig
     ) -> None:
-        self.corpus, self.tokenizers, self.precision = corpus, tokenizers, precision
+        self.corpus, self.tokenizers = corpus, tokenizers
+        self.precision, self.wants_bleu = settings.precision, settings.metric == "bleu"
 
     def __call__(self, model: EncoderDecoder) -> Validation:
+        if not self.wants_bleu:
+            return Validation(self.loss(model), None)
         greedy = DecodeConfig(method="greedy")
         hypotheses = translate_all(
             model, self.corpus.sources, self.tokenizers, greedy, self.precision
@@ -49,7 +52,7 @@ class Validator:
                 self.tokenizers, (self.corpus.sources, self.corpus.targets), strict=True
             )
         )
-        for batch in padded_batches(source, target, MAX_TOKENS):
+        for batch in padded_batches(source, target, MAX_TOKENS // 4):
             tensors = Tensors(*(tensor.to(device) for tensor in to_tensors(batch)))
             with autocast(device, self.precision):
                 sums = batch_loss(model, tensors, packed=False, longest=0, label_smoothing=0.0)
@@ -70,7 +73,8 @@ def translate_all(
     ids = [[*pieces, EOS_ID] for pieces in source_tokenizer.encode_batch(sources)]
     engine = TorchEngine(model, str(next(model.parameters()).device), precision)
     translations = [""] * len(ids)
-    for group in batches_for_inference(ids, MAX_TOKENS // config.beam):
+    num_paths = config.beam if config.method == "beam" else 1
+    for group in batches_for_inference(ids, MAX_TOKENS // num_paths):
         found = search(
             engine,
             [ids[i] for i in group],

@@ -1,0 +1,112 @@
+"""The loss, against hand-computed values and torch's own."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.config import ModelConfig
+from regard.model.transformer import EncoderDecoder, build
+from regard.train.loss import Tensors, batch_loss, disagreement, smoothed_cross_entropy
+
+PAD = 0
+
+
+def test_label_smoothing_by_hand() -> None:
+    # p = (1/2, 1/4, 1/8, 1/8), correct is 1, epsilon 0.2 over 4 pieces:
+    # q = (0.05, 0.85, 0.05, 0.05), so the loss is 0.05 ln 2 + 0.85 ln 4 + 0.1 ln 8.
+    logits = torch.log(torch.tensor([[0.5, 0.25, 0.125, 0.125]]))
+    sums = smoothed_cross_entropy(logits, torch.tensor([1]), PAD, 0.2)
+    expected = 0.05 * math.log(2) + 0.85 * math.log(4) + 0.1 * math.log(8)
+    assert sums.loss.item() == pytest.approx(expected, rel=1e-6)
+    assert sums.negative_log_likelihood.item() == pytest.approx(math.log(4), rel=1e-6)
+
+
+def test_equal_to_torch_with_padding() -> None:
+    logits, correct = torch.randn(11, 7), torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
+    sums = smoothed_cross_entropy(logits, correct, PAD, 0.1)
+    smoothed = F.cross_entropy(
+        logits, correct, ignore_index=PAD, label_smoothing=0.1, reduction="sum"
+    )
+    plain = F.cross_entropy(logits, correct, ignore_index=PAD, reduction="sum")
+    torch.testing.assert_close(sums.loss, smoothed)
+    torch.testing.assert_close(sums.negative_log_likelihood, plain)
+
+
+def test_disagreement_by_hand() -> None:
+    # KL((1/2,1/2) || (1/4,3/4)) = 1/2 ln 2 + 1/2 ln(2/3); the other way 1/4 ln(1/2) + 3/4 ln(3/2)
+    first, second = torch.log(torch.tensor([[0.5, 0.5]])), torch.log(torch.tensor([[0.25, 0.75]]))
+    forth = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
+    back = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
+    found = disagreement(first, second, torch.tensor([True]))
+    assert found.item() == pytest.approx((forth + back) / 2, rel=1e-5)
+    assert disagreement(first, second, torch.tensor([False])).item() == 0
+
+
+def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
+    config = ModelConfig(
+        source_vocab_size=17,
+        target_vocab_size=17,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_model=12,
+        d_ff=19,
+        num_heads=3,
+    )
+    model = build(config, dropout=0.3)
+    assert isinstance(model, EncoderDecoder)
+    target = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 10, 0, 0]])
+    output = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
+    batch = Tensors(
+        torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]]),
+        torch.tensor([4, 2]),
+        target,
+        output,
+        torch.tensor([5, 3]),
+    )
+    return model, batch
+
+
+def test_without_dropout_two_passes_agree_and_r_drop_adds_nothing() -> None:
+    model, batch = tiny_batch()
+    model.eval()
+    plain = batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.1)
+    twice = batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.1, r_drop=5.0)
+    torch.testing.assert_close(plain.loss, twice.loss)
+    torch.testing.assert_close(plain.negative_log_likelihood, twice.negative_log_likelihood)
+
+
+def test_with_dropout_r_drop_costs_something() -> None:
+    model, batch = tiny_batch()
+    model.train()
+    torch.manual_seed(3)
+    without = batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.1, r_drop=1e-9)
+    torch.manual_seed(3)
+    with_it = batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.1, r_drop=2.0)
+    assert with_it.loss.item() > without.loss.item() + 1e-4
+
+
+def test_packed_and_padded_batches_have_the_same_sums_and_gradients() -> None:
+    model, batch = tiny_batch()
+    model.eval()
+    packed_batch = Tensors(
+        torch.tensor([[5, 6, 7, 3, 8, 3]]),
+        batch.source_lengths,
+        torch.tensor([[2, 5, 6, 7, 8, 2, 9, 10]]),
+        torch.tensor([[5, 6, 7, 8, 3, 9, 10, 3]]),
+        batch.target_lengths,
+    )
+    gradients = []
+    for tensors, packed in ((batch, False), (packed_batch, True)):
+        model.zero_grad()
+        sums = batch_loss(model, tensors, packed=packed, longest=5, label_smoothing=0.1)
+        sums.loss.backward()
+        gradients.append(([p.grad.clone() for p in model.parameters() if p.grad is not None], sums))
+    (first, padded), (second, packed_sums) = gradients
+    torch.testing.assert_close(padded.loss, packed_sums.loss)
+    assert len(first) == len(second) > 0
+    for one, other in zip(first, second, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)

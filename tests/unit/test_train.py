@@ -1,0 +1,278 @@
+"""A training run as a user starts it: what it writes, how it resumes, what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard.checkpoint import read_manifest, read_tensors
+from regard.config import DataConfig, TrainConfig, sized
+from regard.errors import TrainingError, UsageError
+from regard.train.checkpoints import average_best, load_latest, save_best, save_checkpoint
+from regard.train.plan import choose_dropout, choose_size, complete
+from regard.train.run import TrainResult, train
+
+SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
+QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
+    """Counting in two languages: enough text for pieces, quick to read."""
+    folder, rng = tmp_path_factory.mktemp("corpus"), random.Random(7)
+    french = "un deux trois quatre cinq six sept huit neuf dix".split()
+    english = "one two three four five six seven eight nine ten".split()
+    rows = [[rng.randrange(10) for _ in range(rng.randint(2, 7))] for _ in range(600)]
+    (folder / "train.fr").write_text("".join(" ".join(french[i] for i in r) + "\n" for r in rows))
+    (folder / "train.en").write_text("".join(" ".join(english[i] for i in r) + "\n" for r in rows))
+    return DataConfig(
+        source=(str(folder / "train.fr"),),
+        target=(str(folder / "train.en"),),
+        wrong_language=True,
+    )
+
+
+def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: Any) -> Any:
+    options: dict[str, Any] = dict(size="tiny", model=SHAPE, show_progress=False)
+    return train(data, settings, output=output, **{**options, **more})
+
+
+def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
+    return load_file(folder / "checkpoints" / f"step-{step:08d}" / "training.safetensors")
+
+
+def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:
+    result = run(corpus, tmp_path / "run")
+    assert isinstance(result, TrainResult)
+    manifest = read_manifest(result.folder)
+    assert (manifest.source_language, manifest.target_language) == ("fr", "en")
+    assert manifest.model.d_model == SHAPE["d_model"]
+    for name in ("encoder.onnx", "decoder.onnx", "README.md", "metrics.jsonl", "run.json"):
+        assert (result.folder / name).stat().st_size > 0, name
+    lines = [
+        json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]
+    ]
+    assert [line["step"] for line in lines if line["kind"] == "valid"] == [6, 12]
+    assert result.scores[0].bleu_signature.endswith(f"version:{_sacrebleu_version()}")
+
+
+def _sacrebleu_version() -> str:
+    import sacrebleu
+
+    return str(sacrebleu.__version__)
+
+
+@pytest.mark.parametrize("packing", [False, True], ids=["padded", "packed"])
+def test_200_steps_equal_100_and_100_more_bit_for_bit(
+    corpus: DataConfig, tmp_path: Path, packing: bool
+) -> None:
+    settings = dataclasses.replace(QUICK, steps=200, validate_every=100, packing=packing, ema=0.9)
+    run(corpus, tmp_path / "whole", settings)
+    assert run(corpus, tmp_path / "halves", settings, stop_at=100) is None
+    assert run(corpus, tmp_path / "halves", settings, resume=True) is not None
+    whole, halves = checkpoint_of(tmp_path / "whole", 200), checkpoint_of(tmp_path / "halves", 200)
+    assert whole.keys() == halves.keys()
+    assert any(name.startswith("adam.exp_avg_sq.") for name in whole)
+    assert any(name.startswith("average.") for name in whole)
+    for name, tensor in whole.items():
+        assert torch.equal(tensor, halves[name]), name
+    states = [
+        json.loads((tmp_path / run_name / "checkpoints/step-00000200/state.json").read_text())
+        for run_name in ("whole", "halves")
+    ]
+    assert states[0]["position"] == states[1]["position"]
+    losses = [
+        [
+            json.loads(line)["loss"]
+            for line in (tmp_path / run_name / "metrics.jsonl").read_text().splitlines()
+        ]
+        for run_name in ("whole", "halves")
+    ]
+    assert losses[0] == losses[1]
+
+
+def test_separate_vocabularies_and_pairs_from_one_file(corpus: DataConfig, tmp_path: Path) -> None:
+    lines = zip(
+        Path(corpus.source[0]).read_text().splitlines(),
+        Path(corpus.target[0]).read_text().splitlines(),
+        strict=True,
+    )
+    table = tmp_path / "pairs.tsv"
+    table.write_text("".join(f"{fr}\t{en}\tignored\n" for fr, en in lines))
+    data = DataConfig(pairs=(str(table),), joint=False, tokenizer="unigram", wrong_language=True)
+    result = run(data, tmp_path / "run")
+    manifest = read_manifest(result.folder)
+    assert manifest.tokenizer.source != manifest.tokenizer.target
+    assert manifest.model.tied == "decoder"
+
+
+def test_init_starts_from_the_given_weights(corpus: DataConfig, tmp_path: Path) -> None:
+    first = run(corpus, tmp_path / "first")
+    # One step at a rate of nothing: what comes out is what went in.
+    still = dataclasses.replace(QUICK, steps=1, validate_every=1, learning_rate=1e-12)
+    second = run(corpus, tmp_path / "second", still, init=first.folder)
+    before, after = read_tensors(first.folder), read_tensors(second.folder)
+    assert before.keys() == after.keys()
+    for name, tensor in before.items():
+        np.testing.assert_allclose(after[name], tensor, atol=1e-9)
+
+
+def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(
+        QUICK,
+        accumulate=2,
+        r_drop=1.0,
+        average=2,
+        schedule="inverse-sqrt",
+        learning_rate=None,
+        metric="loss",
+        ema=0.0,
+        tensorboard=True,
+        precision="bf16",
+    )
+    result = run(corpus, tmp_path / "run", settings)
+    assert sorted(path.name for path in (result.folder / "best").iterdir()) == [
+        "step-00000006.safetensors",
+        "step-00000012.safetensors",
+    ]
+    assert list((result.folder / "tensorboard").iterdir())
+
+
+def test_accumulating_two_batches_is_one_update_over_their_tokens(
+    corpus: DataConfig, tmp_path: Path
+) -> None:
+    settings = dataclasses.replace(QUICK, accumulate=2, dropout=0.0, steps=6)
+    run(corpus, tmp_path / "run", settings)
+    state = json.loads((tmp_path / "run/checkpoints/step-00000006/state.json").read_text())
+    plain = dataclasses.replace(QUICK, dropout=0.0, steps=12)
+    run(corpus, tmp_path / "plain", plain)
+    other = json.loads((tmp_path / "plain/checkpoints/step-00000012/state.json").read_text())
+    assert state["position"] == other["position"], "six updates of two batches read twelve batches"
+
+
+def test_patience_ends_a_run_that_no_longer_improves(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(
+        QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, metric="loss", ema=0.0
+    )
+    result = run(corpus, tmp_path / "run", settings)
+    lines = (result.folder / "metrics.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["step"] < 1000
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.txt").write_text("mine")
+    with pytest.raises(UsageError, match="must be a new or empty folder.*--resume"):
+        run(corpus, tmp_path / "run")
+    assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
+
+
+def test_resume_needs_an_earlier_run(corpus: DataConfig, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match="must be the folder of an earlier run"):
+        run(corpus, tmp_path / "nowhere", resume=True)
+
+
+def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:
+    texts = []
+    for file in (*corpus.source, *corpus.target):
+        copy = tmp_path / Path(file).name
+        copy.write_text(Path(file).read_text())
+        texts.append(copy)
+    data = dataclasses.replace(corpus, source=(str(texts[0]),), target=(str(texts[1]),))
+    run(data, tmp_path / "run", stop_at=6)
+    for text in texts:
+        text.write_text(text.read_text() + "deux\n")
+    with pytest.raises(TrainingError, match="resumed with the text"):
+        run(data, tmp_path / "run", resume=True)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(
+        QUICK, steps=200, validate_every=200, learning_rate=1e30, warmup=1, clip=0.0
+    )
+    with pytest.raises(TrainingError, match="the loss must stay a number"):
+        run(corpus, tmp_path / "run", settings)
+
+
+def test_device_must_exist(corpus: DataConfig, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="device must be one this machine has: got 'quantum'"):
+        run(corpus, tmp_path / "run", dataclasses.replace(QUICK, device="quantum"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_saves_and_exits(corpus: DataConfig, tmp_path: Path, number: int) -> None:
+    command = [
+        *(sys.executable, "-m", "regard", "train", "--size", "tiny", "--output", tmp_path / "run"),
+        *("--source", corpus.source[0], "--target", corpus.target[0]),
+        *("--set", "steps=100000", "--set", "validate_every=5", "--set", "patience=0"),
+        *("--set", "d_model=24", "--set", "num_heads=2", "--set", "wrong_language=true"),
+    ]
+    process = subprocess.Popen([str(part) for part in command], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "run").glob("checkpoints/step-????????")):
+        assert process.poll() is None and time.monotonic() < deadline, process.stderr
+        time.sleep(0.1)
+    os.kill(process.pid, number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + number, errors
+    assert "Traceback" not in errors
+    found = load_latest(tmp_path / "run", torch.device("cpu"))
+    assert found is not None and found[1]["step"] > 0
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save_checkpoint(
+            tmp_path, step, {"weights.a": torch.full((3,), float(step))}, {"step": step}
+        )
+    newest = tmp_path / "checkpoints" / "step-00000002" / "training.safetensors"
+    content = bytearray(newest.read_bytes())
+    content[-1] ^= 1
+    newest.write_bytes(content)
+    found = load_latest(tmp_path, torch.device("cpu"))
+    assert found is not None and found[1]["step"] == 1
+    (tmp_path / "checkpoints" / "step-00000001" / "state.json").write_text("{")
+    with pytest.raises(TrainingError, match="intact checkpoint"):
+        load_latest(tmp_path, torch.device("cpu"))
+
+
+def test_only_the_newest_checkpoints_stay(tmp_path: Path) -> None:
+    for step in (10, 20, 30, 40):
+        save_checkpoint(tmp_path, step, {"weights.a": torch.zeros(2)}, {"step": step})
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000030", "step-00000040"]
+
+
+def test_the_average_of_the_best_by_hand(tmp_path: Path) -> None:
+    for step, value in ((1, 2.0), (2, 5.0), (3, 8.0)):
+        save_best(tmp_path, step, {"a": torch.full((2,), value)})
+    assert average_best(tmp_path, [1, 2, 3])["a"].tolist() == [5.0, 5.0]
+    assert average_best(tmp_path, [1, 3])["a"].tolist() == [5.0, 5.0]
+    assert average_best(tmp_path, [2])["a"].tolist() == [5.0, 5.0]
+
+
+def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
+    asked = TrainConfig(steps=77, dropout=0.0)
+    plan = complete(asked, sized("small"), num_pairs=29_000, num_tokens=900_000, on_gpu=True)
+    assert (plan.steps, plan.dropout) == (77, 0.0)
+    assert plan.packing and plan.compile
+    for field in dataclasses.fields(plan):
+        assert getattr(plan, field.name) is not None, field.name
+
+
+def test_more_text_gets_a_larger_model_and_less_dropout() -> None:
+    assert [choose_size(n) for n in (100, 29_000, 3_000_000)] == ["tiny", "small", "base"]
+    assert choose_dropout(29_000) > choose_dropout(3_000_000) > 0

@@ -62,6 +62,8 @@ class Manifest:
     """how model.safetensors holds them"""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     """how to search when nobody says otherwise"""
+    longest: int = 256
+    """pieces of the longest sentence it was trained on; longer ones are split"""
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"

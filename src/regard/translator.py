@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.checkpoint import Manifest
-from regard.config import DataConfig, DecodeConfig, ModelConfig
+from regard.config import DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search
 from regard.errors import RegardWarning, UsageError
 from regard.text.batches import batches_for_inference
@@ -20,9 +20,6 @@ from regard.text.words import Spellings
 
 _BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """source pieces times hypotheses that are searched together: enough to keep the device busy"""
-
-_LONGEST_TRAINED = DataConfig().max_length
-"""what training keeps of a corpus"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +95,8 @@ class Translator:
     def longest(self) -> int:
         """The longest sentence, in pieces, that the model is given at once."""
         if self.config.position == "learned":
-            return min(_LONGEST_TRAINED, self.config.max_positions - 1)
-        return _LONGEST_TRAINED
+            return min(self.manifest.longest, self.config.max_positions - 1)
+        return self.manifest.longest
 
     def translate(
         self,

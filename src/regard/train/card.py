@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from regard.checkpoint import Manifest
@@ -25,11 +26,11 @@ def model_card(
         front += ["language:", *(f"- {code}" for code in languages)]
     front += ["metrics:", "- bleu", "- chrf"]
     if scores:
-        front += ["model-index:", f"- name: {name}", "  results:"]
+        front += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
         for score in scores:
             front += [
                 "  - task: {type: translation}",
-                f"    dataset: {{name: {score.name}, type: text}}",
+                f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
                 "    metrics:",
                 f"    - {{type: bleu, value: {score.bleu:.2f}, name: SacreBLEU}}",
                 f"    - {{type: chrf, value: {score.chrf:.2f}, name: chrF}}",

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from regard import checkpoint
-from regard.checkpoint import Manifest, TokenizerFiles
+from regard.checkpoint import Manifest
 from regard.engine.torch import to_tensors
 from regard.evaluate import Score, evaluate
 from regard.exchange import onnx
-from regard.text.corpus import Corpus, read_lines
+from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
 from regard.train.loop import Trainer
+from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.validate import translate_all
 
 if TYPE_CHECKING:
     from regard.train.run import Plan
-
-JOINT = TokenizerFiles()
-SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 
 
 def finish(
@@ -34,7 +32,6 @@ def finish(
     valid: Corpus,
     output: Path,
     seconds: float,
-    say: Callable[[str], None],
 ) -> list[Score]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
     model = trainer.model.eval()
@@ -46,13 +43,10 @@ def finish(
 
     def measure(name: str, sources: list[str], references: list[str]) -> Score:
         hypotheses = translate_all(model, sources, tokenizers, plan.decode, plan.train.precision)
-        score = evaluate(hypotheses, references, name=name)
-        say(str(score))
-        return score
+        return evaluate(hypotheses, references, name=name)
 
     scores = [measure("validation", valid.sources, valid.targets)]
-    for source, reference in zip(plan.data.test_source, plan.data.test_target, strict=True):
-        scores.append(measure(Path(reference).stem, read_lines(source), read_lines(reference)))
+    scores += [measure(*test_set) for test_set in read_test_sets(plan.data)]
     files = JOINT if plan.data.joint else SEPARATE
     manifest = Manifest(
         source_language=plan.data.source_language,
@@ -60,6 +54,7 @@ def finish(
         model=plan.model,
         tokenizer=files,
         decode=plan.decode,
+        longest=plan.data.max_length,
     )
     card = model_card(
         output.name,
@@ -68,9 +63,7 @@ def finish(
         training=[
             (
                 "training text",
-                ", ".join(
-                    Path(f).name for f in (*plan.data.source, *plan.data.target, *plan.data.pairs)
-                ),
+                _names(*plan.data.source, *plan.data.target, *plan.data.pairs),
             ),
             ("steps", f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens"),
             ("weights of steps", ", ".join(f"{step:,}" for step in sorted(best))),
@@ -87,6 +80,12 @@ def finish(
     )
     onnx.export(output)
     return scores
+
+
+def _names(*files: str) -> str:
+    """Each file once, and how often it was named."""
+    counts = Counter(Path(file).name for file in files)
+    return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.items())
 
 
 def _device_name(device: torch.device) -> str:

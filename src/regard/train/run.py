@@ -13,18 +13,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
-import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from regard.checkpoint import TokenizerFiles, read_manifest, read_tensors
+from regard.checkpoint import read_manifest, read_tensors
 from regard.config import (
     DataConfig,
     DecodeConfig,
@@ -39,20 +37,23 @@ from regard.errors import TrainingError, UsageError
 from regard.evaluate import Score
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.batches import BatchStream
-from regard.text.clean import clean
-from regard.text.corpus import Corpus, read_pairs
-from regard.text.tokenizer import Tokenizer, default_vocabulary
-from regard.train.finish import JOINT, SEPARATE, finish
+from regard.text.corpus import Corpus
+from regard.text.tokenizer import Tokenizer
+from regard.train.finish import finish
 from regard.train.loop import Trainer
 from regard.train.plan import NORM_PLACEMENT, choose_size, complete
+from regard.train.prepare import (
+    JOINT,
+    SEPARATE,
+    TOKENIZERS,
+    estimate_tokens,
+    learn_tokenizers,
+    load_tokenizers,
+    read_corpora,
+    with_languages,
+)
 from regard.train.report import Reporter
 from regard.train.validate import Validator
-
-TOKENIZERS = "tokenizers"
-MOST_HELD_OUT = 1000
-HELD_OUT_SHARE = 0.02
-NUM_SAMPLED = 2000
-"""pairs whose length is measured to estimate the tokens of the corpus"""
 
 
 @dataclass(frozen=True)
@@ -122,11 +123,11 @@ def train(
     _check_folder(output, resume)
     torch.manual_seed(settings.seed)
     device = choose_device(settings.device)
-    corpus, valid = _read(data, settings.seed, say)
+    corpus, valid = read_corpora(data, settings.seed, say)
     if resume:
-        tokenizers = _load_tokenizers(output / TOKENIZERS, JOINT if plan.data.joint else SEPARATE)
+        tokenizers = load_tokenizers(output / TOKENIZERS, JOINT if plan.data.joint else SEPARATE)
     else:
-        data = _with_languages(data)
+        data = with_languages(data)
         plan, tokenizers = _plan(
             data, settings, corpus, output, size, dict(model or {}), decode, init, device
         )
@@ -169,7 +170,7 @@ def train(
         say(f"stopped at step {trainer.step:,} as asked; --resume goes on")
         return None
     seconds = time.monotonic() - started
-    scores = finish(plan, trainer, tokenizers, valid, output, seconds, say)
+    scores = finish(plan, trainer, tokenizers, valid, output, seconds)
     return TrainResult(output, scores, seconds)
 
 
@@ -208,28 +209,6 @@ def _check_folder(output: Path, resume: bool) -> None:
         ) from error
 
 
-def _read(data: DataConfig, seed: int, say: Any) -> tuple[Corpus, Corpus]:
-    """Training and validation pairs; without validation files some are held out of the training."""
-    corpus = read_pairs(data.source, data.target, data.pairs, strict=data.strict)
-    say(str(corpus.report))
-    corpus, report = clean(corpus, data)
-    say(str(report))
-    if data.valid_source or data.valid_target:
-        return corpus, read_pairs(data.valid_source, data.valid_target, strict=True)
-    held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
-    if held_out >= len(corpus):
-        raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
-    order = list(range(len(corpus)))
-    random.Random(seed).shuffle(order)
-    # The same pair may stand in the corpus several times; none of its copies may be trained on.
-    wanted = {(corpus.sources[i], corpus.targets[i]) for i in order[:held_out]}
-    inside = [(s, t) in wanted for s, t in zip(corpus.sources, corpus.targets, strict=True)]
-    valid = Corpus([s for s, _ in sorted(wanted)], [t for _, t in sorted(wanted)])
-    rest = [i for i, is_held_out in enumerate(inside) if not is_held_out]
-    say(f"{len(valid):,} pairs held out for validation")
-    return Corpus([corpus.sources[i] for i in rest], [corpus.targets[i] for i in rest]), valid
-
-
 def _plan(
     data: DataConfig,
     settings: TrainConfig,
@@ -243,14 +222,14 @@ def _plan(
 ) -> tuple[Plan, tuple[Tokenizer, Tokenizer]]:
     if init is not None:
         manifest = read_manifest(init)
-        tokenizers = _load_tokenizers(Path(init), manifest.tokenizer)
+        tokenizers = load_tokenizers(Path(init), manifest.tokenizer)
         model, data = manifest.model, dataclasses.replace(data, joint=manifest.tokenizer.joint)
         files = JOINT if data.joint else SEPARATE
         tokenizers[0].save(output / TOKENIZERS / files.source)
         tokenizers[1].save(output / TOKENIZERS / files.target)
     else:
         data = dataclasses.replace(data, joint=data.joint or bool(data.tokenizer_file))
-        tokenizers = _learn_tokenizers(data, corpus, output, settings.seed)
+        tokenizers = learn_tokenizers(data, corpus, output, settings.seed)
         changes.setdefault("norm_placement", NORM_PLACEMENT)
         if not data.joint:
             changes.setdefault("tied", "decoder")
@@ -262,65 +241,11 @@ def _plan(
         settings,
         model,
         num_pairs=len(corpus),
-        num_tokens=_estimate_tokens(corpus, tokenizers),
+        num_tokens=estimate_tokens(corpus, tokenizers),
         on_gpu=device.type == "cuda",
     )
     plan = Plan(data, model, settings, decode or DecodeConfig(), str(init or ""))
     return plan, tokenizers
-
-
-def _learn_tokenizers(
-    data: DataConfig, corpus: Corpus, output: Path, seed: int
-) -> tuple[Tokenizer, Tokenizer]:
-    def learn(texts: Sequence[str], name: str) -> Tokenizer:
-        return Tokenizer.train(
-            texts,
-            vocabulary=data.vocabulary or default_vocabulary(len(corpus)),
-            kind=data.tokenizer,
-            path=output / TOKENIZERS / name,
-            seed=seed,
-            exact=data.vocabulary is not None,
-        )
-
-    if data.tokenizer_file:
-        tokenizer = Tokenizer.load(data.tokenizer_file)
-        tokenizer.save(output / TOKENIZERS / JOINT.source)
-        return tokenizer, tokenizer
-    if data.joint:
-        both = [text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair]
-        tokenizer = learn(both, JOINT.source)
-        return tokenizer, tokenizer
-    return learn(corpus.sources, SEPARATE.source), learn(corpus.targets, SEPARATE.target)
-
-
-def _load_tokenizers(folder: Path, files: TokenizerFiles) -> tuple[Tokenizer, Tokenizer]:
-    source = Tokenizer.load(folder / files.source)
-    return source, source if files.joint else Tokenizer.load(folder / files.target)
-
-
-def _estimate_tokens(corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
-    """Pieces of both sides, end tokens included, from an even sample."""
-    stride = max(1, len(corpus) // NUM_SAMPLED)
-    sampled = [corpus.sources[::stride], corpus.targets[::stride]]
-    counts = [
-        sum(len(ids) + 1 for ids in tokenizer.encode_batch(texts))
-        for tokenizer, texts in zip(tokenizers, sampled, strict=True)
-    ]
-    return round(sum(counts) * len(corpus) / len(sampled[0]))
-
-
-def _with_languages(data: DataConfig) -> DataConfig:
-    """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
-
-    def code(given: str, files: tuple[str, ...]) -> str:
-        found = re.search(r"\.([a-z]{2,3})(\.(gz|xz))?$", files[0]) if files else None
-        return given or (found.group(1) if found and found.group(1) != "tsv" else "")
-
-    return dataclasses.replace(
-        data,
-        source_language=code(data.source_language, data.source),
-        target_language=code(data.target_language, data.target),
-    )
 
 
 def _num_workers(device: torch.device, corpus: Corpus) -> int:

@@ -1,0 +1,120 @@
+"""Text for a run: what to train on, what to validate on, and the tokenizers learnt from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from regard.checkpoint import TokenizerFiles
+from regard.config import DataConfig
+from regard.errors import DataError, TrainingError, UsageError
+from regard.text.clean import clean
+from regard.text.corpus import Corpus, read_lines, read_pairs
+from regard.text.tokenizer import Tokenizer, default_vocabulary
+
+TOKENIZERS = "tokenizers"
+JOINT = TokenizerFiles()
+SEPARATE = TokenizerFiles(source="source.model", target="target.model")
+MOST_HELD_OUT = 1000
+HELD_OUT_SHARE = 0.02
+NUM_SAMPLED = 2000
+"""pairs whose length is measured to estimate the tokens of the corpus"""
+
+
+def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Corpus, Corpus]:
+    """Training and validation pairs; without validation files some are held out of the training."""
+    read_test_sets(data)  # a test set that cannot be scored is better known before the training
+    corpus = read_pairs(data.source, data.target, data.pairs, strict=data.strict)
+    say(str(corpus.report))
+    corpus, report = clean(corpus, data)
+    say(str(report))
+    if data.valid_source or data.valid_target:
+        return corpus, read_pairs(data.valid_source, data.valid_target, strict=True)
+    held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
+    if held_out >= len(corpus):
+        raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
+    order = list(range(len(corpus)))
+    random.Random(seed).shuffle(order)
+    # The same pair may stand in the corpus several times; none of its copies may be trained on.
+    wanted = {(corpus.sources[i], corpus.targets[i]) for i in order[:held_out]}
+    inside = [(s, t) in wanted for s, t in zip(corpus.sources, corpus.targets, strict=True)]
+    valid = Corpus([s for s, _ in sorted(wanted)], [t for _, t in sorted(wanted)])
+    rest = [i for i, is_held_out in enumerate(inside) if not is_held_out]
+    say(f"{len(valid):,} pairs held out for validation")
+    return Corpus([corpus.sources[i] for i in rest], [corpus.targets[i] for i in rest]), valid
+
+
+def learn_tokenizers(
+    data: DataConfig, corpus: Corpus, output: Path, seed: int
+) -> tuple[Tokenizer, Tokenizer]:
+    def learn(texts: Sequence[str], name: str) -> Tokenizer:
+        return Tokenizer.train(
+            texts,
+            vocabulary=data.vocabulary or default_vocabulary(len(corpus)),
+            kind=data.tokenizer,
+            path=output / TOKENIZERS / name,
+            seed=seed,
+            exact=data.vocabulary is not None,
+        )
+
+    if data.tokenizer_file:
+        tokenizer = Tokenizer.load(data.tokenizer_file)
+        tokenizer.save(output / TOKENIZERS / JOINT.source)
+        return tokenizer, tokenizer
+    if data.joint:
+        both = [text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair]
+        tokenizer = learn(both, JOINT.source)
+        return tokenizer, tokenizer
+    return learn(corpus.sources, SEPARATE.source), learn(corpus.targets, SEPARATE.target)
+
+
+def load_tokenizers(folder: Path, files: TokenizerFiles) -> tuple[Tokenizer, Tokenizer]:
+    source = Tokenizer.load(folder / files.source)
+    return source, source if files.joint else Tokenizer.load(folder / files.target)
+
+
+def estimate_tokens(corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
+    """Pieces of both sides, end tokens included, from an even sample."""
+    stride = max(1, len(corpus) // NUM_SAMPLED)
+    sampled = [corpus.sources[::stride], corpus.targets[::stride]]
+    counts = [
+        sum(len(ids) + 1 for ids in tokenizer.encode_batch(texts))
+        for tokenizer, texts in zip(tokenizers, sampled, strict=True)
+    ]
+    return round(sum(counts) * len(corpus) / len(sampled[0]))
+
+
+def with_languages(data: DataConfig) -> DataConfig:
+    """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
+
+    def code(given: str, files: tuple[str, ...]) -> str:
+        found = re.search(r"\.([a-z]{2,3})(\.(gz|xz))?$", files[0]) if files else None
+        return given or (found.group(1) if found and found.group(1) != "tsv" else "")
+
+    return dataclasses.replace(
+        data,
+        source_language=code(data.source_language, data.source),
+        target_language=code(data.target_language, data.target),
+    )
+
+
+def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
+    """Name, sources and references of each test set, every line of it."""
+    if len(data.test_source) != len(data.test_target):
+        raise UsageError(
+            "test_source and test_target must be as many files: "
+            f"got {len(data.test_source)} and {len(data.test_target)}; name the reference of each"
+        )
+    found = []
+    for source, reference in zip(data.test_source, data.test_target, strict=True):
+        sources, references = read_lines(source), read_lines(reference)
+        if len(sources) != len(references):
+            raise DataError(
+                f"a test set must have a reference for each source: {source} has {len(sources)} lines, "
+                f"{reference} {len(references)}; give files that belong together"
+            )
+        found.append((Path(reference).stem, sources, references))
+    return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -80,29 +81,6 @@ class Transformer(nn.Module):
             return None
         return rotation(positions, self.config.head_dim)
 
-    def _write(
-        self,
-        target: Int[Tensor, "batch target_len"],
-        state: DecoderState,
-        *,
-        trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch target_len d_model"], DecoderState]:
-        """Read the next tokens on top of the state; several at once only at the very beginning."""
-        num_rows, length = target.shape
-        assert length == 1 or state.position == 0
-        layout = Layout.padded(target.new_full((num_rows,), length), length)
-        positions = layout.positions() + state.position
-        x, past = self.decoder(
-            self.target(target, positions, trace=at(trace, "target")),
-            Visibility(layout, layout, causal=True) if length > 1 else None,
-            state.remembered,
-            state.cross_visibility(num_rows),
-            past=state.past,
-            rotation=self._rotation(positions),
-            trace=at(trace, "decoder"),
-        )
-        return x, replace(state, past=past, position=state.position + length)
-
     def step(
         self,
         tokens: Int[Tensor, " batch"],
@@ -111,8 +89,18 @@ class Transformer(nn.Module):
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
         """The scores of the next piece after one more token, and the state that has read it."""
-        hidden, state = self._write(tokens[:, None], state, trace=trace)
-        return self.project(hidden[:, 0], trace=trace), state
+        positions = torch.full_like(tokens, state.position)[:, None]
+        hidden, past = self.decoder(
+            self.target(tokens[:, None], positions, trace=at(trace, "target")),
+            None,  # everything before the newest word may be seen
+            state.remembered,
+            state.cross_visibility(len(tokens)),
+            past=state.past,
+            rotation=self._rotation(positions),
+            trace=at(trace, "decoder"),
+        )
+        logits = self.project(hidden[:, 0], trace=trace)
+        return logits, replace(state, past=past, position=state.position + 1)
 
 
 class EncoderDecoder(Transformer):
@@ -154,10 +142,14 @@ class EncoderDecoder(Transformer):
         return self.project(hidden, trace=trace)
 
     def start(
-        self, source: Int[Tensor, "batch source_len"], lengths: Int[Tensor, " batch"]
+        self,
+        source: Int[Tensor, "batch source_len"],
+        lengths: Int[Tensor, " batch"],
+        *,
+        trace: Trace | None = None,
     ) -> DecoderState:
         """Read the source once; the state to begin writing from."""
-        memory = self.encode(source, Layout.padded(lengths, source.shape[1]))
+        memory = self.encode(source, Layout.padded(lengths, source.shape[1]), trace=trace)
         return DecoderState(0, None, self.decoder.remember(memory), lengths)
 
 

@@ -5,56 +5,82 @@ Needs torch. Arrays are those of a single sentence: the batch axis is taken away
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
 from regard.config import DecodeConfig, to_dict
-from regard.decode import StepRecord, search
+from regard.decode import Constraints, Hypothesis, StepRecord, search
+from regard.engine.edited import Edits
 from regard.engine.torch import TorchEngine
+from regard.errors import UsageError
 from regard.model.layout import Layout
-from regard.model.transformer import EncoderDecoder
+from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
 from regard.trace import Trace
 
-Edits = Mapping[str, Callable[[Any], Any]]
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first, and what it saw on its way, a record for each step."""
+
+    hypotheses: list[Hypothesis]
+    history: list[StepRecord]
+
+
+def find(
+    engine: TorchEngine, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
+) -> Found:
+    """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
+    history: list[StepRecord] = []
+    [hypotheses] = search(
+        engine,
+        [source],
+        config,
+        bos_id=engine.config.bos_id,
+        eos_id=engine.config.eos_id,
+        pad_id=engine.config.pad_id,
+        constraints=[Constraints(prefix=prefix)] if prefix else None,
+        history=history,
+    )
+    return Found(hypotheses, history)
 
 
 def trace_search(
-    model: EncoderDecoder, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
+    model: Transformer, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
 ) -> Trace:
     """The trace of the best output that the search finds, and of the search."""
-    history: list[StepRecord] = []
-    [hypotheses] = search(
-        TorchEngine(model),
-        [source],
-        config,
-        bos_id=model.config.bos_id,
-        eos_id=model.config.eos_id,
-        pad_id=model.config.pad_id,
-        history=history,
-    )
-    trace = trace_pair(model, source, hypotheses[0].tokens, edits)
+    found = find(TorchEngine(model), source, config)
+    trace = trace_pair(model, source, found.hypotheses[0].tokens, edits)
+    record_steps(trace, found.history)
+    return trace
+
+
+def record_steps(trace: Trace, history: Sequence[StepRecord]) -> None:
+    """Add what the search saw."""
     for step, record in enumerate(history):
         for name in ("beams", "scores", "top_tokens", "top_probabilities"):
             trace.record(f"steps.{step}.{name}", getattr(record, name))
-    return trace
 
 
 @torch.inference_mode()
 def trace_pair(
-    model: EncoderDecoder, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
+    model: Transformer, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
 ) -> Trace:
-    """The trace of one full masked pass over a source (its end included) and a target (without ends)."""
+    """The trace of one full masked pass over a source (its end included) and a target (without ends).
+
+    A decoder-only model has no source: it is empty.
+    """
     tokens = [model.config.bos_id, *target]
+    written = (torch.tensor([tokens]), Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
     batched = Trace(edits)
-    model(
-        torch.tensor([source]),
-        Layout.padded(torch.tensor([len(source)]), len(source)),
-        torch.tensor([tokens]),
-        Layout.padded(torch.tensor([len(tokens)]), len(tokens)),
-        trace=batched,
-    )
+    if isinstance(model, DecoderOnly):
+        model(*written, trace=batched)
+    elif isinstance(model, EncoderDecoder):
+        read = (torch.tensor([source]), Layout.padded(torch.tensor([len(source)]), len(source)))
+        model(*read, *written, trace=batched)
+    else:
+        raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
     trace = Trace()
     for name, value in batched.items():
         trace.record(name, value[0].numpy())

@@ -20,7 +20,7 @@ from regard.decode.interface import (
 from regard.decode.penalties import hypothesis
 from regard.decode.sampling import Uniforms, draw, filtered
 
-NUM_SHOWN = 10
+NUM_SHOWN = 20
 """How many of the most probable tokens a record keeps."""
 
 Choose = Callable[[Arrays, Array, Host], tuple[Host, Host]]

@@ -90,21 +90,29 @@ class TorchEngine:
         source, lengths = pad(sources, self.config.pad_id)
         with self._autocast():
             state = self.model.start(
-                torch.from_numpy(source).to(self.device), torch.from_numpy(lengths).to(self.device)
+                torch.from_numpy(source).to(self.device),
+                torch.from_numpy(lengths).to(self.device),
+                trace=self._trace(0),
             )
         return TorchState(state, wants_attention=attention)
 
     @torch.inference_mode()
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, TorchState]:
         state = cast(TorchState, state)
-        trace = Trace() if state.wants_attention else None
+        trace = self._trace(state.decoder.position)
+        if trace is None and state.wants_attention:
+            trace = Trace()
         with self._autocast():
             logits, decoder = self.model.step(tokens, state.decoder, trace=trace)
         seen = None
-        if trace is not None:
+        if trace is not None and state.wants_attention:
             last = f"decoder.layers.{self.config.num_decoder_layers - 1}"
             seen = trace[f"{last}.cross_attention.weights"].float().mean(dim=1)[:, 0]
         return logits.float(), replace(state, decoder=decoder, attention=seen)
+
+    def _trace(self, position: int) -> Trace | None:
+        """Where a pass from this position on leaves its values; see `regard.engine.edited`."""
+        return None
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.precision == "fp32":

@@ -1,0 +1,97 @@
+"""The torch engine with some of its values changed on the way: what a search finds under an edit.
+
+An edit is a function of one value of a pass, by the value's trace name. A pass may begin anywhere: the
+whole target at once begins at position 0, a cached step at the position of its one token. So edits are
+asked for by position, and one that means a certain word knows whether that word is in the pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from regard.decode.interface import State
+from regard.engine.padding import pad
+from regard.engine.torch import TorchEngine
+from regard.model.layout import Layout
+from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
+from regard.trace import Trace
+
+Edits = Mapping[str, Callable[[Any], Any]]
+EditsAt = Callable[[int], Edits]
+"""position of the first target word of a pass -> the edits of that pass"""
+
+
+class EditedEngine(TorchEngine):
+    """Every cached step under the edits of its position, and the source under those of position 0."""
+
+    def __init__(self, model: Transformer, edits_at: EditsAt) -> None:
+        super().__init__(model)
+        self.edits_at = edits_at
+
+    def _trace(self, position: int) -> Trace | None:
+        return Trace(self.edits_at(position))
+
+
+@dataclass(frozen=True)
+class WrittenState:
+    """What has been read and written so far, with nothing computed from it kept."""
+
+    tokens: Tensor
+    """[rows, written]"""
+    memory: Tensor | None
+    source_lengths: Tensor | None
+    attention: Tensor | None = None
+
+    def select(self, indices: Tensor) -> WrittenState:
+        def chosen(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values.index_select(0, indices)
+
+        return WrittenState(
+            self.tokens.index_select(0, indices),
+            chosen(self.memory),
+            chosen(self.source_lengths),
+            chosen(self.attention),
+        )
+
+
+class UncachedEngine(EditedEngine):
+    """Every step is one whole pass over what is written so far.
+
+    An edit that lets a word see later ones changes the earlier vectors with every new word, so that
+    nothing of them can be remembered.
+    """
+
+    @torch.inference_mode()
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> Any:
+        empty = torch.zeros((len(sources), 0), dtype=torch.int64)
+        if isinstance(self.model, DecoderOnly):
+            return WrittenState(empty, None, None)
+        source, lengths = (torch.from_numpy(each) for each in pad(sources, self.config.pad_id))
+        layout = Layout.padded(lengths, source.shape[1])
+        memory = self.model.encode(source, layout, trace=self._trace(0))
+        return WrittenState(empty, memory, lengths)
+
+    @torch.inference_mode()
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, Any]:
+        written = cast(WrittenState, state)
+        target = torch.cat([written.tokens, tokens[:, None]], dim=1)
+        layout = Layout.padded(target.new_full((len(target),), target.shape[1]), target.shape[1])
+        trace = self._trace(0)
+        assert trace is not None
+        seen = None
+        if isinstance(self.model, DecoderOnly):
+            logits = self.model(target, layout, trace=trace)[:, -1]
+        else:
+            model = cast(EncoderDecoder, self.model)
+            assert written.memory is not None and written.source_lengths is not None
+            source_layout = Layout.padded(written.source_lengths, written.memory.shape[1])
+            hidden = model.decode(target, layout, written.memory, source_layout, trace=trace)
+            logits = model.project(hidden[:, -1], trace=trace)
+            last = f"decoder.layers.{self.config.num_decoder_layers - 1}"
+            seen = trace[f"{last}.cross_attention.weights"].mean(dim=1)[:, -1]
+        return logits, replace(written, tokens=target, attention=seen)

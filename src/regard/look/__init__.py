@@ -1,0 +1,1 @@
+"""Every number on the way from words to words, on a page: `regard look`."""

@@ -1,0 +1,143 @@
+"""What the page is told about a run: words, shapes, the search and the output. Numbers in bulk follow as tensors.
+
+Every number is the trace's: nothing is computed here but the order of what it holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from regard.config import to_dict
+from regard.look.places import places
+from regard.look.session import Run, Session
+from regard.look.subject import Subject, words
+
+VERSION = 1
+NUM_TOP = 20
+"""how many of the most probable pieces are named at each place"""
+
+Document = dict[str, Any]
+
+
+def document(session: Session, number: int = 0) -> Document:
+    """The document of a run; that of the original has the second model's inside, where there is one."""
+    run = session.run(number)
+    described = describe(run)
+    if run.number == 0 and session.second is not None:
+        described["compare"] = describe(session.second)
+    return described
+
+
+def describe(run: Run) -> Document:
+    subject = run.subject
+    return {
+        "version": VERSION,
+        "run": run.number,
+        "title": run.text,
+        "model": {
+            "name": subject.name,
+            "architecture": subject.config.architecture,
+            "config": to_dict(subject.config),
+            "num_parameters": subject.num_parameters,
+            "source_language": subject.manifest.source_language,
+            "target_language": subject.manifest.target_language,
+        },
+        "source": _side(subject, "source", run.source, run.text) if run.source else None,
+        "target": {
+            **_side(subject, "target", [subject.config.bos_id, *run.output], run.translation),
+            "num_given": run.num_given,
+            "stop": run.found.hypotheses[0].stop,
+        },
+        "tensors": {
+            name: {"shape": list(value.shape)}
+            for name, value in run.trace.items()
+            if not name.startswith("steps.")
+        },
+        "hidden": {
+            "encoder.self": None,
+            "decoder.self": None if run.plan.sees_future else "future",
+            "cross": None,
+        },
+        "steps": _steps(run),
+        "hypotheses": [
+            {
+                "tokens": each.tokens,
+                "pieces": subject.target.pieces(each.tokens),
+                "text": subject.target.decode(each.tokens),
+                "score": each.score,
+                "log_probability": each.log_probability,
+                "stop": each.stop,
+            }
+            for each in run.found.hypotheses
+        ],
+        "output": _output(run),
+        "parameters": subject.parameter_shapes(),
+        "code": places(),
+        "changes": _changes(run),
+        "compare": None,
+    }
+
+
+def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
+    pieces = subject.tokenizer(side).pieces(tokens)
+    return {"text": text, "tokens": tokens, "pieces": pieces, "words": words(tokens, pieces)}
+
+
+def _steps(run: Run) -> list[Document]:
+    """What the search saw: the hypotheses alive before each step, and what the model proposed next."""
+    target = run.subject.target
+    steps: list[Document] = []
+    before: dict[tuple[int, ...], int] = {}
+    for record in run.found.history:
+        beams = [
+            {
+                "tokens": tokens,
+                "pieces": target.pieces(tokens),
+                "score": score,
+                "parent": before.get(tuple(tokens[:-1])) if tokens else None,
+            }
+            for tokens, score in zip(record.beams, record.scores, strict=True)
+        ]
+        top = [
+            named(run.subject, tokens, probabilities)
+            for tokens, probabilities in zip(
+                record.top_tokens, record.top_probabilities, strict=True
+            )
+        ]
+        steps.append({"beams": beams, "top": top})
+        before = {tuple(tokens): i for i, tokens in enumerate(record.beams)}
+    return steps
+
+
+def _output(run: Run) -> list[Document]:
+    """What the full pass gives at each target position, over the whole vocabulary."""
+    probabilities = run.trace["probabilities"]
+    written = [*run.output, run.subject.config.eos_id]
+    answers = []
+    for row, token in zip(probabilities, written, strict=True):
+        best = np.argsort(-row, kind="stable")[:NUM_TOP]
+        [chosen] = named(run.subject, [token], [row[token]])
+        answers.append({**chosen, "top": named(run.subject, best.tolist(), row[best].tolist())})
+    return answers
+
+
+def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> list[Document]:
+    """Pieces of the output with their probabilities."""
+    return [
+        {"token": token, "piece": piece, "probability": float(probability)}
+        for token, piece, probability in zip(
+            tokens, subject.target.pieces(tokens), probabilities, strict=True
+        )
+    ]
+
+
+def _changes(run: Run) -> Document | None:
+    if run.original is None:
+        return None
+    return {
+        "edits": [dict(change) for change in run.plan.changes],
+        "original_text": run.original.translation,
+        "text": run.translation,
+    }

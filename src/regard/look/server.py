@@ -1,0 +1,207 @@
+"""The page and its numbers over HTTP, for this machine alone.
+
+Bound to loopback. A request that names another host is refused, so that no web page can reach it under
+a name of its own (DNS rebinding), and a change is only taken as JSON from the page itself.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Callable
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import resources
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import numpy as np
+
+from regard.errors import RegardError, UsageError
+from regard.look import questions
+from regard.look.document import describe, document
+from regard.look.session import Session
+
+ADDRESS = "127.0.0.1"
+POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+_NAMES = (ADDRESS, "localhost")
+_MAX_BODY = 1 << 20
+_TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".html": "text/html",
+    ".json": "application/json",
+}
+
+Query = dict[str, str]
+
+
+class NotFound(Exception):
+    """There is nothing under this address."""
+
+
+class Server(ThreadingHTTPServer):
+    """The page of one session."""
+
+    daemon_threads = True
+
+    def __init__(self, session: Session, port: int = 0) -> None:
+        self.session = session
+        try:
+            super().__init__((ADDRESS, port), Handler)
+        except (OSError, OverflowError) as error:
+            raise UsageError(
+                f"port must be free and from 0 to 65535: {port} cannot be used ({error}); name another"
+            ) from error
+
+    @property
+    def url(self) -> str:
+        return f"http://{ADDRESS}:{self.server_port}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer(self._get)
+
+    def do_POST(self) -> None:
+        self._answer(self._post)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal is the user's."""
+
+    def _answer(self, respond: Callable[[str, Query], tuple[bytes, str]]) -> None:
+        if not self._from_here():
+            self._fail(HTTPStatus.FORBIDDEN, "only this machine may ask, under its own name")
+            return
+        parts = urlsplit(self.path)
+        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        try:
+            content, kind = respond(unquote(parts.path).removeprefix("/"), query)
+        except NotFound as error:
+            self._fail(HTTPStatus.NOT_FOUND, str(error))
+        except RegardError as error:
+            self._fail(HTTPStatus.BAD_REQUEST, str(error))
+        else:
+            self._send(HTTPStatus.OK, content, kind)
+
+    def _get(self, path: str, query: Query) -> tuple[bytes, str]:
+        session = self.server.session
+        if not path.startswith("api/"):
+            return page_file(path or "index.html")
+        if path == "api/document":
+            return _json(document(session, _number(query, "run", 0)))
+        if path == "api/models":
+            runs = [session.original] + ([session.second] if session.second else [])
+            return _json([{"run": run.number, **describe(run)["model"]} for run in runs])
+        run = session.run(_number(query, "run", 0))
+        if path.startswith("api/tensor/"):
+            value = run.tensor(path.removeprefix("api/tensor/"))
+            if value is None:
+                raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
+            return binary(_rows(value, query.get("rows"))), "application/octet-stream"
+        if path == "api/probability":
+            return _json(questions.probability(run, _number(query, "step"), query.get("text", "")))
+        if path == "api/neighbours":
+            token, side = _number(query, "token"), query.get("side", "target")
+            return _json(questions.neighbours(run, token, side, _number(query, "count", 10)))
+        if path == "api/pca":
+            return _json(questions.pca(run))
+        raise NotFound(f"there is nothing under {path!r}")
+
+    def _post(self, path: str, query: Query) -> tuple[bytes, str]:
+        if path != "api/whatif":
+            raise NotFound(f"there is nothing under {path!r}")
+        if self.headers.get_content_type() != "application/json":
+            raise UsageError("a change must come as application/json: got something else")
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MAX_BODY:
+            # What is not read would be taken for the next request.
+            self.close_connection = True
+            raise UsageError(f"a change must have a length of at most {_MAX_BODY} bytes")
+        try:
+            asked = json.loads(self.rfile.read(int(length)))
+        except ValueError as error:
+            raise UsageError(f"a change must be JSON: {error}") from error
+        if not isinstance(asked, dict) or not isinstance(asked.get("edits"), list):
+            raise UsageError('a change must be {"edits": [...]}: got something else')
+        run = self.server.session.whatif(asked["edits"])
+        return _json({"run": run.number, "document": document(self.server.session, run.number)})
+
+    def _from_here(self) -> bool:
+        port = self.server.server_port
+        hosts = {f"{name}:{port}" for name in _NAMES} | (set(_NAMES) if port == 80 else set())
+        if self.headers.get("Host", "") not in hosts:
+            return False
+        origin = self.headers.get("Origin")
+        return origin is None or origin in {f"http://{host}" for host in hosts}
+
+    def _fail(self, status: HTTPStatus, message: str) -> None:
+        if self.command == "POST":
+            self.close_connection = True
+        content, kind = _json({"error": message})
+        self._send(status, content, kind)
+
+    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cache-Control", "no-store")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def page_names() -> list[str]:
+    """The files of the page."""
+    folder = resources.files("regard.look") / "page"
+    return sorted(each.name for each in folder.iterdir() if each.is_file())
+
+
+def page_file(name: str) -> tuple[bytes, str]:
+    """A file of the page and its type; only a name that is listed there is ever opened."""
+    if name not in page_names():
+        raise NotFound(f"there is nothing under {name!r}")
+    suffix = name[name.rfind(".") :]
+    kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if kind.startswith("text/"):
+        kind += "; charset=utf-8"
+    return (resources.files("regard.look") / "page" / name).read_bytes(), kind
+
+
+def binary(value: np.ndarray) -> bytes:
+    """Little-endian float32 in C order."""
+    return np.ascontiguousarray(value, dtype="<f4").tobytes()
+
+
+def _rows(value: np.ndarray, rows: str | None) -> np.ndarray:
+    """Some rows of a long table: `rows=3,5`."""
+    if rows is None:
+        return value
+    numbers = rows.split(",")
+    if not all(each.isdecimal() and int(each) < len(value) for each in numbers):
+        raise UsageError(f"rows must be numbers below {len(value)} with commas: got {rows!r}")
+    return value[[int(each) for each in numbers]]
+
+
+def _number(query: Query, name: str, default: int | None = None) -> int:
+    text = query.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not text.isdecimal():
+        raise UsageError(f"{name} must be a number from 0 up: got {text!r}")
+    return int(text)
+
+
+def _json(value: Any) -> tuple[bytes, str]:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json"

@@ -1,0 +1,131 @@
+"""One sentence in one model or two, and every what-if that was asked of it: the runs behind the page."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.config import DecodeConfig
+from regard.engine.edited import EditedEngine, UncachedEngine
+from regard.engine.torch import TorchEngine
+from regard.errors import UsageError
+from regard.look.subject import Subject
+from regard.look.whatif import Plan, plan_of
+from regard.trace import Trace
+from regard.tracing import Found, find, record_steps, trace_pair
+
+_MAX_KEPT = 16
+"""what-if runs that are remembered; each holds every value of a pass"""
+
+PARAMETER = "param:"
+"""begins the name of a weight where it is asked for like a traced value"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One sentence through one model, with every value."""
+
+    number: int
+    subject: Subject
+    text: str
+    """what was read: the source, or a decoder-only model's prompt"""
+    source: list[int]
+    """empty in a decoder-only model"""
+    num_given: int
+    """how many pieces of the target were the user's"""
+    found: Found
+    trace: Trace
+    plan: Plan
+    original: Run | None = None
+    """the run that this one changes"""
+
+    @property
+    def output(self) -> list[int]:
+        """The target's pieces, without beginning and end."""
+        return self.found.hypotheses[0].tokens
+
+    @property
+    def translation(self) -> str:
+        return self.subject.target.decode(self.output)
+
+    def tensor(self, name: str) -> np.ndarray | None:
+        """A traced value, or the weight whose name follows `param:`."""
+        if name.startswith(PARAMETER):
+            return self.subject.parameter(name.removeprefix(PARAMETER))
+        if name not in self.trace or name.startswith("steps."):
+            return None
+        value: np.ndarray = self.trace[name]
+        return value
+
+
+class Session:
+    """The runs of a page: 0 is the sentence itself, 1 the second model's where there is one."""
+
+    def __init__(
+        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None
+    ) -> None:
+        self.decode = decode
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[int, Run] = OrderedDict()
+        self.original = self._run(0, subject, text, Plan(), None)
+        self.second = None
+        if compare is not None:
+            self.second = self._run(1, compare, text, Plan(), None)
+        self._next = 1 if compare is None else 2
+
+    def run(self, number: int) -> Run:
+        with self._lock:
+            if number == 0:
+                return self.original
+            if number == 1 and self.second is not None:
+                return self.second
+            if number in self._kept:
+                return self._kept[number]
+        raise UsageError(
+            f"a run must be one that was asked for lately: got {number}; ask for its changes again"
+        )
+
+    def whatif(self, changes: Sequence[Mapping[str, Any]]) -> Run:
+        """The sentence again with these changes, in the order they were made; none gives run 0."""
+        if not changes:
+            return self.original
+        # One at a time: each already uses all the threads there are.
+        with self._lock:
+            run = self._changed(list(changes), self._next)
+            self._next += 1
+            self._kept[run.number] = run
+            while len(self._kept) > _MAX_KEPT:
+                self._kept.popitem(last=False)
+        return run
+
+    def _changed(self, changes: list[Mapping[str, Any]], number: int) -> Run:
+        original = self.original
+
+        def output_before(count: int) -> list[int]:
+            before = self._changed(changes[:count], number) if count else original
+            return before.output
+
+        plan = plan_of(changes, original.subject, original.text, output_before)
+        return self._run(number, original.subject, plan.text or original.text, plan, original)
+
+    def _run(
+        self, number: int, subject: Subject, text: str, plan: Plan, original: Run | None
+    ) -> Run:
+        network = subject.network
+        if subject.config.has_encoder:
+            source, given = subject.source_ids(text), []
+        else:
+            source, given = [], subject.target.encode(text)
+        plan.check_lengths(len(source))
+        engine: TorchEngine = TorchEngine(network)
+        if plan.edits:
+            engine = (UncachedEngine if plan.sees_future else EditedEngine)(network, plan.edits_at)
+        found = find(engine, source, self.decode, plan.prefix or given)
+        trace = trace_pair(network, source, found.hypotheses[0].tokens, plan.edits_at(0))
+        record_steps(trace, found.history)
+        return Run(number, subject, text, source, len(given), found, trace, plan, original)

@@ -1,0 +1,100 @@
+"""A model that is looked into: its network, its two tokenizers, and what its pieces make as words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.checkpoint import Manifest, read_manifest
+from regard.config import ModelConfig
+from regard.engine.torch import load_model
+from regard.errors import UsageError
+from regard.model.transformer import Transformer
+from regard.text.tokenizer import NUM_SPECIAL, Tokenizer
+
+_SPACE_MARK = "\u2581"
+_INSIDE_WORDS = "'\u2019-"
+"""punctuation that does not part two words"""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A loaded model, as the page needs it."""
+
+    name: str
+    manifest: Manifest
+    network: Transformer
+    source: Tokenizer
+    target: Tokenizer
+
+    @classmethod
+    def open(cls, folder: Path, network: Transformer | None = None) -> Subject:
+        """Load a model folder, or take the network that was loaded from it."""
+        manifest = read_manifest(folder)
+        if not manifest.model.has_decoder:
+            raise UsageError(
+                f"a model to look into must write text: {folder.name} is {manifest.model.architecture}; "
+                "name one with a decoder"
+            )
+        files = manifest.tokenizer
+        source = Tokenizer.load(folder / files.source)
+        target = source if files.joint else Tokenizer.load(folder / files.target)
+        name = folder.resolve().name
+        return cls(name, manifest, network or load_model(folder)[0], source, target)
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.manifest.model
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(weight.numel() for weight in self.network.parameters())
+
+    def tokenizer(self, side: str) -> Tokenizer:
+        return self.source if side == "source" else self.target
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the encoder reads."""
+        return [*self.source.encode(text), self.config.eos_id]
+
+    def parameter_shapes(self) -> dict[str, list[int]]:
+        return {name: list(value.shape) for name, value in self.network.state_dict().items()}
+
+    def parameter(self, name: str) -> np.ndarray | None:
+        value = self.network.state_dict().get(name)
+        return None if value is None else value.detach().numpy()
+
+    def table(self, side: str) -> np.ndarray:
+        """The embedding table of a side, a row for each piece."""
+        embedding: Any = getattr(self.network, side).embedding
+        return embedding.weight.detach().numpy()
+
+
+def words(tokens: Sequence[int], pieces: Sequence[str]) -> list[list[int]]:
+    """The first and last piece of each word: what stands between spaces, punctuation apart.
+
+    >>> words([8, 5, 6, 7, 9, 3], ["▁l", "'", "Af", "rique", ".", "</s>"])
+    [[0, 3], [4, 4], [5, 5]]
+    """
+    spans: list[list[int]] = []
+    alone = True
+    for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
+        lone = token < NUM_SPECIAL or _is_punctuation(piece)
+        if alone or lone or piece.startswith(_SPACE_MARK):
+            spans.append([i, i])
+        else:
+            spans[-1][1] = i
+        alone = lone
+    return spans
+
+
+def _is_punctuation(piece: str) -> bool:
+    text = piece.removeprefix(_SPACE_MARK)
+    return bool(text) and all(
+        unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text
+    )

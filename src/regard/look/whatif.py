@@ -1,0 +1,300 @@
+"""What if? Each change a reader can ask for, as edits of the real pass and of the real search.
+
+A change is what the page sends: a kind, and what it needs. Most kinds edit values at their trace names;
+replace-word changes the text, and force-next what the output begins with. The search runs under the same
+edits as the pass that is shown, so the translation follows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from regard.config import ModelConfig
+from regard.errors import UsageError, suggest
+from regard.look.subject import Subject, words
+from regard.model.position import Rotation, rotate, rotation
+from regard.text.tokenizer import NUM_SPECIAL
+
+Change = Mapping[str, Any]
+Function = Callable[[Tensor], Tensor]
+
+
+class ValueEdit(Protocol):
+    """A change of values inside the pass."""
+
+    def functions(self, first: int) -> dict[str, Function]:
+        """By trace name, for a pass whose first target word stands at position `first`."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does differently."""
+
+    changes: tuple[Change, ...] = ()
+    text: str | None = None
+    """what is read instead"""
+    prefix: tuple[int, ...] = ()
+    """what the output begins with"""
+    edits: tuple[ValueEdit, ...] = ()
+
+    @property
+    def sees_future(self) -> bool:
+        return any(isinstance(edit, NoMask) for edit in self.edits)
+
+    def edits_at(self, first: int) -> dict[str, Function]:
+        """All edits of one pass; where several meet at one name, the earlier change acts first."""
+        merged: dict[str, Function] = {}
+        for edit in self.edits:
+            for name, function in edit.functions(first).items():
+                merged[name] = _then(merged[name], function) if name in merged else function
+        return merged
+
+    def check_lengths(self, source_len: int) -> None:
+        """A row over the source must fit the source that is read."""
+        for edit in self.edits:
+            if isinstance(edit, EditRow) and not edit.over_target:
+                if len(edit.weights) != source_len:
+                    raise UsageError(
+                        f"weights must be one for each of the {source_len} source pieces: got "
+                        f"{len(edit.weights)}; take the edit back before changing words"
+                    )
+
+
+def _then(first: Function, second: Function) -> Function:
+    return lambda value: second(first(value))
+
+
+@dataclass(frozen=True)
+class HeadOff:
+    """One head gives nothing: its context is zero."""
+
+    attention: str
+    head: int
+
+    def functions(self, first: int) -> dict[str, Function]:
+        def silence(context: Tensor) -> Tensor:
+            context = context.clone()
+            context[:, self.head] = 0
+            return context
+
+        return {f"{self.attention}.context": silence}
+
+
+@dataclass(frozen=True)
+class NoPositions:
+    """Order is taken away: nothing is added, and where positions turn vectors they are turned back."""
+
+    config: ModelConfig
+
+    def functions(self, first: int) -> dict[str, Function]:
+        if self.config.position != "rotary":
+            return {"source.position": torch.zeros_like, "target.position": torch.zeros_like}
+        turned: dict[str, Function] = {}
+        for path in attentions(self.config):
+            if path.endswith("self_attention"):
+                begins = 0 if path.startswith("encoder") else first
+                turned[f"{path}.query"] = lambda query, begins=begins: _turn_back(query, begins)  # type: ignore[misc]
+                turned[f"{path}.key"] = lambda key: _turn_back(key, 0)
+        return turned
+
+
+def _turn_back(vectors: Tensor, first: int) -> Tensor:
+    positions = torch.arange(first, first + vectors.shape[2])[None]
+    by = rotation(positions, vectors.shape[3])
+    return rotate(vectors, Rotation(by.cos, -by.sin))
+
+
+@dataclass(frozen=True)
+class NoMask:
+    """The decoder's words see the later ones too: scores go into the softmax as they are."""
+
+    config: ModelConfig
+
+    def functions(self, first: int) -> dict[str, Function]:
+        edits: dict[str, Function] = {}
+        for layer in range(self.config.num_decoder_layers):
+            path = f"decoder.layers.{layer}.self_attention"
+            edits |= _unmasked(path)
+        return edits
+
+
+def _unmasked(path: str) -> dict[str, Function]:
+    latest: list[Tensor] = []
+
+    def remember(scaled: Tensor) -> Tensor:
+        latest[:] = [scaled]
+        return scaled
+
+    return {f"{path}.scaled": remember, f"{path}.masked": lambda masked: latest[0]}
+
+
+@dataclass(frozen=True)
+class EditRow:
+    """One word of one head attends as the reader says."""
+
+    attention: str
+    head: int
+    row: int
+    weights: tuple[float, ...]
+
+    @property
+    def over_target(self) -> bool:
+        return self.attention.startswith("decoder") and self.attention.endswith("self_attention")
+
+    def functions(self, first: int) -> dict[str, Function]:
+        row = self.row - first if self.attention.startswith("decoder") else self.row
+
+        def replace(weights: Tensor) -> Tensor:
+            if not 0 <= row < weights.shape[2]:
+                return weights
+            # Another output may be shorter or longer than the one the row was taken from.
+            given = torch.zeros(weights.shape[3])
+            kept = self.weights[: weights.shape[3]]
+            given[: len(kept)] = torch.tensor(kept)
+            weights = weights.clone()
+            weights[:, self.head, row] = given
+            return weights
+
+        return {f"{self.attention}.weights": replace}
+
+
+def attentions(config: ModelConfig) -> list[str]:
+    """The path of every attention, from the first that is computed to the last."""
+    paths = []
+    if config.has_encoder:
+        paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
+    for i in range(config.num_decoder_layers):
+        paths.append(f"decoder.layers.{i}.self_attention")
+        if config.has_encoder:
+            paths.append(f"decoder.layers.{i}.cross_attention")
+    return paths
+
+
+KINDS = {
+    "head-off": {"attention": str, "head": int},
+    "no-positions": {},
+    "no-mask": {},
+    "replace-word": {"index": int, "text": str},
+    "force-next": {"step": int, "text": str},
+    "edit-row": {"attention": str, "head": int, "row": int, "weights": list},
+}
+"""for each kind of change, what it needs"""
+
+
+def plan_of(
+    changes: Sequence[Change],
+    subject: Subject,
+    text: str,
+    output_before: Callable[[int], list[int]],
+) -> Plan:
+    """The changes, checked, as one plan; `output_before(n)` is the output under the first n of them."""
+    read = text
+    prefix: tuple[int, ...] = ()
+    edits: list[ValueEdit] = []
+    for change in changes:
+        _check_fields(change)
+    kinds = [change["kind"] for change in changes]
+    for place, change in enumerate(changes):
+        kind = change["kind"]
+        if kind == "replace-word":
+            read = _replaced(read, change["index"], change["text"], subject)
+        elif kind == "force-next":
+            # A later one begins with what this one led to.
+            if "force-next" not in kinds[place + 1 :]:
+                prefix = _forced(change, subject, output_before(place))
+        else:
+            edits.append(_value_edit(change, subject.config, "no-mask" in kinds))
+    return Plan(tuple(changes), read if read != text else None, prefix, tuple(edits))
+
+
+def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
+    if change["kind"] == "no-positions":
+        if config.position == "none":
+            raise UsageError("no-positions needs a model with positions: this one has none")
+        return NoPositions(config)
+    if change["kind"] == "no-mask":
+        return NoMask(config)
+    attention, head = change["attention"], change["head"]
+    known = attentions(config)
+    if attention not in known:
+        raise UsageError(
+            f"attention must be one of {known[0]} ... {known[-1]}: got {attention!r}"
+            f"{suggest(attention, known)}"
+        )
+    if not 0 <= head < config.num_heads:
+        raise UsageError(f"head must be from 0 to {config.num_heads - 1}: got {head}")
+    if change["kind"] == "head-off":
+        return HeadOff(attention, head)
+    weights = change["weights"]
+    if not all(_is_number(each) and math.isfinite(each) and each >= 0 for each in weights):
+        raise UsageError("weights must be numbers from 0 up: got something else; correct the row")
+    edit = EditRow(attention, head, change["row"], tuple(float(each) for each in weights))
+    if edit.row < 0:
+        raise UsageError(f"row must be a word's place, from 0: got {edit.row}")
+    if edit.over_target and not unmasked and any(edit.weights[edit.row + 1 :]):
+        raise UsageError(
+            f"weights of row {edit.row} must be 0 for the words after it, which are hidden: got others; "
+            "remove the mask first"
+        )
+    return edit
+
+
+def _check_fields(change: Any) -> None:
+    if not isinstance(change, Mapping) or not isinstance(change.get("kind"), str):
+        raise UsageError(f"a change must be an object with a kind: got {change!r}")
+    if change["kind"] not in KINDS:
+        raise UsageError(
+            f"kind must be one of {', '.join(KINDS)}: got {change['kind']!r}"
+            f"{suggest(change['kind'], KINDS)}"
+        )
+    for name, kind in KINDS[change["kind"]].items():
+        value = change.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise UsageError(f"{change['kind']}: {name} must be {kind.__name__}: got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
+    """The text with another word in place of one, and everything around it as it was."""
+    # A decoder-only model's words are counted as its page shows them, the beginning first.
+    side, start = ("source", 0) if subject.config.has_encoder else ("target", 1)
+    tokenizer = subject.tokenizer(side)
+    ids = tokenizer.encode(text)
+    spans = words(ids, tokenizer.pieces(ids))
+    if not 0 <= index - start < len(spans):
+        raise UsageError(
+            f"index must be a word's, from {start} to {start + len(spans) - 1}: got {index}"
+        )
+    if not replacement.strip():
+        raise UsageError("a word must have letters: got an empty one; type another")
+    first, last = spans[index - start]
+    begin, end = len(tokenizer.decode(ids[:first])), len(tokenizer.decode(ids[: last + 1]))
+    word = text[begin:end]
+    space = word[: len(word) - len(word.lstrip())]
+    return text[:begin] + space + replacement.strip() + text[end:]
+
+
+def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, ...]:
+    """What the output begins with when a word is forced at a step: a text, or the one piece it names."""
+    step = change["step"]
+    if not 0 <= step <= len(output):
+        raise UsageError(f"step must be from 0 to {len(output)}: got {step}")
+    token = change.get("token")
+    if token is None:
+        pieces = subject.target.encode(change["text"].strip())
+    elif isinstance(token, int) and NUM_SPECIAL <= token < subject.target.vocab_size:
+        pieces = [token]
+    else:
+        raise UsageError(f"token must be a piece of the vocabulary, not a mark: got {token!r}")
+    if not pieces:
+        raise UsageError("a word to force must have letters: got an empty one; type another")
+    return (*output[:step], *pieces)

@@ -29,8 +29,8 @@ from regard.train.optimizer import RunningAverage, Schedule, make_optimizer
 from regard.train.report import Reporter
 from regard.train.update import Updater
 
-LOG_EVERY = 20
-"""steps between two looks at the loss; each makes the host wait for the device"""
+LOG_EVERY = {"cuda": 20}
+"""steps between two looks at the loss, where a look makes the host wait for the device; elsewhere 1"""
 
 
 class Interrupted(RegardError):
@@ -101,7 +101,7 @@ class Trainer:
                     self.average.update(self.step)
                 self.step += 1
                 meter.add(batches, sums)
-                if self.step % LOG_EVERY == 0:
+                if self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
                 ends = self.step == last or bool(self._signal)
                 if self.step % settings.validate_every == 0 or self.step == settings.steps:

@@ -20,6 +20,7 @@ import numpy as np
 from regard.errors import RegardError, UsageError
 from regard.look import questions
 from regard.look.document import describe, document
+from regard.look.onefile import binary
 from regard.look.session import Session
 
 ADDRESS = "127.0.0.1"
@@ -104,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
             value = run.tensor(path.removeprefix("api/tensor/"))
             if value is None:
                 raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
-            return binary(_rows(value, query.get("rows"))), "application/octet-stream"
+            return binary(_row(value, query)), "application/octet-stream"
         if path == "api/probability":
             return _json(questions.probability(run, _number(query, "step"), query.get("text", "")))
         if path == "api/neighbours":
@@ -179,19 +180,15 @@ def page_file(name: str) -> tuple[bytes, str]:
     return (resources.files("regard.look") / "page" / name).read_bytes(), kind
 
 
-def binary(value: np.ndarray) -> bytes:
-    """Little-endian float32 in C order."""
-    return np.ascontiguousarray(value, dtype="<f4").tobytes()
-
-
-def _rows(value: np.ndarray, rows: str | None) -> np.ndarray:
-    """Some rows of a long table: `rows=3,5`."""
-    if rows is None:
+def _row(value: np.ndarray, query: Query) -> np.ndarray:
+    """The whole value, or one row of it: tables of a whole vocabulary are large."""
+    if "row" not in query:
         return value
-    numbers = rows.split(",")
-    if not all(each.isdecimal() and int(each) < len(value) for each in numbers):
-        raise UsageError(f"rows must be numbers below {len(value)} with commas: got {rows!r}")
-    return value[[int(each) for each in numbers]]
+    row = _number(query, "row")
+    if value.ndim == 0 or row >= len(value):
+        raise UsageError(f"row must be one of the value's: got {row}")
+    one: np.ndarray = value[row]
+    return one
 
 
 def _number(query: Query, name: str, default: int | None = None) -> int:

@@ -1,0 +1,97 @@
+"""What a page that stands alone carries: everything it would ask its server for about the runs it begins with."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+
+from regard.look import questions
+from regard.look.document import Document, describe, document
+from regard.look.onefile import encoded, fill_page
+from regard.look.session import PARAMETER, Run, Session
+from regard.tensors import SCALE, is_table, quantize
+
+MAX_WEIGHT_BYTES = 32_000_000
+"""matrices are left out of the file when together they are larger; its page then says so"""
+
+
+def single_file(session: Session, *, weights: bool = True) -> str:
+    """The page of a session; without weights it is small, and the arithmetic of linear maps is not in it."""
+    return fill_page(session.original.text, carried(session, weights))
+
+
+def carried(session: Session, weights: bool) -> dict[str, Any]:
+    """What the page would ask its server for."""
+    runs = [session.original] + ([session.second] if session.second else [])
+    tensors: dict[str, Any] = {}
+    for run in runs:
+        suffix = f"?run={run.number}" if run.number else ""
+        tensors |= {name + suffix: value for name, value in _values(run, weights).items()}
+    return {
+        "document": document(session),
+        "tensors": tensors,
+        "neighbours": _neighbours(session.original),
+        "planes": {str(run.number): questions.pca(run) for run in runs},
+    }
+
+
+def _values(run: Run, weights: bool) -> dict[str, Any]:
+    described = describe(run)
+    values: dict[str, Any] = {}
+    for name in described["tensors"]:
+        value = run.tensor(name)
+        assert value is not None
+        values[name] = encoded(value)
+    is_int8 = run.subject.manifest.weights == "int8"
+    shapes = described["parameters"]
+    matrices = [name for name, shape in shapes.items() if len(shape) == 2 and not is_table(name)]
+    matrices = [name for name in matrices if name != "output.weight"]
+    size = sum(int(np.prod(shapes[name])) for name in matrices) * (1 if is_int8 else 4)
+    kept = set(matrices) if weights and size <= MAX_WEIGHT_BYTES else set()
+    for name, shape in shapes.items():
+        value = run.tensor(PARAMETER + name)
+        assert value is not None
+        if name in kept:
+            values[PARAMETER + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
+        elif len(shape) == 1:
+            values[PARAMETER + name] = encoded(value)
+        elif is_table(name) or name == "output.weight":
+            for row in _rows_in_view(described, name):
+                values[f"{PARAMETER}{name}[{row}]"] = encoded(value[row])
+    return values
+
+
+def _rows_in_view(described: Document, name: str) -> list[int]:
+    """The rows of a table that the page can ask for: of its words, and of what it could have written."""
+    if name.endswith("position.weight"):
+        return []
+    rows: set[int] = set()
+    if name == "output.weight":
+        for place in described["output"]:
+            rows |= {place["token"], *(each["token"] for each in place["top"])}
+    else:
+        side = described[name.split(".")[0]]
+        rows = set(side["tokens"]) if side else set()
+    return sorted(rows)
+
+
+def _neighbours(run: Run) -> dict[str, Any]:
+    described = describe(run)
+    return {
+        f"{side}:{token}": questions.neighbours(run, token, side)["neighbours"]
+        for side in ("source", "target")
+        if described[side]
+        for token in sorted(set(described[side]["tokens"]))
+    }
+
+
+def _rows_of_bytes(matrix: np.ndarray) -> dict[str, str]:
+    """A matrix of a model that is stored so, as it is stored: the products with the scales are exact."""
+    stored = quantize({"matrix": matrix})
+    rows = np.ascontiguousarray(stored["matrix"].T)
+    return {
+        "int8": base64.b64encode(rows.tobytes()).decode(),
+        "scale": encoded(stored["matrix" + SCALE]),
+    }

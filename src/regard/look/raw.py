@@ -1,0 +1,198 @@
+"""Attention weights of any framework on the same page: arrays and words in, a page out. Needs NumPy alone."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import DataError, UsageError
+from regard.look.onefile import as_frame, encoded, fill_page
+
+_SPACE_MARK = "\u2581"
+
+
+class AttentionView:
+    """Given weights and words, as a page; in a notebook it shows itself."""
+
+    def __init__(
+        self,
+        weights: dict[str, np.ndarray],
+        source: Sequence[str] | None,
+        target: Sequence[str] | None,
+        title: str,
+    ) -> None:
+        self.weights = weights
+        """by trace name: [heads, query_len, key_len]"""
+        self.source, self.target, self.title = source, target, title
+
+    def html(self) -> str:
+        """One file that works from disk, without a network."""
+        tensors = {name: encoded(value) for name, value in self.weights.items()}
+        return fill_page(self.title, {"document": self.document(), "tensors": tensors})
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_text(self.html(), encoding="utf-8")
+
+    def show(self) -> Path:
+        """Open it in the browser; the path of the file it is in."""
+        path = Path(tempfile.mkdtemp(prefix="regard-")) / "attention.html"
+        self.save(path)
+        webbrowser.open(path.as_uri())
+        return path
+
+    def _repr_html_(self) -> str:
+        return as_frame(self.html())
+
+    def document(self) -> dict[str, Any]:
+        """What is known, in the form of a traced run: no numbers but the weights."""
+        stacks = {name.split(".")[0] for name in self.weights}
+        both = self.source is not None and self.target is not None
+        only = "encoder-only" if stacks == {"encoder"} else "decoder-only"
+        architecture = "encoder-decoder" if both else only
+        return {
+            "version": 1,
+            "run": 0,
+            "title": self.title,
+            "model": {
+                "name": self.title,
+                "architecture": architecture,
+                "config": self._config(architecture),
+                "num_parameters": 0,
+            },
+            "source": _side(self.source),
+            "target": _side(self.target),
+            "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
+            "hidden": {"encoder.self": None, "decoder.self": self._hidden(), "cross": None},
+            "steps": [],
+            "hypotheses": [],
+            "output": [],
+            "parameters": {},
+            "code": {},
+            "changes": None,
+            "compare": None,
+        }
+
+    def _config(self, architecture: str) -> dict[str, Any]:
+        def layers(stack: str) -> int:
+            return len({name.split(".")[2] for name in self.weights if name.startswith(stack)})
+
+        return {
+            "architecture": architecture,
+            "num_encoder_layers": layers("encoder"),
+            "num_decoder_layers": layers("decoder"),
+            "num_heads": max(len(value) for value in self.weights.values()),
+            # Nothing else of the model was given.
+            "d_model": 0,
+            "d_ff": 0,
+            "source_vocab_size": 0,
+            "target_vocab_size": 0,
+            "position": "none",
+            "norm": "",
+            "norm_placement": "",
+            "embedding_norm": False,
+            "feed_forward": "",
+            "tied": "",
+        }
+
+    def _hidden(self) -> str | None:
+        own = [
+            value
+            for name, value in self.weights.items()
+            if name.startswith("decoder") and name.endswith("self_attention.weights")
+        ]
+        return "future" if own and not any(np.triu(value, 1).any() for value in own) else None
+
+
+def attention(
+    *,
+    encoder: Any = None,
+    decoder: Any = None,
+    cross: Any = None,
+    source: Sequence[str] | None = None,
+    target: Sequence[str] | None = None,
+    title: str = "attention",
+) -> AttentionView:
+    """A page of attention weights from anywhere: NumPy arrays, torch tensors, lists.
+
+    Each of `encoder` (source to source), `decoder` (target to target) and `cross` (target to source) is
+    [layers, heads, query_len, key_len], or a list with an array for each layer, as Hugging Face gives them; the
+    batch of one may stay. The three may differ in layers and heads. `source` and `target` are the words.
+    """
+    weights: dict[str, np.ndarray] = {}
+    for name, value, path, queries, keys in (
+        ("encoder", encoder, "encoder.layers.{}.self_attention.weights", source, source),
+        ("decoder", decoder, "decoder.layers.{}.self_attention.weights", target, target),
+        ("cross", cross, "decoder.layers.{}.cross_attention.weights", target, source),
+    ):
+        if value is None:
+            continue
+        if queries is None or keys is None:
+            missing = "target" if queries is None else "source"
+            raise UsageError(f"{name} needs the words it is between: {missing} is missing")
+        for i, layer in enumerate(_layers(name, value)):
+            _check(f"{name}, layer {i}", layer, len(queries), len(keys))
+            weights[path.format(i)] = layer
+    if not weights:
+        raise UsageError("give at least one of encoder, decoder and cross: got none")
+    return AttentionView(weights, source, target, title)
+
+
+def _layers(name: str, value: Any) -> list[np.ndarray]:
+    """One array [heads, query_len, key_len] a layer."""
+    if not isinstance(value, list | tuple):
+        value = _array(name, value)
+        # A single matrix is a single head's.
+        value = [value] if value.ndim == 2 else list(value)
+    layers = []
+    for each in value:
+        layer = _array(name, each)
+        if layer.ndim == 4 and len(layer) == 1:
+            layer = layer[0]
+        layers.append(layer[None] if layer.ndim == 2 else layer)
+    return layers
+
+
+def _array(name: str, value: Any) -> np.ndarray:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu().float().numpy()
+    try:
+        return np.asarray(value, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name} must be numbers [layers, heads, query_len, key_len]: {error}"
+        ) from error
+
+
+def _check(name: str, layer: np.ndarray, query_len: int, key_len: int) -> None:
+    if layer.ndim != 3 or layer.shape[1:] != (query_len, key_len) or not len(layer):
+        raise DataError(
+            f"{name} must be [heads, {query_len}, {key_len}], as many as the words: got "
+            f"{list(layer.shape)}; check the words and the order of the axes"
+        )
+    if not np.isfinite(layer).all():
+        raise DataError(
+            f"{name} must be finite numbers: got others; give the weights after softmax"
+        )
+
+
+def _side(pieces: Sequence[str] | None) -> dict[str, Any] | None:
+    if pieces is None:
+        return None
+    spans: list[list[int]] = []
+    marked = any(piece.startswith(_SPACE_MARK) for piece in pieces)
+    for i, piece in enumerate(pieces):
+        if marked and spans and not piece.startswith(_SPACE_MARK):
+            spans[-1][1] = i
+        else:
+            spans.append([i, i])
+    return {
+        "text": "".join(pieces).replace(_SPACE_MARK, " ").strip() if marked else " ".join(pieces),
+        "tokens": list(range(len(pieces))),
+        "pieces": list(pieces),
+        "words": spans,
+    }

@@ -19,6 +19,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.translator import Candidate, Sentence, Translation, Translator, Wishes
 
 if TYPE_CHECKING:
+    from regard.look.view import Look
     from regard.trace import Trace
 
 __all__ = [
@@ -132,6 +133,19 @@ class Model:
         }
         return trace
 
+    def look(self, text: str, *, compare: str | Path | None = None, **decode: Any) -> Look:
+        """One sentence with every number on a page, which shows itself in a notebook; needs torch.
+
+        Elsewhere `.show()` opens it and `.save("look.html")` keeps it. `compare` names a second model to
+        stand beside it; everything else is a field of DecodeConfig.
+        """
+        try:
+            from regard.look.view import look_at
+        except ModuleNotFoundError as error:
+            raise MissingExtra(error.name or "torch", "torch", "looking into a model") from error
+        second = None if compare is None else find(compare)
+        return look_at(self.folder, text, compare=second, network=self._network, **decode)
+
     @functools.cached_property
     def _network(self) -> Any:
         from regard.engine.torch import load_model
@@ -160,21 +174,31 @@ def load(
 
     engine: onnxruntime (the CPU, no torch needed), torch, or auto.
     """
-    if name_or_folder is None:
-        folder = find_by_languages(source_language, target_language)
-    else:
-        folder = find(name_or_folder)
+    folder = find_model(name_or_folder, source_language, target_language)
     manifest = read_manifest(folder)
     if manifest.task != "translate":
         raise ModelError(f"{folder} must be a model that translates: got one to {manifest.task}")
+    opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
+    return Model(folder, opened)
+
+
+def find_model(
+    name_or_folder: str | Path | None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> Path:
+    """The folder of a model by its name or path, or by its languages."""
+    if name_or_folder is None:
+        return find_by_languages(source_language, target_language)
+    folder = find(name_or_folder)
+    manifest = read_manifest(folder)
     for side, wanted in (("source", source_language), ("target", target_language)):
         got = getattr(manifest, f"{side}_language")
         if wanted and got and wanted != got:
             raise UsageError(
                 f"the {side} language of {folder.name} is {got}: got {wanted}; name another model"
             )
-    opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
-    return Model(folder, opened)
+    return folder
 
 
 @overload

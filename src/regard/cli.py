@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 import typer
 
 from regard import __version__
+from regard.cli_look import look
 from regard.cli_train import export, train
 from regard.errors import RegardError, RegardWarning, UsageError
 
@@ -266,6 +267,7 @@ def models(as_json: AsJson = False) -> None:
         typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
 
 
+verb(look)
 verb(train)
 verb(export)
 

@@ -1,0 +1,158 @@
+"""A run as one picture, PNG or SVG, drawn by matplotlib: for a paper, a slide, a machine without a browser."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import MissingExtra, UsageError
+from regard.look.document import describe
+from regard.look.session import Run
+from regard.look.whatif import attentions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg")
+
+_COLOURS = "cividis"
+_NUM_BARS = 5
+_BARS_A_ROW = 6
+_CURVES = (0, 1, 16, 17, 64, 65)
+"""features of the position vectors that are drawn, sine and cosine of three wavelengths"""
+
+
+def save_picture(run: Run, path: str | Path, kind: str) -> None:
+    """Draw the run into a file of this kind."""
+    if kind not in FORMATS:
+        raise UsageError(f"a picture must be one of {', '.join(FORMATS)}: got {kind!r}")
+    try:
+        import matplotlib
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "matplotlib", "plot", "drawing a picture") from error
+    # The same run gives the same bytes: no date, no random names. Text stays text, a dollar sign too.
+    settings: Any = {"svg.hashsalt": "regard", "svg.fonttype": "none", "text.parse_math": False}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the numbers are there all the same.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        try:
+            draw(run).savefig(path, format=kind, metadata=metadata)
+        except OSError as error:
+            raise UsageError(f"{path} must be a file that can be written: {error}") from error
+
+
+def draw(run: Run) -> Figure:
+    """Every head of every layer, the last layer's attention with words, positions, and what could come next."""
+    from matplotlib.figure import Figure
+
+    described = describe(run)
+    groups = _groups(run)
+    num_layers = max(len(paths) for _, paths in groups)
+    num_bar_rows = math.ceil(len(described["output"]) / _BARS_A_ROW)
+    heights = [num_layers + 1, 6, 1.6 * num_bar_rows + 0.5]
+    num_heads = run.subject.config.num_heads * len(groups)
+    figure = Figure(figsize=(max(14, 0.9 * num_heads), sum(heights)), layout="constrained")
+    figure.suptitle(f"{run.text}  \u2192  {run.translation}")
+    parts: Any = figure.subfigures(3, 1, height_ratios=heights)
+    for axes, (title, paths) in zip(
+        parts[0].subplots(1, len(groups), squeeze=False)[0], groups, strict=True
+    ):
+        _draw_heads(axes, run, title, paths, num_layers)
+    has_positions = any(f"{side}.position" in run.trace for side in ("source", "target"))
+    axes = parts[1].subplots(1, 1 + has_positions, squeeze=False)[0]
+    _draw_words(axes[0], run, described)
+    if has_positions:
+        _draw_positions(axes[1], run)
+    _draw_output(parts[2], described["output"])
+    return figure
+
+
+def _groups(run: Run) -> list[tuple[str, list[str]]]:
+    paths = attentions(run.subject.config)
+    groups = {
+        "encoder self-attention": [each for each in paths if each.startswith("encoder")],
+        "decoder self-attention": [
+            each for each in paths if each.startswith("decoder") and "self" in each
+        ],
+        "cross-attention": [each for each in paths if "cross" in each],
+    }
+    return [(title, chosen) for title, chosen in groups.items() if chosen]
+
+
+def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_layers: int) -> None:
+    """All layers (rows) and heads (columns) of one kind of attention, tile beside tile."""
+    layers = [run.trace[path + ".weights"] for path in paths]
+    num_heads, query_len, key_len = layers[0].shape
+    tiles = np.full((num_layers, num_heads, query_len + 1, key_len + 1), np.nan)
+    for layer, weights in enumerate(layers):
+        tiles[layer, :, :query_len, :key_len] = weights
+    whole = tiles.transpose(0, 2, 1, 3).reshape(num_layers * (query_len + 1), -1)
+    axes.imshow(whole, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    axes.set_xticks(
+        [head * (key_len + 1) + (key_len - 1) / 2 for head in range(num_heads)],
+        [str(head + 1) for head in range(num_heads)],
+    )
+    axes.set_yticks(
+        [layer * (query_len + 1) + (query_len - 1) / 2 for layer in range(len(layers))],
+        [str(layer + 1) for layer in range(len(layers))],
+    )
+    axes.set_xlabel("head")
+    axes.set_ylabel("layer")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_title(title, fontsize=9)
+
+
+def _draw_words(axes: Axes, run: Run, described: dict[str, Any]) -> None:
+    """What each written word looked at in the last layer."""
+    crosses = described["source"] is not None
+    kind = "cross_attention" if crosses else "self_attention"
+    layer = run.subject.config.num_decoder_layers - 1
+    weights = run.trace[f"decoder.layers.{layer}.{kind}.weights"].mean(axis=0)
+    keys = described["source" if crosses else "target"]["pieces"]
+    next_pieces = [each["piece"] for each in described["output"]]
+    picture = axes.imshow(weights, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto")
+    axes.set_xticks(range(len(keys)), keys, rotation=60, fontsize=8)
+    axes.set_yticks(range(len(next_pieces)), [piece for piece in next_pieces], fontsize=8)
+    axes.set_ylabel("piece being written")
+    axes.set_title(f"{kind.replace('_', '-')} of layer {layer + 1}, mean of its heads", fontsize=9)
+    axes.figure.colorbar(picture, ax=axes, label="weight")
+
+
+def _draw_positions(axes: Axes, run: Run) -> None:
+    """Some features of the vectors that say where a word stands."""
+    sides = [side for side in ("source", "target") if f"{side}.position" in run.trace]
+    vectors = max((run.trace[f"{side}.position"] for side in sides), key=len)
+    for feature in _CURVES:
+        if feature < vectors.shape[1]:
+            axes.plot(vectors[:, feature], marker=".", label=f"feature {feature}")
+    axes.set_xlabel("position")
+    axes.set_title("what is added for the position", fontsize=9)
+    axes.legend(fontsize=7)
+
+
+def _draw_output(figure: Any, output: Sequence[dict[str, Any]]) -> None:
+    """The most probable pieces at each place, of the whole vocabulary."""
+    figure.suptitle("the next piece: most probable of the whole vocabulary", fontsize=9)
+    grid = figure.subplots(math.ceil(len(output) / _BARS_A_ROW), _BARS_A_ROW, squeeze=False)
+    for axes in grid.flat[len(output) :]:
+        axes.set_visible(False)
+    for axes, place in zip(grid.flat, output, strict=False):
+        best = place["top"][:_NUM_BARS]
+        values = np.array([each["probability"] for each in best])
+        bars = axes.barh(range(len(best)), values, color="#7c7b78")
+        for bar, each in zip(bars, best, strict=True):
+            if each["token"] == place["token"]:
+                bar.set_color("#00306f")
+        axes.set_yticks(range(len(best)), [each["piece"] for each in best], fontsize=7)
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1)
+        axes.tick_params(axis="x", labelsize=6)
+        axes.set_title(f"{place['piece']}  {place['probability']:.4f}", fontsize=7)

@@ -1,0 +1,108 @@
+/** Elements without a framework: text goes in as text, never as markup. */
+
+/** @typedef {Node | string | number | null | undefined | false} Child */
+/** @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} Attributes */
+
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
+
+/**
+ * @param {Element} node
+ * @param {Attributes} attributes names that begin with "on" are listeners
+ */
+function applyAttributes(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  applyAttributes(node, attributes);
+  node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}
+
+/**
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function drawing(tag, attributes = {}, ...children) {
+  const node = document.createElementNS(SVG_NAMESPACE, tag);
+  applyAttributes(node, attributes);
+  node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
+  return node;
+}
+
+/**
+ * @param {Child} child
+ * @returns {child is Node | string | number}
+ */
+function isPresent(child) {
+  return child !== null && child !== undefined && child !== false;
+}
+
+/**
+ * A row of buttons of which one is pressed.
+ * @param {string} label
+ * @param {{value: string, text: string, title?: string}[]} options
+ * @param {string} chosen
+ * @param {(value: string) => void} choose
+ * @returns {HTMLElement}
+ */
+export function choice(label, options, chosen, choose) {
+  return element(
+    "div",
+    { class: "choice", role: "group", "aria-label": label },
+    element("span", { class: "choice-label" }, label),
+    ...options.map((option) =>
+      element(
+        "button",
+        {
+          type: "button",
+          id: `choice-${label}-${option.value}`.replaceAll(/[^\w-]/g, "_"),
+          "aria-pressed": option.value === chosen ? "true" : "false",
+          title: option.title,
+          onclick: () => choose(option.value),
+        },
+        option.text,
+      ),
+    ),
+  );
+}
+
+/**
+ * Say something to those who listen instead of look.
+ * @param {string} text
+ */
+export function announce(text) {
+  const region = document.getElementById("announcer");
+  if (region) region.textContent = text;
+}
+
+/**
+ * Run a draw function now and whenever the element's width changes.
+ * @param {HTMLElement} node
+ * @param {(width: number) => void} draw
+ */
+export function drawToWidth(node, draw) {
+  let last = 0;
+  const observer = new ResizeObserver(() => {
+    const width = Math.floor(node.clientWidth);
+    if (width === last || width === 0) return;
+    last = width;
+    draw(width);
+  });
+  observer.observe(node);
+}

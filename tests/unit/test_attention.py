@@ -190,7 +190,7 @@ def sentence_by_sentence(
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
-    monkeypatch.setattr(attention, "varlen_attn", sentence_by_sentence)
+    monkeypatch.setattr(attention, "varlen_attn", sentence_by_sentence, raising=False)
     visibility, query_len, key_len = packed_case(kind)
     query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
     assert_same(packed, query, key, value, visibility)

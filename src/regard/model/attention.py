@@ -21,13 +21,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.attention.varlen import varlen_attn
 
 from regard.config import ModelConfig
 from regard.model.layout import Visibility
 from regard.model.norm import SubLayer
 from regard.model.position import Rotation, rotate
 from regard.trace import Trace, keep
+
+if torch.version.cuda is not None:
+    # It brings the compiler with it, two seconds that a build for the CPU need not spend.
+    from torch.nn.attention.varlen import varlen_attn
 
 # Without cuDNN's, which plans anew for every shape, a tenth of a second each: sentences vary in length.
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]

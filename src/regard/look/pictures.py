@@ -103,6 +103,8 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
         [layer * (query_len + 1) + (query_len - 1) / 2 for layer in range(len(layers))],
         [str(layer + 1) for layer in range(len(layers))],
     )
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
     axes.set_xlabel("head")
     axes.set_ylabel("layer")
     axes.tick_params(length=0)

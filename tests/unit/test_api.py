@@ -11,6 +11,7 @@ import regard
 from regard import catalogue
 from regard.api import Model, export, load
 from regard.checkpoint import read_manifest
+from regard.decode.walk import NUM_SHOWN
 from regard.errors import DataError, ModelError, RegardWarning, UsageError
 from regard.trace import Trace
 
@@ -225,7 +226,7 @@ def test_a_trace_of_the_search(model: Model) -> None:
         f"steps.0.{name}" for name in ("beams", "scores", "top_tokens", "top_probabilities")
     ]
     # What the full pass gives after the first token is what the search saw there.
-    best = np.sort(trace["probabilities"][0])[::-1][:10]
+    best = np.sort(trace["probabilities"][0])[::-1][:NUM_SHOWN]
     assert trace["steps.0.top_probabilities"][0] == pytest.approx(best, abs=1e-5)
     assert trace.metadata["source_pieces"][-1] == "</s>"
     assert trace.metadata["target_pieces"][0] == "<s>"

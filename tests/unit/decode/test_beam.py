@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, beam, search
+from regard.decode.walk import NUM_SHOWN
 from regard.errors import UsageError
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
@@ -376,5 +377,7 @@ def test_history_tells_what_each_step_saw(toys, device):
             )
             assert math.isclose(score, total, rel_tol=1e-4, abs_tol=1e-6)
             expected = np.exp(toys.log_probabilities(logits, [5, 3], tokens))
-            assert top == np.argsort(-expected)[:10].tolist()
-            np.testing.assert_allclose(probabilities, np.sort(expected)[::-1][:10], rtol=1e-4)
+            assert top == np.argsort(-expected)[:NUM_SHOWN].tolist()
+            np.testing.assert_allclose(
+                probabilities, np.sort(expected)[::-1][:NUM_SHOWN], rtol=1e-4
+            )

@@ -1,0 +1,56 @@
+"""Random models to look into, of any architecture, with a real tokenizer; no two of their sizes are equal."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+from fixtures import TEXT
+
+from regard.checkpoint import Manifest
+from regard.config import DecodeConfig, ModelConfig
+from regard.look.session import Session
+from regard.look.subject import Subject
+from regard.model.transformer import build
+from regard.text.tokenizer import Tokenizer
+
+SENTENCE = "Jane visite l'Afrique en septembre."
+
+
+@functools.cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(TEXT, vocabulary=400, exact=False)
+
+
+def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subject:
+    """Every weight random; it prefers pieces of real words, and writes at most nineteen."""
+    pieces = tokenizer()
+    sizes = dict(num_encoder_layers=2, num_decoder_layers=3, d_model=30, d_ff=37, num_heads=5)
+    config = ModelConfig(
+        source_vocab_size=pieces.vocab_size,
+        target_vocab_size=pieces.vocab_size,
+        max_positions=53,
+        **{**sizes, **changes},
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network = build(config).eval()
+        with torch.no_grad():
+            for path, weight in network.named_parameters():
+                if path.endswith("norm.weight"):
+                    weight.uniform_(0.5, 1.5)
+                elif weight.dim() == 1:
+                    weight.uniform_(-0.5, 0.5)
+    manifest = Manifest(
+        source_language="fr",
+        target_language="en",
+        model=config,
+        decode=DecodeConfig(max_length=19, beam=3),
+    )
+    return Subject(name, manifest, network, pieces, pieces)
+
+
+def make_session(subject: Subject | None = None, text: str = SENTENCE, **decode: Any) -> Session:
+    subject = subject or make_subject()
+    return Session(subject, text, DecodeConfig(**{"max_length": 19, "beam": 3, **decode}))

@@ -1,0 +1,278 @@
+"""What if: each change does what it says, the search follows, and the original stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from look_fixtures import SENTENCE, make_session, make_subject
+
+from regard.errors import UsageError
+from regard.look.document import document
+from regard.look.session import Run, Session
+from regard.look.whatif import attentions
+
+CROSS = "decoder.layers.1.cross_attention"
+SELF = "decoder.layers.0.self_attention"
+ENCODER = "encoder.layers.0.self_attention"
+
+NUM_SOURCE = len(make_subject().source_ids(SENTENCE))
+
+CHANGES = {
+    "head-off": [{"kind": "head-off", "attention": CROSS, "head": 2}],
+    "head-off-encoder": [{"kind": "head-off", "attention": ENCODER, "head": 1}],
+    "no-positions": [{"kind": "no-positions"}],
+    "replace-word": [{"kind": "replace-word", "index": 4, "text": "Bonjour"}],
+    "force-next": [{"kind": "force-next", "step": 2, "text": "cat"}],
+    "edit-row": [
+        {
+            "kind": "edit-row",
+            "attention": CROSS,
+            "head": 3,
+            "row": 2,
+            "weights": [1.0] + [0.0] * (NUM_SOURCE - 1),
+        }
+    ],
+    "edit-row-self": [
+        {"kind": "edit-row", "attention": SELF, "head": 0, "row": 3, "weights": [0, 0.25, 0.75, 0]}
+    ],
+}
+CHANGES["several"] = [*CHANGES["head-off"], *CHANGES["no-positions"], *CHANGES["force-next"]]
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    return make_session()
+
+
+def values(run: Run) -> dict[str, np.ndarray]:
+    return {name: run.trace[name] for name in run.trace if not name.startswith("steps.")}
+
+
+def changed(before: Run, after: Run) -> set[str]:
+    """The names whose values differ, where both have the same shape, or whose shape does."""
+    first, second = values(before), values(after)
+    assert set(first) == set(second)
+    return {name for name in first if not np.array_equal(first[name], second[name])}
+
+
+def assert_search_is_the_pass(run: Run, first: int = 0) -> None:
+    """What the search saw on its way to its output is what the shown pass holds: the edits held there too."""
+    seen = 0
+    for step, record in enumerate(run.found.history):
+        for tokens, top, probabilities in zip(
+            record.beams, record.top_tokens, record.top_probabilities, strict=True
+        ):
+            if tokens == run.output[:step] and step >= first:
+                row = run.trace["probabilities"][step]
+                np.testing.assert_allclose(probabilities, row[top], rtol=1e-3, atol=1e-6)
+                seen += 1
+    assert seen
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES.keys())
+def test_the_translation_follows_every_change(session: Session, changes) -> None:
+    run = session.whatif(changes)
+    assert run.number > 0 and run.original is session.original
+    assert changed(session.original, run)
+    assert_search_is_the_pass(run)
+    described = document(session, run.number)["changes"]
+    assert described["edits"] == changes
+    assert described["original_text"] == session.original.translation
+    assert described["text"] == run.translation
+
+
+@pytest.mark.parametrize("position", ["rotary", "learned", "integer"])
+def test_positions_of_any_kind_can_be_removed(position: str) -> None:
+    """Without positions the encoder does not know order: the reversed sentence has the reversed memory."""
+    session = make_session(make_subject(position=position))
+    run = session.whatif([{"kind": "no-positions"}])
+    assert_search_is_the_pass(run)
+    network, source = run.subject.network, run.source
+    from regard.tracing import trace_pair
+
+    backwards = trace_pair(network, source[::-1], run.output, run.plan.edits_at(0))
+    np.testing.assert_allclose(backwards["memory"][::-1], run.trace["memory"], rtol=1e-3, atol=1e-4)
+    plain = trace_pair(network, source[::-1], run.output)
+    assert not np.allclose(plain["memory"][::-1], session.original.trace["memory"], atol=1e-2)
+
+
+def test_added_positions_become_zero(session: Session) -> None:
+    run = session.whatif([{"kind": "no-positions"}])
+    for side in ("source", "target"):
+        assert not run.trace[f"{side}.position"].any()
+        assert np.array_equal(run.trace[f"{side}.input"], run.trace[f"{side}.embedding"])
+
+
+def test_a_head_that_is_off_says_nothing_and_the_others_go_on(session: Session) -> None:
+    run = session.whatif([{"kind": "head-off", "attention": ENCODER, "head": 1}])
+    before, after = session.original.trace, run.trace
+    context = after[f"{ENCODER}.context"]
+    assert not context[1].any() and before[f"{ENCODER}.context"][1].any()
+    others = [0, 2, 3, 4]
+    assert np.array_equal(context[others], before[f"{ENCODER}.context"][others])
+    names = [name for name in before if not name.startswith("steps.")]
+    first = names.index(f"{ENCODER}.context")
+    for name in names[:first]:
+        if not name.startswith("target"):
+            assert np.array_equal(after[name], before[name]), name
+    assert not np.array_equal(after["memory"], before["memory"])
+
+
+def test_two_heads_of_one_attention_can_be_off(session: Session) -> None:
+    run = session.whatif(
+        [{"kind": "head-off", "attention": CROSS, "head": head} for head in (0, 4)]
+    )
+    silent = [head for head in range(5) if not run.trace[f"{CROSS}.context"][head].any()]
+    assert silent == [0, 4]
+
+
+def test_a_head_whose_context_is_zero_anyway_changes_nothing() -> None:
+    subject = make_subject(seed=5)
+    head_dim = subject.config.head_dim
+    value = subject.network.get_submodule(f"{CROSS}.value")
+    rows = slice(2 * head_dim, 3 * head_dim)
+    value.weight.data[rows] = 0
+    value.bias.data[rows] = 0
+    session = make_session(subject)
+    run = session.whatif([{"kind": "head-off", "attention": CROSS, "head": 2}])
+    assert changed(session.original, run) == set()
+    assert run.output == session.original.output
+
+
+def test_without_the_mask_nothing_is_hidden(session: Session) -> None:
+    run = session.whatif([{"kind": "no-mask"}])
+    for layer in range(3):
+        path = f"decoder.layers.{layer}.self_attention"
+        assert np.array_equal(run.trace[f"{path}.masked"], run.trace[f"{path}.scaled"])
+        assert (run.trace[f"{path}.weights"] > 0).all()
+    assert document(session, run.number)["hidden"]["decoder.self"] is None
+    assert document(session)["hidden"]["decoder.self"] == "future"
+    # The shown pass sees the whole output at every place, the search what it has written: at the end the same.
+    assert_search_is_the_pass(run, first=len(run.output))
+    encoder = {name for name in values(run) if name.startswith(("source", "encoder", "memory"))}
+    assert not changed(session.original, run) & encoder
+
+
+def test_without_the_mask_a_decoder_alone_sees_the_future() -> None:
+    session = make_session(make_subject(architecture="decoder-only"), text="Le chat")
+    run = session.whatif([{"kind": "no-mask"}])
+    assert (run.trace["decoder.layers.0.self_attention.weights"] > 0).all()
+    assert_search_is_the_pass(run, first=len(run.output))
+
+
+def test_another_word_is_another_sentence(session: Session) -> None:
+    run = session.whatif([{"kind": "replace-word", "index": 4, "text": "Bonjour"}])
+    assert run.text == "Jane visite l'Afrique en Bonjour."
+    plain = make_session(session.original.subject, run.text).original
+    assert changed(plain, run) == set() and plain.output == run.output
+    twice = session.whatif(
+        [
+            {"kind": "replace-word", "index": 0, "text": "Le chat"},
+            {"kind": "replace-word", "index": 6, "text": " ! "},
+        ]
+    )
+    assert twice.text == "Le chat visite l'Afrique en septembre!"
+
+
+def test_a_decoder_alone_changes_a_word_of_its_prompt() -> None:
+    session = make_session(make_subject(architecture="decoder-only"), text="Le chat dort")
+    assert document(session)["target"]["num_given"] == session.original.num_given
+    words = document(session)["target"]["words"]
+    assert words[0] == [0, 0]
+    run = session.whatif([{"kind": "replace-word", "index": 2, "text": "Bonjour"}])
+    assert run.text == "Le Bonjour dort"
+    given = run.subject.target.encode(run.text)
+    assert run.output[: len(given)] == given
+    assert_search_is_the_pass(run)
+
+
+def test_a_forced_word_stands_where_it_was_forced(session: Session) -> None:
+    tokenizer = session.original.subject.target
+    run = session.whatif([{"kind": "force-next", "step": 2, "text": "cat"}])
+    forced = [*session.original.output[:2], *tokenizer.encode("cat")]
+    assert run.output[: len(forced)] == forced
+    again = session.whatif(
+        [
+            {"kind": "force-next", "step": 2, "text": "cat"},
+            {"kind": "force-next", "step": len(forced), "text": "fine"},
+        ]
+    )
+    forced += tokenizer.encode("fine")
+    assert again.output[: len(forced)] == forced[: len(again.output)]
+    [piece] = session.whatif([{"kind": "force-next", "step": 0, "text": "", "token": 300}]).output[
+        :1
+    ]
+    assert piece == 300
+
+
+def test_a_row_attends_as_it_is_told(session: Session) -> None:
+    [change] = CHANGES["edit-row"]
+    run = session.whatif([change])
+    weights = run.trace[f"{CROSS}.weights"]
+    assert weights[3, 2].tolist() == change["weights"]
+    value = run.trace[f"{CROSS}.value"][3]
+    np.testing.assert_allclose(run.trace[f"{CROSS}.context"][3, 2], value[0], rtol=1e-6)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_taking_everything_back_is_the_original(session: Session) -> None:
+    before = {name: value.copy() for name, value in values(session.original).items()}
+    session.whatif(CHANGES["several"])
+    run = session.whatif([])
+    assert run is session.original and run.number == 0
+    for name, value in values(run).items():
+        assert np.array_equal(value, before[name]), name
+    assert document(session)["changes"] is None
+
+
+def test_only_the_latest_runs_are_kept() -> None:
+    session = make_session(max_length=2, beam=1)
+    first = session.whatif([{"kind": "no-positions"}]).number
+    assert session.run(first).number == first
+    for _ in range(16):
+        session.whatif([{"kind": "no-positions"}])
+    with pytest.raises(UsageError, match="asked for lately"):
+        session.run(first)
+    assert session.run(0) is session.original
+
+
+ROW = {"kind": "edit-row", "attention": CROSS, "head": 0, "row": 0}
+WRONG = {
+    "no kind": {},
+    "unknown kind": {"kind": "head-of", "attention": CROSS, "head": 0},
+    "unknown attention": {"kind": "head-off", "attention": "decoder.layers.9", "head": 0},
+    "no such head": {"kind": "head-off", "attention": CROSS, "head": 5},
+    "head as text": {"kind": "head-off", "attention": CROSS, "head": "0"},
+    "true head": {"kind": "head-off", "attention": CROSS, "head": True},
+    "no such word": {"kind": "replace-word", "index": 99, "text": "x"},
+    "empty word": {"kind": "replace-word", "index": 0, "text": " "},
+    "no such step": {"kind": "force-next", "step": 99, "text": "x"},
+    "nothing forced": {"kind": "force-next", "step": 0, "text": ""},
+    "a forced mark": {"kind": "force-next", "step": 0, "text": "", "token": 3},
+    "too few weights": {**ROW, "weights": [1]},
+    "no numbers": {**ROW, "weights": ["a"] * NUM_SOURCE},
+    "not finite": {**ROW, "weights": [float("nan")] * NUM_SOURCE},
+    "negative": {**ROW, "weights": [-1.0] * NUM_SOURCE},
+    "negative row": {**ROW, "row": -1, "weights": [0.0] * NUM_SOURCE},
+    "the future": {**ROW, "attention": SELF, "weights": [0.5, 0.5]},
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG.keys())
+def test_a_change_that_makes_no_sense_is_refused_in_one_sentence(session, change) -> None:
+    with pytest.raises(UsageError) as caught:
+        session.whatif([change])
+    assert "\n" not in str(caught.value) and "got" in str(caught.value)
+
+
+def test_a_model_without_positions_has_none_to_remove() -> None:
+    session = make_session(make_subject(position="none"))
+    with pytest.raises(UsageError, match="has none"):
+        session.whatif([{"kind": "no-positions"}])
+
+
+def test_attentions_are_those_of_the_trace(session: Session) -> None:
+    traced = [name.removesuffix(".weights") for name in values(session.original)]
+    assert attentions(session.original.subject.config) == [
+        name for name in traced if name.endswith("_attention")
+    ]

@@ -78,14 +78,17 @@ def train(
         from regard.catalogue import find
 
         init = str(find(init))
-    result = _trainer()(
-        plan.data,
-        plan.train,
-        output=output,
-        size=plan.size,
-        model=plan.model,
-        decode=plan.decode,
-        init=init,
+    train_from, request = _trainer()
+    result = train_from(
+        request(
+            data=plan.data,
+            train=plan.train,
+            size=plan.size,
+            model=plan.model,
+            decode=plan.decode,
+            init=Path(init) if init else None,
+        ),
+        output,
         resume=resume,
         show_progress=not quiet,
     )
@@ -98,9 +101,10 @@ def train(
         )
 
 
-def _trainer() -> Callable[..., Any]:
+def _trainer() -> tuple[Callable[..., Any], Callable[..., Any]]:
     try:
+        from regard.train.request import Request
         from regard.train.run import train as run
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "torch", "training") from error
-    return run
+    return run, Request

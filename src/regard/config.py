@@ -233,7 +233,7 @@ class TrainConfig:
     """steps between validations, which are also the checkpoints"""
     metric: Literal["bleu", "loss"] = "bleu"
     """what early stopping and the choice of the best checkpoint look at"""
-    patience: int = 10
+    patience: int = 4
     """validations without improvement before stopping; 0 turns it off"""
     precision: Precision = "auto"
     """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere"""
@@ -253,7 +253,10 @@ class TrainConfig:
         )
         _check_positive(self, "validate_every", "epsilon")
         _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
-        _check_not_negative(self, "weight_decay", "clip", "r_drop", "patience")
+        for name in ("beta1", "beta2", "dropout", "ema"):
+            if getattr(self, name) == 1:
+                raise UsageError(f"{name} must be below 1: got 1; nothing would be learnt")
+        _check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -292,7 +295,7 @@ class DecodeConfig:
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")
         _check_not_negative(
-            self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty"
+            self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
         )
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
@@ -392,7 +395,7 @@ def _check_positive(config: Any, *names: str) -> None:
 def _check_not_negative(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
-        if not value >= 0:
+        if value is not None and not value >= 0:
             raise UsageError(f"{name} must not be negative: got {value}")
 
 

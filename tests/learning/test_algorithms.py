@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.config import DataConfig, TrainConfig
+from regard.train.request import Request
 from regard.train.run import train
 
 LETTERS = "abcdefghij"
@@ -39,7 +40,7 @@ def test_learns(
     tmp_path: Path, task: str, rule: Callable[[list[str]], list[str]], bleu: float
 ) -> None:
     source, target = write_task(tmp_path, rule)
-    result = train(
+    request = Request(
         DataConfig(source=(source,), target=(target,), copies=True, sampling=0.0),
         TrainConfig(
             steps=400,
@@ -50,10 +51,9 @@ def test_learns(
             ema=0.98,
             validate_every=400,
         ),
-        output=tmp_path / "run",
         size="tiny",
         model=dict(d_model=64, d_ff=128),
-        show_progress=False,
     )
+    result = train(request, tmp_path / "run", show_progress=False)
     assert result is not None
     assert result.scores[0].bleu >= bleu, f"{task} should be learnt"

@@ -21,9 +21,18 @@ from safetensors.torch import load_file
 from regard.checkpoint import read_manifest, read_tensors
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
+from regard.model.transformer import EncoderDecoder, build
+from regard.recipe import read_recipe
+from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.checkpoints import average_best, load_latest, save_best, save_checkpoint
+from regard.train.feed import Fed
+from regard.train.loss import Tensors
+from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
+from regard.train.prepare import with_languages
+from regard.train.request import Request
 from regard.train.run import TrainResult, train
+from regard.train.update import Updater
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
 QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3)
@@ -46,8 +55,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
 
 
 def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: Any) -> Any:
-    options: dict[str, Any] = dict(size="tiny", model=SHAPE, show_progress=False)
-    return train(data, settings, output=output, **{**options, **more})
+    asked = {key: more.pop(key) for key in ("size", "model", "init") if key in more}
+    if "init" not in asked:
+        asked = {"size": "tiny", "model": SHAPE, **asked}
+    return train(Request(data, settings, **asked), output, show_progress=False, **more)
 
 
 def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
@@ -104,6 +115,17 @@ def test_200_steps_equal_100_and_100_more_bit_for_bit(
     assert losses[0] == losses[1]
 
 
+def test_stopping_anywhere_changes_nothing(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(QUICK, steps=30, validate_every=10)
+    run(corpus, tmp_path / "whole", settings)
+    for stop in (7, 23):
+        run(corpus, tmp_path / "parts", settings, resume=stop > 7, stop_at=stop)
+    run(corpus, tmp_path / "parts", settings, resume=True)
+    whole, parts = checkpoint_of(tmp_path / "whole", 30), checkpoint_of(tmp_path / "parts", 30)
+    for name, tensor in whole.items():
+        assert torch.equal(tensor, parts[name]), name
+
+
 def test_separate_vocabularies_and_pairs_from_one_file(corpus: DataConfig, tmp_path: Path) -> None:
     lines = zip(
         Path(corpus.source[0]).read_text().splitlines(),
@@ -153,9 +175,36 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
     assert list((result.folder / "tensorboard").iterdir())
 
 
-def test_accumulating_two_batches_is_one_update_over_their_tokens(
-    corpus: DataConfig, tmp_path: Path
-) -> None:
+def test_gradients_of_two_batches_are_those_of_both_at_once() -> None:
+    config = sized("tiny", source_vocab_size=31, target_vocab_size=31)
+    rows = [[5, 6, 7, 8, 9, 10, 11, EOS_ID], [12, 13, EOS_ID, 0, 0, 0, 0, 0], [14] * 7 + [EOS_ID]]
+    source, lengths = torch.tensor(rows), torch.tensor([8, 3, 8], dtype=torch.int32)
+    target_input = torch.cat([torch.full((3, 1), 2), source[:, :-1]], dim=1)
+
+    def fed(*which: int) -> Fed:
+        index = torch.tensor(which)
+        sides = (source[index], lengths[index], target_input[index], source[index], lengths[index])
+        return Fed(Tensors(*sides), False, 0, int(lengths[index].sum()), {})
+
+    results = []
+    for batches in ([fed(0, 1, 2)], [fed(0), fed(1, 2)]):
+        torch.manual_seed(3)
+        model = build(config)
+        assert isinstance(model, EncoderDecoder)
+        settings = TrainConfig(compile=False, packing=False, clip=0.0)
+        updater = Updater(model, make_optimizer(model, settings), settings, longest=8)
+        sums = updater(batches, rate=0.0)
+        for batch in batches:
+            updater.accumulate(batch.tensors, packed=False)
+        results.append((sums, [p.grad for p in model.parameters()]))
+    (once, at_once), (twice, in_parts) = results
+    torch.testing.assert_close(once.loss, twice.loss)
+    for one, other in zip(at_once, in_parts, strict=True):
+        assert one is not None and other is not None
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
+
+
+def test_an_update_of_two_batches_reads_two_batches(corpus: DataConfig, tmp_path: Path) -> None:
     settings = dataclasses.replace(QUICK, accumulate=2, dropout=0.0, steps=6)
     run(corpus, tmp_path / "run", settings)
     state = json.loads((tmp_path / "run/checkpoints/step-00000006/state.json").read_text())
@@ -212,6 +261,83 @@ def test_a_loss_that_is_no_number_stops_the_run(corpus: DataConfig, tmp_path: Pa
 def test_device_must_exist(corpus: DataConfig, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="device must be one this machine has: got 'quantum'"):
         run(corpus, tmp_path / "run", dataclasses.replace(QUICK, device="quantum"))
+
+
+def test_a_refused_run_leaves_nothing_and_can_be_repeated(
+    corpus: DataConfig, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="batch_tokens must have room"):
+        run(corpus, tmp_path / "run", dataclasses.replace(QUICK, batch_tokens=4))
+    assert not (tmp_path / "run").exists()
+    assert run(corpus, tmp_path / "run") is not None
+
+
+def test_output_must_not_be_a_file(corpus: DataConfig, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="must be a folder: .* is a file"):
+        run(corpus, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_resume_refuses_other_settings(corpus: DataConfig, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", stop_at=6)
+    with pytest.raises(UsageError, match=r"as it began, with steps=12: got 50"):
+        run(corpus, tmp_path / "run", dataclasses.replace(QUICK, steps=50), resume=True)
+    with pytest.raises(UsageError, match="with num_encoder_layers=1: got 6"):
+        run(corpus, tmp_path / "run", size="big", model={}, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (dict(model={"architecture": "decoder-only"}), "encoder-decoder models: got architecture"),
+        (
+            dict(init=Path("x"), size="tiny"),
+            "takes shape and tokenizer from the given model: got size",
+        ),
+        (dict(init=Path("x"), data={"vocabulary": 99}), "got vocabulary as well"),
+        (dict(data={"tokenizer_file": "x", "joint": False}), "one tokenizer for both languages"),
+    ],
+)
+def test_requests_that_contradict_themselves(asked: dict[str, Any], message: str) -> None:
+    data = DataConfig(**asked.pop("data", {}))
+    with pytest.raises(UsageError, match=message):
+        Request(data, **asked).check()
+
+
+def test_paper_recipes_give_the_papers_models() -> None:
+    tokenizer = Tokenizer.train(["a b c d e f g"], vocabulary=300, exact=False)
+    for size in ("base", "big"):
+        recipe = read_recipe(f"paper-{size}")
+        request = Request(recipe.data, recipe.train, recipe.size, recipe.model)
+        vocabulary = dict(
+            source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size
+        )
+        assert request.model_for((tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("train.fr", "fr"),
+        ("a.b.en.xz", "en"),
+        ("a.txt", ""),
+        ("a.tok", ""),
+        ("a.in", ""),
+        ("fr", ""),
+    ],
+)
+def test_languages_come_from_suffixes_that_name_one(name: str, code: str) -> None:
+    assert with_languages(DataConfig(source=(name,))).source_language == code
+
+
+def test_a_number_is_checked_before_anything_is_saved(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(
+        QUICK, steps=9, validate_every=3, learning_rate=1e30, warmup=1, clip=0.0
+    )
+    with pytest.raises(TrainingError, match="the loss must stay a number"):
+        run(corpus, tmp_path / "run", settings)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

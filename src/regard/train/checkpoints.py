@@ -46,7 +46,7 @@ def save_checkpoint(
         shutil.rmtree(final)
     os.rename(unfinished, final)
     _sync(parent)
-    for old in _finished(run)[:-NUM_KEPT]:
+    for old in (*_finished(run)[:-NUM_KEPT], *parent.glob("*.unfinished")):
         shutil.rmtree(old)
     return final
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
@@ -43,12 +42,7 @@ class Feed:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         while self._thread.is_alive():
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,10 +18,8 @@ from regard.train.card import model_card
 from regard.train.checkpoints import average_best
 from regard.train.loop import Trainer
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
+from regard.train.request import Plan
 from regard.train.validate import translate_all
-
-if TYPE_CHECKING:
-    from regard.train.run import Plan
 
 
 def finish(

@@ -101,15 +101,16 @@ class Trainer:
                     self.average.update(self.step)
                 self.step += 1
                 meter.add(batches, sums)
-                if self.step % LOG_EVERY.get(self.device.type, 1) == 0:
+                validates = self.step % settings.validate_every == 0 or self.step == settings.steps
+                saves = validates or self.step == last or bool(self._signal)
+                if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
-                ends = self.step == last or bool(self._signal)
-                if self.step % settings.validate_every == 0 or self.step == settings.steps:
+                if validates:
                     self._validate(reporter)
-                    ends = True
                     meter.restart()
-                if ends:
+                if saves:
                     self.save(feed.position)
+                    keep_best(self.run_folder, [step for *_, step in self.history.best])
                 if self._signal:
                     raise Interrupted(self._signal)
 
@@ -119,14 +120,18 @@ class Trainer:
 
     def _log(self, meter: Meter, reporter: Reporter) -> None:
         loss, plain, speed = meter.read()
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss must stay a number: it was {loss} at step {self.step}; "
-                "resume from the last checkpoint with a lower learning_rate or a longer warmup"
-            )
+        self._check_number(loss)
         rate = self.schedule.rate(self.step)
         reporter.record("train", self.step, loss=loss, nll=plain, tokens_a_second=speed, rate=rate)
         reporter.progress(self.step, loss, speed, rate)
+
+    def _check_number(self, loss: float) -> None:
+        """Before anything is saved: weights that are no numbers must never replace good ones."""
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss must stay a number: it was {loss} at step {self.step}; "
+                "start again with a lower learning_rate or a longer warmup"
+            )
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
@@ -145,14 +150,13 @@ class Trainer:
         """Measure, keep the weights if they are among the best, and remember whether it got better."""
         with self.averaged_weights():
             result = self.validate_model(self.model)
+            self._check_number(result.loss)
             scores = (result.bleu or 0.0, -result.loss)
             known = self.history.best
             improved = not known or scores > known[0][:2]
             ranked = sorted([*known, (*scores, self.step)], reverse=True)[: self.settings.average]
-            best_steps = [step for *_, step in ranked]
-            if self.step in best_steps:
+            if self.step in [step for *_, step in ranked]:
                 save_best(self.run_folder, self.step, weights_of(self.model))
-            keep_best(self.run_folder, best_steps)
         self.history.best = ranked
         self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
         reporter.record("valid", self.step, loss=result.loss, bleu=result.bleu)

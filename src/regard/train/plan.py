@@ -1,7 +1,7 @@
 """What `regard train` chooses when the user does not say: from the size of the corpus and the device.
 
-The rules come from runs in docs/log.md. They are printed when a run starts and saved beside it, so that
-nothing chosen stays hidden.
+What was chosen is saved as run.json beside the run, and the weightier part of it printed at the start.
+docs/log.md has the runs the numbers were tried in.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PEAK_RATE_AT_256 = 2e-3
 
 
 NORM_PLACEMENT = "pre"
-"""at the peak rate above, the paper's post-norm forgets the source: docs/log.md"""
+"""which trains at any rate the schedule below may reach: docs/decisions/004"""
 
 
 def choose_size(num_pairs: int) -> str:
@@ -58,6 +58,7 @@ def complete(
         warmup = min(4000, max(1, steps // 4))
     validate_every = settings.validate_every or max(1, steps // NUM_VALIDATIONS)
     dropout = settings.dropout
+    packing = on_gpu if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
         steps=steps,
@@ -66,8 +67,9 @@ def complete(
         learning_rate=settings.learning_rate or _peak(settings, model, warmup),
         dropout=choose_dropout(num_pairs) if dropout is None else dropout,
         validate_every=validate_every,
-        packing=on_gpu if settings.packing is None else settings.packing,
-        compile=on_gpu if settings.compile is None else settings.compile,
+        packing=packing,
+        # Padded batches have a new shape each time, and each would be compiled anew.
+        compile=on_gpu and packing if settings.compile is None else settings.compile,
     )
 
 

@@ -20,6 +20,13 @@ JOINT = TokenizerFiles()
 SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 MOST_HELD_OUT = 1000
 HELD_OUT_SHARE = 0.02
+LANGUAGES = frozenset(
+    "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
+    "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "
+    "mr ms mt my nb ne nl nn no oc or os pa pl ps pt qu rm ro ru rw sa sc sd se si sk sl sm sn so sq sr "
+    "ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ug uk ur uz vi wa wo xh yi yo zh zu".split()
+)
+"""file suffixes that name a language"""
 NUM_SAMPLED = 2000
 """pairs whose length is measured to estimate the tokens of the corpus"""
 
@@ -48,27 +55,33 @@ def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tup
 
 
 def learn_tokenizers(
-    data: DataConfig, corpus: Corpus, output: Path, seed: int
+    data: DataConfig, corpus: Corpus, folder: Path, seed: int
 ) -> tuple[Tokenizer, Tokenizer]:
     def learn(texts: Sequence[str], name: str) -> Tokenizer:
         return Tokenizer.train(
             texts,
             vocabulary=data.vocabulary or default_vocabulary(len(corpus)),
             kind=data.tokenizer,
-            path=output / TOKENIZERS / name,
+            path=folder / name,
             seed=seed,
             exact=data.vocabulary is not None,
         )
 
     if data.tokenizer_file:
         tokenizer = Tokenizer.load(data.tokenizer_file)
-        tokenizer.save(output / TOKENIZERS / JOINT.source)
+        save_tokenizers((tokenizer, tokenizer), folder)
         return tokenizer, tokenizer
     if data.joint:
         both = [text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair]
         tokenizer = learn(both, JOINT.source)
         return tokenizer, tokenizer
     return learn(corpus.sources, SEPARATE.source), learn(corpus.targets, SEPARATE.target)
+
+
+def save_tokenizers(tokenizers: tuple[Tokenizer, Tokenizer], folder: Path) -> None:
+    files = JOINT if tokenizers[0] is tokenizers[1] else SEPARATE
+    tokenizers[0].save(folder / files.source)
+    tokenizers[1].save(folder / files.target)
 
 
 def load_tokenizers(folder: Path, files: TokenizerFiles) -> tuple[Tokenizer, Tokenizer]:
@@ -91,8 +104,8 @@ def with_languages(data: DataConfig) -> DataConfig:
     """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
 
     def code(given: str, files: tuple[str, ...]) -> str:
-        found = re.search(r"\.([a-z]{2,3})(\.(gz|xz))?$", files[0]) if files else None
-        return given or (found.group(1) if found and found.group(1) != "tsv" else "")
+        found = re.search(r"\.([a-z]{2})(\.(gz|xz))?$", files[0]) if files else None
+        return given or (found.group(1) if found and found.group(1) in LANGUAGES else "")
 
     return dataclasses.replace(
         data,

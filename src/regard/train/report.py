@@ -6,11 +6,11 @@ import json
 import sys
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from regard.errors import MissingExtra
 
+METRICS = "metrics.jsonl"
 LINE_EVERY_SECONDS = 30.0
 """without a terminal a plain line takes the progress bar's place, this often"""
 
@@ -22,8 +22,8 @@ class Reporter:
         self, run: Path, *, num_steps: int, step: int, tensorboard: bool, show: bool
     ) -> None:
         self.num_steps, self.show, self._shown_at = num_steps, show, time.monotonic()
-        _forget_after(run / "metrics.jsonl", step)
-        self._file = (run / "metrics.jsonl").open("a", encoding="utf-8")
+        _forget_after(run / METRICS, step)
+        self._file = (run / METRICS).open("a", encoding="utf-8")
         self._board = _open_tensorboard(run) if tensorboard else None
         self._bar: Any = None
         self._task: Any = None
@@ -35,12 +35,7 @@ class Reporter:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
         self._file.close()

@@ -19,7 +19,7 @@ from regard.train.loop import Validation
 from regard.train.loss import Tensors, batch_loss
 from regard.train.update import autocast
 
-MAX_TOKENS = 65536
+MAX_TOKENS = {"cuda": 65536, "cpu": 8192}
 """of the sentences that are translated together, counted once for each hypothesis of the search"""
 
 
@@ -31,6 +31,8 @@ class Validator:
     ) -> None:
         self.corpus, self.tokenizers = corpus, tokenizers
         self.precision, self.wants_bleu = settings.precision, settings.metric == "bleu"
+        assert settings.batch_tokens is not None
+        self.batch_tokens = settings.batch_tokens
 
     def __call__(self, model: EncoderDecoder) -> Validation:
         if not self.wants_bleu:
@@ -52,7 +54,7 @@ class Validator:
                 self.tokenizers, (self.corpus.sources, self.corpus.targets), strict=True
             )
         )
-        for batch in padded_batches(source, target, MAX_TOKENS // 4):
+        for batch in padded_batches(source, target, self.batch_tokens):
             tensors = Tensors(*(tensor.to(device) for tensor in to_tensors(batch)))
             with autocast(device, self.precision):
                 sums = batch_loss(model, tensors, packed=False, longest=0, label_smoothing=0.0)
@@ -71,10 +73,12 @@ def translate_all(
     """One translation for each source, in their order."""
     source_tokenizer, target_tokenizer = tokenizers
     ids = [[*pieces, EOS_ID] for pieces in source_tokenizer.encode_batch(sources)]
-    engine = TorchEngine(model, str(next(model.parameters()).device), precision)
+    device = next(model.parameters()).device
+    engine = TorchEngine(model, str(device), precision)
+    max_tokens = MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     translations = [""] * len(ids)
     num_paths = config.beam if config.method == "beam" else 1
-    for group in batches_for_inference(ids, MAX_TOKENS // num_paths):
+    for group in batches_for_inference(ids, max_tokens // num_paths):
         found = search(
             engine,
             [ids[i] for i in group],

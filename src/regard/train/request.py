@@ -1,0 +1,149 @@
+"""What a user asks of a run, and the plan that came of it: every setting, the chosen ones included."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import (
+    DataConfig,
+    DecodeConfig,
+    ModelConfig,
+    TrainConfig,
+    from_dict,
+    sized,
+    to_dict,
+)
+from regard.errors import TrainingError, UsageError
+from regard.text.tokenizer import Tokenizer
+from regard.train.plan import NORM_PLACEMENT, choose_size
+
+RUN_FILE = "run.json"
+OF_THE_TOKENIZER = ("tokenizer", "tokenizer_file", "vocabulary", "joint")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything a run is determined by; saved as run.json."""
+
+    data: DataConfig
+    model: ModelConfig
+    train: TrainConfig
+    decode: DecodeConfig
+    init: str
+
+    def save(self, path: Path) -> None:
+        parts = {
+            name: to_dict(getattr(self, name)) for name in ("data", "model", "train", "decode")
+        }
+        path.write_text(json.dumps({**parts, "init": self.init}, indent=1), "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        try:
+            values = json.loads(path.read_text("utf-8"))
+            return cls(
+                data=from_dict(DataConfig, values["data"], f"{path} data"),
+                model=from_dict(ModelConfig, values["model"], f"{path} model"),
+                train=from_dict(TrainConfig, values["train"], f"{path} train"),
+                decode=from_dict(DecodeConfig, values["decode"], f"{path} decode"),
+                init=str(values["init"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TrainingError(
+                f"{path.parent} must be the folder of an earlier run to resume it: {error}; "
+                "start it without --resume"
+            ) from error
+
+    def describe(self, device: str) -> str:
+        model, train = self.model, self.train
+        return (
+            f"model: {model.num_encoder_layers}+{model.num_decoder_layers} layers, "
+            f"d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, "
+            f"{model.norm_placement}-norm, {model.target_vocab_size:,} pieces\n"
+            f"training on {device}: {train.steps:,} steps of {train.batch_tokens:,} tokens"
+            f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
+            f"{train.schedule} to {train.learning_rate:.2e} after {train.warmup:,}, "
+            f"dropout {train.dropout}, a validation every {train.validate_every:,}"
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for; everything else is chosen."""
+
+    data: DataConfig
+    train: TrainConfig = field(default_factory=TrainConfig)
+    size: str | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """changes to the named size, by the field names of ModelConfig"""
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    init: Path | None = None
+    """a model folder whose weights and tokenizers the run starts from"""
+
+    def check(self) -> None:
+        """Refuse what contradicts itself, before any text is read."""
+        architecture = self.model.get("architecture", "encoder-decoder")
+        if architecture != "encoder-decoder":
+            raise UsageError(
+                f"regard train trains encoder-decoder models: got architecture={architecture}; leave it out"
+            )
+        if self.data.tokenizer_file and not self.data.joint:
+            raise UsageError(
+                "tokenizer_file is one tokenizer for both languages: got it with joint=false; "
+                "leave one of them out"
+            )
+        if self.init is not None:
+            asked = ["size"] * bool(self.size) + list(self.model)
+            asked += [key for key, _ in _asked(self.data) if key in OF_THE_TOKENIZER]
+            if asked:
+                raise UsageError(
+                    f"--init takes shape and tokenizer from the given model: got {asked[0]} as well; "
+                    "leave it out"
+                )
+
+    def check_against(self, plan: Plan) -> None:
+        """A run is resumed as it began: refuse settings that say otherwise."""
+        parts = ((self.data, plan.data), (self.train, plan.train), (self.decode, plan.decode))
+        wishes = [
+            (key, value, getattr(then, key)) for now, then in parts for key, value in _asked(now)
+        ]
+        shape = {**_shape(self.size), **self.model}
+        wishes += [(key, value, getattr(plan.model, key)) for key, value in shape.items()]
+        if self.init is not None:
+            wishes.append(("init", str(self.init), plan.init))
+        for key, now, then in wishes:
+            if now != then:
+                raise UsageError(
+                    f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; "
+                    "leave it out, or start a new run"
+                )
+
+    def model_for(self, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int) -> ModelConfig:
+        """The named size, or the one that suits the corpus, with the changes asked for."""
+        shape = to_dict(sized(self.size or choose_size(num_pairs), norm_placement=NORM_PLACEMENT))
+        if tokenizers[0] is not tokenizers[1]:
+            shape["tied"] = "decoder"
+        shape["source_vocab_size"] = tokenizers[0].vocab_size
+        shape["target_vocab_size"] = tokenizers[1].vocab_size
+        return from_dict(ModelConfig, {**shape, **self.model}, "model")
+
+
+def _asked(config: Any) -> Iterator[tuple[str, Any]]:
+    """The fields that differ from their default."""
+    for each in dataclasses.fields(config):
+        value = getattr(config, each.name)
+        if value != each.default:
+            yield each.name, value
+
+
+def _shape(size: str | None) -> dict[str, Any]:
+    if size is None:
+        return {}
+    ours, default = to_dict(sized(size)), to_dict(ModelConfig())
+    names = ("num_encoder_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads")
+    return {name: ours.get(name, default[name]) for name in names}

@@ -1,0 +1,63 @@
+"""On a GPU an update is compiled and recorded; it must be the same update."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.config import TrainConfig, sized
+from regard.model.transformer import EncoderDecoder, build
+from regard.train.feed import Fed
+from regard.train.loss import Tensors, batch_loss
+from regard.train.optimizer import make_optimizer
+from regard.train.update import STEPS_BEFORE_RECORDING, Updater, autocast
+
+pytestmark = pytest.mark.gpu
+
+LENGTHS = [9, 4, 1, 13, 5]
+ROOM = sum(LENGTHS)
+
+
+def packed_batch(seed: int) -> Fed:
+    generator = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(4, 97, (3, 1, ROOM), generator=generator)
+    lengths = torch.tensor([*LENGTHS, 0, 0], dtype=torch.int32)
+    return Fed(Tensors(tokens[0], lengths, tokens[1], tokens[2], lengths), True, 2 * ROOM, ROOM, {})
+
+
+def make_model() -> EncoderDecoder:
+    torch.manual_seed(5)
+    model = build(sized("tiny", source_vocab_size=97, target_vocab_size=97)).cuda()
+    assert isinstance(model, EncoderDecoder)
+    return model
+
+
+def test_compiled_loss_and_gradient_are_the_eager_ones() -> None:
+    tensors = Tensors(*(tensor.cuda() for tensor in packed_batch(1).tensors))
+    found = []
+    for loss in (batch_loss, torch.compile(batch_loss, dynamic=False)):
+        model = make_model()
+        with autocast(torch.device("cuda"), "bf16"):
+            sums = loss(model, tensors, packed=True, longest=max(LENGTHS), label_smoothing=0.1)
+        sums.loss.backward()
+        gradient = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+        found.append((sums.loss.detach(), gradient))
+    (eager, one), (compiled, other) = found
+    torch.testing.assert_close(eager, compiled, rtol=1e-2, atol=0.0)
+    assert (one - other).norm() < 0.05 * one.norm()
+
+
+def test_recorded_updates_are_the_plain_ones() -> None:
+    weights = []
+    for packing in (True, False):  # only updates of packed batches are recorded
+        model = make_model()
+        settings = TrainConfig(compile=False, packing=packing)
+        update = Updater(model, make_optimizer(model, settings), settings, longest=max(LENGTHS))
+        assert (update.stream is not None) == packing
+        with update.own_stream():
+            for step in range(STEPS_BEFORE_RECORDING + 4):
+                update([packed_batch(step)], rate=1e-3)
+        torch.cuda.synchronize()
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    recorded, plain = weights
+    assert (recorded - plain).norm() < 1e-3 * plain.norm()

@@ -1,0 +1,266 @@
+"""The page's server: what it answers, and whom it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from look_fixtures import SENTENCE, make_subject
+
+from regard.config import DecodeConfig
+from regard.errors import UsageError
+from regard.look import questions
+from regard.look.document import document
+from regard.look.server import Server, page_names
+from regard.look.session import Session
+
+WEIGHTS = "encoder.layers.0.self_attention.weights"
+
+
+@pytest.fixture(scope="module")
+def session() -> Session:
+    config = DecodeConfig(max_length=7, beam=2)
+    second = make_subject("other", seed=7, num_decoder_layers=1)
+    return Session(make_subject(), SENTENCE, config, second)
+
+
+@pytest.fixture(scope="module")
+def server(session: Session) -> Iterator[Server]:
+    with Server(session) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(
+    server: Server, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    try:
+        if body is None:
+            connection.request("GET", path, headers=headers or {})
+        else:
+            text = body if isinstance(body, str) else json.dumps(body)
+            kind = {"Content-Type": "application/json"}
+            connection.request("POST", path, text, kind | (headers or {}))
+        answer = connection.getresponse()
+        return answer, answer.read()
+    finally:
+        connection.close()
+
+
+def answered(server: Server, path: str, body: Any = None) -> Any:
+    answer, content = ask(server, path, body)
+    assert answer.status == 200, content
+    assert answer.getheader("Content-Type") == "application/json"
+    return json.loads(content)
+
+
+def refused(server: Server, status: int, path: str, body: Any = None, **headers: str) -> str:
+    answer, content = ask(server, path, body, headers)
+    assert answer.status == status, content
+    assert answer.getheader("Content-Type") == "application/json"
+    message: str = json.loads(content)["error"]
+    assert message and "\n" not in message
+    return message
+
+
+def numbers(server: Server, path: str) -> np.ndarray:
+    answer, content = ask(server, path)
+    assert answer.status == 200, content
+    return np.frombuffer(content, dtype="<f4")
+
+
+def test_the_document_is_the_sessions(server: Server, session: Session) -> None:
+    assert answered(server, "/api/document") == json.loads(json.dumps(document(session)))
+
+
+def test_every_tensor_comes_as_it_is(server: Server, session: Session) -> None:
+    run = session.original
+    for name, described in document(session)["tensors"].items():
+        sent = numbers(server, f"/api/tensor/{name}").reshape(described["shape"])
+        assert np.array_equal(sent, run.trace[name].astype(np.float32)), name
+
+
+def test_a_weight_comes_whole_or_by_row(server: Server, session: Session) -> None:
+    table = session.original.subject.table("source")
+    assert np.array_equal(
+        numbers(server, "/api/tensor/param:source.embedding.weight"), table.ravel()
+    )
+    row = numbers(server, "/api/tensor/param:source.embedding.weight?row=7")
+    assert np.array_equal(row, table[7])
+    refused(server, 400, f"/api/tensor/param:source.embedding.weight?row={len(table)}")
+
+
+def test_the_second_model_has_a_run_of_its_own(server: Server, session: Session) -> None:
+    assert session.second is not None
+    described = answered(server, "/api/document")["compare"]
+    assert described["run"] == 1 and described["model"]["name"] == "other"
+    assert described["source"]["text"] == SENTENCE
+    sent = numbers(server, f"/api/tensor/{WEIGHTS}?run=1")
+    assert np.array_equal(sent, session.second.trace[WEIGHTS].ravel())
+    assert not np.array_equal(sent, numbers(server, f"/api/tensor/{WEIGHTS}"))
+    models = answered(server, "/api/models")
+    assert [(each["run"], each["name"]) for each in models] == [(0, "random"), (1, "other")]
+
+
+def test_a_what_if_is_a_new_run(server: Server, session: Session) -> None:
+    edits = [{"kind": "head-off", "attention": "encoder.layers.0.self_attention", "head": 0}]
+    answer = answered(server, "/api/whatif", {"edits": edits})
+    assert answer["run"] == answer["document"]["run"] >= 2
+    assert answer["document"]["changes"]["edits"] == edits
+    path = f"/api/tensor/encoder.layers.0.self_attention.context?run={answer['run']}"
+    shape = answer["document"]["tensors"]["encoder.layers.0.self_attention.context"]["shape"]
+    assert not numbers(server, path).reshape(shape)[0].any()
+    assert answered(server, f"/api/document?run={answer['run']}") == answer["document"]
+    back = answered(server, "/api/whatif", {"edits": []})
+    assert back["run"] == 0 and back["document"]["changes"] is None
+    refused(server, 400, "/api/document?run=9999")
+
+
+def test_questions_are_answered(server: Server, session: Session) -> None:
+    run = session.original
+    asked = answered(server, "/api/probability?step=1&text=Jane")
+    assert asked == questions.probability(run, 1, "Jane")
+    tokens = run.subject.target.encode("Jane")
+    assert asked["tokens"] == tokens and len(asked["probabilities"]) == len(tokens)
+    assert asked["probabilities"][0] == run.trace["probabilities"][1, tokens[0]]
+    near = answered(server, "/api/neighbours?token=300&side=source&count=4")
+    assert near == questions.neighbours(run, 300, "source", 4)
+    assert answered(server, "/api/pca") == questions.pca(run)
+    for wrong in (
+        "probability?step=99&text=x",
+        "probability?step=0&text=",
+        "probability?text=x",
+        "neighbours?token=1&side=both",
+        "neighbours?token=99999&side=source",
+        "neighbours?token=-1&side=source",
+        "neighbours?token=1&side=source&count=0",
+    ):
+        refused(server, 400, f"/api/{wrong}")
+
+
+def test_the_probability_of_a_long_word_is_that_of_its_pieces(session: Session) -> None:
+    """The product is what the model gives the word when it stands there: the same as one pass over it."""
+    from regard.tracing import trace_pair
+
+    run = session.original
+    asked = questions.probability(run, 2, "September Africa")
+    assert len(asked["tokens"]) > 1
+    trace = trace_pair(run.subject.network, run.source, [*run.output[:2], *asked["tokens"]])
+    expected = [
+        trace["probabilities"][2 + place, token] for place, token in enumerate(asked["tokens"])
+    ]
+    np.testing.assert_allclose(asked["probabilities"], expected, rtol=1e-4)
+
+
+def test_neighbours_are_nearest_by_angle(session: Session) -> None:
+    table = session.original.subject.table("target").astype(np.float64)
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    cosines = unit @ unit[17]
+    cosines[17] = -2
+    near = questions.neighbours(session.original, 17, "target", 6)["neighbours"]
+    assert [each["token"] for each in near] == np.argsort(-cosines)[:6].tolist()
+    np.testing.assert_allclose([each["cosine"] for each in near], np.sort(cosines)[::-1][:6], 1e-4)
+
+
+def test_the_plane_keeps_the_largest_spread(session: Session) -> None:
+    answer = questions.pca(session.original)
+    trace = session.original.trace
+    points = np.concatenate([trace["source.embedding"], trace["target.embedding"]])
+    assert len(answer["source"]) == len(trace["source.tokens"])
+    assert len(answer["target"]) == len(trace["target.tokens"])
+    plane = np.array(answer["source"] + answer["target"])
+    spread = np.sort(np.linalg.eigvalsh(np.cov(points.T.astype(np.float64))))[::-1]
+    np.testing.assert_allclose(plane.var(axis=0, ddof=1), spread[:2], rtol=1e-6)
+    np.testing.assert_allclose(answer["explained"], spread[:2] / spread.sum(), rtol=1e-6)
+    np.testing.assert_allclose(plane.mean(axis=0), 0, atol=1e-9)
+
+
+def test_it_is_bound_to_this_machine(server: Server) -> None:
+    assert server.socket.getsockname()[0] == "127.0.0.1"
+    assert server.url == f"http://127.0.0.1:{server.server_port}/"
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1:1"]
+)
+def test_a_foreign_host_is_refused(server: Server, host: str) -> None:
+    refused(server, 403, "/api/document", Host=host)
+    refused(server, 403, "/", Host=host)
+    refused(server, 403, "/api/whatif", {"edits": []}, Host=host)
+
+
+def test_a_foreign_page_is_refused_and_our_own_is_not(server: Server) -> None:
+    refused(server, 403, "/api/whatif", {"edits": []}, Origin="http://evil.example")
+    refused(server, 403, "/api/whatif", {"edits": []}, Origin="null")
+    own = {"Origin": server.url.rstrip("/")}
+    assert ask(server, "/api/whatif", {"edits": []}, own)[0].status == 200
+    local = {"Host": f"localhost:{server.server_port}"}
+    assert ask(server, "/api/models", headers=local)[0].status == 200
+
+
+def test_what_is_not_there_is_said_in_json(server: Server) -> None:
+    assert "nothing" in refused(server, 404, "/api/tensor/nothing")
+    refused(server, 404, "/api/tensor/param:nothing")
+    refused(server, 404, "/api/tensor/steps.0.beams")
+    refused(server, 404, "/api/nothing")
+    refused(server, 404, "/nothing.js")
+    refused(server, 404, "/api/document", {"edits": []})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../server.py",
+        "/..%2fserver.py",
+        "/%2e%2e/server.py",
+        "//etc/passwd",
+        "/page/../server.py",
+        "/..\\server.py",
+        "/index.html/../../server.py",
+        "/.",
+        "/index.html%00.js",
+    ],
+)
+def test_nothing_outside_the_page_is_given_out(server: Server, path: str) -> None:
+    refused(server, 404, path)
+
+
+def test_a_change_must_be_json_of_the_page(server: Server) -> None:
+    kind = {"Content-Type": "text/plain"}
+    assert ask(server, "/api/whatif", '{"edits": []}', kind)[0].status == 400
+    for body in ("{", "[]", '{"edits": 1}', '{"edits": [1]}', '{"edits": [{"kind": "x"}]}'):
+        refused(server, 400, "/api/whatif", body)
+    refused(server, 400, "/api/whatif", "x" * (1 << 20) + "x")
+
+
+def test_the_page_is_served_under_its_policy(server: Server) -> None:
+    kinds = {"js": "text/javascript", "css": "text/css", "html": "text/html"}
+    for name in page_names():
+        answer, content = ask(server, f"/{name}")
+        assert answer.status == 200 and content
+        kind = kinds.get(name.rpartition(".")[2])
+        if kind:
+            assert answer.getheader("Content-Type") == f"{kind}; charset=utf-8"
+    assert ask(server, "/")[1] == ask(server, "/index.html")[1]
+    for path in ("/", "/api/document", "/api/tensor/memory", "/api/nothing"):
+        answer, _ = ask(server, path)
+        policy = answer.getheader("Content-Security-Policy", "")
+        assert policy.startswith("default-src 'self';") and "unsafe" not in policy
+        assert answer.getheader("X-Content-Type-Options") == "nosniff"
+        assert answer.getheader("Cache-Control") == "no-store"
+
+
+def test_a_port_that_is_taken_is_the_users_to_change(server: Server, session: Session) -> None:
+    with pytest.raises(UsageError, match="name another"):
+        Server(session, server.server_port)
+    with pytest.raises(UsageError, match="name another"):
+        Server(session, 70000)

@@ -13,7 +13,7 @@ from regard.checkpoint import CARD, read_files, read_manifest, read_tensors, sav
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
-from regard.evaluate import Score, evaluate
+from regard.evaluate import Score, evaluate, require_metrics
 from regard.tensors import WeightForm
 from regard.text.tokenizer import Tokenizer
 from regard.translator import Candidate, Sentence, Translation, Translator, Wishes
@@ -69,6 +69,7 @@ class Model:
         *,
         details: bool = False,
         split: bool = True,
+        number: int = 0,
         prefix: str = "",
         banned: Sequence[str] = (),
         required: Sequence[str] = (),
@@ -79,12 +80,13 @@ class Model:
         A text of several sentences is cut at their ends and put together again with its own white space;
         split=False takes it as one sentence. Each output begins with `prefix`, holds none of the `banned`
         words and all of the `required` ones; with a prefix or a required word a text is one sentence.
+        `number` counts the sentences that came before in other calls: it and the seed decide what is sampled.
         Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
         texts = [text] if isinstance(text, str) else _checked_texts(text)
         wishes = Wishes(prefix, _words("banned", banned), _words("required", required))
         config = self._decode_config(decode)
-        results = self.translator.translate(texts, config, wishes, sentences=split)
+        results = self.translator.translate(texts, config, wishes, sentences=split, number=number)
         answers = results if details else [each.text for each in results]
         return answers[0] if isinstance(text, str) else answers
 
@@ -96,6 +98,7 @@ class Model:
 
     def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
         """Translate the sources, each as one sentence, and score them against the references."""
+        require_metrics()
         _check_counts("sources and references", sources, references)
         return evaluate(self.translate(sources, split=False, **decode), references)
 

@@ -6,6 +6,7 @@ Only typer and the standard library are imported here; a verb imports what it ne
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -157,19 +158,22 @@ def translate(
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
     options |= {"split": not whole}
     loaded = _load(model, source, target, engine=engine, device=device, threads=threads)
-    show = cli_lines.as_json if as_json else cli_lines.as_text
+    show, count = cli_lines.as_json if as_json else cli_lines.as_text, options.get("n_best", 1)
     with cli_lines.Writer(output) as writer:
         if texts and texts != ["-"]:
             for answer in loaded.translate(texts, details=True, **options):
-                writer.write("".join(f"{line}\n" for line in show(answer)))
+                writer.write("".join(f"{line}\n" for line in show(answer, count)))
             return
+        number = 0
         for lines in cli_lines.arriving_lines(inputs or [Path("-")]):
-            answers = loaded.translate([line.text for line in lines], details=True, **options)
+            sources = [line.text for line in lines]
+            answers = loaded.translate(sources, details=True, number=number, **options)
+            number += sum(len(answer.sentences) for answer in answers)
             writer.write(
                 "".join(
                     f"{cli_lines.on_one_line(text)}{line.end}"
                     for line, answer in zip(lines, answers, strict=True)
-                    for text in show(answer, n_best or 1)
+                    for text in show(answer, count)
                 )
             )
 
@@ -232,17 +236,19 @@ def evaluate(
     """Translate a test set and print BLEU and chrF."""
     from regard import cli_lines
     from regard.evaluate import evaluate as evaluate_lines
+    from regard.evaluate import require_metrics
     from regard.text.corpus import read_pairs
 
+    require_metrics()
     corpus = read_pairs([source], [reference], strict=True)
     loaded = _load(model, None, None, engine=engine, device=device, threads=threads)
     options = _decode_options(settings, beam=beam)
     hypotheses: list[str] = []
-    for sources in cli_lines.with_progress(corpus.sources, "translating"):
-        hypotheses += loaded.translate(sources, split=False, **options)
-    result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
-    if output is not None:
-        with cli_lines.Writer(output) as writer:
+    with cli_lines.Writer(output) if output else contextlib.nullcontext() as writer:
+        for sources in cli_lines.with_progress(corpus.sources, "translating"):
+            hypotheses += loaded.translate(sources, split=False, number=len(hypotheses), **options)
+        result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
+        if writer is not None:
             writer.write("".join(f"{cli_lines.on_one_line(text)}\n" for text in hypotheses))
     typer.echo(json.dumps(result.to_dict()) if as_json else str(result))
 

@@ -37,6 +37,10 @@ class Writer:
             self._for_eyes = sys.stdout.isatty()
             return self
         self._for_eyes = False
+        if self._path.is_dir():
+            raise UsageError(
+                f"--output must be a file: {self._path} is a folder; name a file in it"
+            )
         try:
             self._file = open(self._unfinished, "wb")
         except OSError as error:

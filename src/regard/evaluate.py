@@ -45,12 +45,8 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         raise DataError(
             f"references must hold text: got {len(references)} lines, all empty; give another file"
         )
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-        from sacrebleu.metrics.chrf import CHRF
-    except ModuleNotFoundError as error:
-        raise MissingExtra("sacrebleu", "torch", "computing BLEU and chrF") from error
-    bleu, chrf = BLEU(), CHRF()
+    bleu_metric, chrf_metric = require_metrics()
+    bleu, chrf = bleu_metric(), chrf_metric()
     return Score(
         bleu=bleu.corpus_score(hypotheses, [references]).score,
         chrf=chrf.corpus_score(hypotheses, [references]).score,
@@ -59,3 +55,13 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         num_sentences=len(references),
         name=name,
     )
+
+
+def require_metrics() -> tuple[Any, Any]:
+    """sacreBLEU's two metrics; to be asked for before the work of translating, not after it."""
+    try:
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
+    except ModuleNotFoundError as error:
+        raise MissingExtra("sacrebleu", "torch", "computing BLEU and chrF") from error
+    return BLEU, CHRF

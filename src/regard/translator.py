@@ -105,8 +105,12 @@ class Translator:
         wishes: Wishes = Wishes(),  # noqa: B008 (frozen)
         *,
         sentences: bool = True,
+        number: int = 0,
     ) -> list[Translation]:
-        """One translation for each text; with sentences=False a text is taken as a single sentence."""
+        """One translation for each text; with sentences=False a text is taken as a single sentence.
+
+        number: of the first sentence, where the texts are a portion of more.
+        """
         sentences = sentences and not wishes.of_one_sentence
         parts = [self._split(text, sentences) for text in texts]
         if wishes.of_one_sentence and any(len(each.sentences) > 1 for each in parts):
@@ -114,8 +118,15 @@ class Translator:
                 f"a text with a prefix or required words must be one sentence of at most {self.longest} "
                 "pieces: got a longer one; shorten it or leave them out"
             )
+        if num_cut := sum(each.num_cut for each in parts):
+            warnings.warn(
+                f"{num_cut} sentence(s) of more than {self.longest} pieces, the most the model was "
+                "trained for, were cut and translated in parts",
+                RegardWarning,
+                stacklevel=3,  # who called Model.translate
+            )
         flat = [sentence for each in parts for sentence in each.sentences]
-        found = iter(self._search(flat, decode, self._constraints(wishes)))
+        found = iter(self._search(flat, decode, self._constraints(wishes), number))
         return [
             _put_together(text, each, [next(found) for _ in each.sentences])
             for text, each in zip(texts, parts, strict=True)
@@ -148,21 +159,13 @@ class Translator:
         return _BATCH_TOKENS.get(getattr(device, "type", "cpu"), _BATCH_TOKENS["cpu"])
 
     def _split(self, text: str, sentences: bool) -> Parts:
-        parts = split(
+        return split(
             text,
             self.manifest.source_language,
             lambda part: len(self.source.encode(part)),
             self.longest,
             sentences=sentences,
         )
-        if parts.num_cut:
-            warnings.warn(
-                f"{parts.num_cut} sentence(s) of more than {self.longest} pieces, the most the model was "
-                "trained for, were cut and translated in parts",
-                RegardWarning,
-                stacklevel=4,
-            )
-        return parts
 
     def _constraints(self, wishes: Wishes) -> Constraints | None:
         if not (wishes.prefix or wishes.banned or wishes.required):
@@ -181,7 +184,11 @@ class Translator:
         return Spellings(self.target)
 
     def _search(
-        self, sentences: Sequence[str], decode: DecodeConfig, constraints: Constraints | None
+        self,
+        sentences: Sequence[str],
+        decode: DecodeConfig,
+        constraints: Constraints | None,
+        number: int,
     ) -> list[Sentence]:
         """The candidates of each sentence, found in batches of like length."""
         ids = self.source_ids(sentences)
@@ -195,7 +202,7 @@ class Translator:
                 eos_id=self.config.eos_id,
                 pad_id=self.config.pad_id,
                 constraints=[constraints] * len(group) if constraints else None,
-                numbers=group,
+                numbers=[number + i for i in group],
             )
             found.update(zip(group, hypotheses, strict=True))
         return [

@@ -68,8 +68,9 @@ def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
     text = "le chat dort " * 500
     with pytest.warns(
         RegardWarning, match="1 sentence.* more than 256 pieces.* translated in parts"
-    ):
+    ) as said:
         details = model.translate(text, details=True)
+    assert said[0].filename == __file__
     assert "".join(s.source for s in details.sentences).replace(" ", "") == text.replace(" ", "")
     encode = model.translator.source.encode
     assert max(len(encode(sentence.source)) for sentence in details.sentences) <= 256
@@ -139,10 +140,7 @@ def test_options_that_cannot_be_meant(model: Model, options: dict, message: str)
 
 
 def test_a_prefix_needs_one_sentence(model: Model) -> None:
-    with (
-        pytest.raises(UsageError, match="must be one sentence of at most 256 pieces"),
-        pytest.warns(RegardWarning),
-    ):
+    with pytest.raises(UsageError, match="must be one sentence of at most 256 pieces"):
         model.translate("le chat dort " * 500, prefix="The")
 
 

@@ -14,9 +14,12 @@ import pytest
 from fixtures import make_model_folder
 from typer.testing import CliRunner, Result
 
-from regard.api import load
+from regard import cli_lines
+from regard.api import Model, load
 from regard.cli import app
 from regard.cli_lines import Writer
+from regard.errors import MissingExtra
+from regard.text.lines import Line
 
 REGARD = [sys.executable, "-m", "regard"]
 
@@ -99,6 +102,21 @@ def test_files_in_and_a_file_out(folder: str, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.unfinished"))
 
 
+@pytest.mark.parametrize("verb", ["translate", "evaluate"])
+def test_a_folder_is_no_output_file(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "a").write_text("Bonjour\n")
+    monkeypatch.setattr(Model, "translate", None)  # it is refused before anything is translated
+    texts = ("--source", tmp_path / "a", "--reference", tmp_path / "a")
+    arguments = ("-m", folder, "Bonjour") if verb == "translate" else (folder, *texts)
+    result = run(verb, *arguments, "-o", tmp_path / "out")
+    assert_one_sentence(result, 2)
+    assert "--output must be a file" in result.stderr
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "out"]
+
+
 def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
     (tmp_path / "out.en").write_text("old\n")
     (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
@@ -120,6 +138,28 @@ def test_n_best_lines_for_each_line(folder: str) -> None:
     result = run("translate", "-m", folder, "--n-best", 3, stdin=b"Bonjour\n\n")
     lines = result.stdout.split("\n")
     assert len(set(lines[:3])) == 3 and lines[3:] == ["", "", "", ""]
+    set_as_setting = run("translate", "-m", folder, "--set", "n_best=3", stdin=b"Bonjour\n\n")
+    assert set_as_setting.stdout == result.stdout
+    as_arguments = run("translate", "-m", folder, "--n-best", 3, "Bonjour", "")
+    assert as_arguments.stdout == result.stdout
+
+
+def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["Le chat dort. Bonjour", "", "Le chat dort. Bonjour", "Je vais bien"]
+    options = {"method": "sample", "seed": 5, "temperature": 3.0}
+    flags = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+    expected = load(folder).translate(texts, **options)
+    assert expected[0] != expected[2]
+    for size in (1, 2, 4):
+        portions = [
+            [Line(text, "\n") for text in texts[start : start + size]]
+            for start in range(0, len(texts), size)
+        ]
+        monkeypatch.setattr(cli_lines, "arriving_lines", lambda paths, p=portions: iter(p))
+        result = run("translate", "-m", folder, *flags)
+        assert result.stdout == "".join(f"{cli_lines.on_one_line(text)}\n" for text in expected)
 
 
 def test_json(folder: str) -> None:
@@ -208,6 +248,19 @@ def test_evaluate_refuses_unequal_files(folder: str, tmp_path: Path) -> None:
     assert "got 2 in" in result.stderr and "and 1 in" in result.stderr
 
 
+def test_evaluate_says_what_is_missing_before_it_translates(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("Bonjour\n")
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
+    monkeypatch.setattr(Model, "translate", None)
+    result = run("evaluate", folder, "--source", tmp_path / "a", "--reference", tmp_path / "a")
+    assert_one_sentence(result, 1)
+    assert "needs the package sacrebleu" in result.stderr
+    with pytest.raises(MissingExtra, match="needs the package sacrebleu"):
+        load(folder).evaluate(["Bonjour"], ["Hello"])
+
+
 def test_models(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
     assert "fr-en" in run("models").stdout
@@ -254,6 +307,8 @@ def test_bad_options(folder: str) -> None:
     assert_one_sentence(run("translate", "-m", folder, "--beam", "0", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", folder, "--engine", "steam", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", folder, "-i", "a.fr", "Bonjour"), 2)
+    for flag, value in (("--device", "foo"), ("--threads", 0), ("--threads", -1)):
+        assert_one_sentence(run("translate", "-m", folder, flag, value, "Bonjour"), 2)
 
 
 def test_bad_training(tmp_path: Path) -> None:

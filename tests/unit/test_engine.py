@@ -68,7 +68,18 @@ print(logits.shape)
         ({"kind": "onnxruntime", "precision": "bf16"}, "in fp32 or int8: got bf16; use torch"),
         ({"kind": "onnxruntime", "precision": "int8"}, "int8 needs a model stored as int8"),
         ({"kind": "torch", "precision": "int8"}, "in fp32 or bf16: got int8; use onnxruntime"),
-        ({"kind": "tensorflow"}, "engine must be auto, onnxruntime or torch: got 'tensorflow'"),
+        (
+            {"kind": "tensorflow"},
+            "engine must be auto, onnxruntime or torch: got 'tensorflow'; auto",
+        ),
+        ({"kind": "torch", "device": "foo"}, "device must be one .* got 'foo'; use cpu or auto"),
+        ({"kind": "torch", "device": "meta"}, "device must be one .* got 'meta'; use cpu or auto"),
+        ({"kind": "onnxruntime", "device": "foo"}, "runs on cpu only: got device=foo; use torch"),
+        ({"kind": "torch", "threads": 0}, "threads must be at least 1: got 0; leave it out"),
+        (
+            {"kind": "onnxruntime", "threads": -1},
+            "threads must be at least 1: got -1; leave it out",
+        ),
     ],
 )
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:

@@ -41,6 +41,10 @@ def open_engine(
     `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. A
     GPU is used only when the device says so.
     """
+    if threads is not None and threads < 1:
+        raise UsageError(
+            f"threads must be at least 1: got {threads}; leave it out to have it chosen"
+        )
     if kind == "auto":
         has_graphs = (Path(folder) / "decoder.onnx").is_file()
         on_cpu = device in ("auto", "cpu") and precision != "bf16"
@@ -48,7 +52,9 @@ def open_engine(
     if kind == "onnxruntime":
         return _open_onnxruntime(folder, device, threads, precision)
     if kind != "torch":
-        raise UsageError(f"engine must be auto, onnxruntime or torch: got {kind!r}")
+        raise UsageError(
+            f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
+        )
     return _open_torch(folder, device, threads, precision)
 
 
@@ -78,6 +84,12 @@ def _open_torch(
     device = "cpu" if device == "auto" else device
     if device.partition(":")[0] == "cuda" and not torch.cuda.is_available():
         raise UsageError(f"device={device}: torch finds no CUDA device here; use cpu")
+    try:
+        torch.zeros(1, device=device).tolist()
+    except RuntimeError as error:
+        raise UsageError(
+            f"device must be one this machine has: got {device!r}; use cpu or auto"
+        ) from error
     if threads is not None:
         torch.set_num_threads(threads)
     model, _ = load_model(folder)

@@ -594,5 +594,8 @@ async function deriveProbability(q) {
  */
 export function agreement({ traced, result }) {
   if (traced === result) return "equal to the last digit";
+  if (Math.abs(traced - result) > 1e-3 * Math.max(1, Math.abs(traced))) {
+    return `differs by ${show(Math.abs(traced - result), 4)}: a what-if has changed this value`;
+  }
   return `differs by ${show(Math.abs(traced - result), 2)}: the model adds in single precision`;
 }

@@ -3,20 +3,39 @@
 import { App } from "./app.js";
 import { attentionPanel, feedForwardPanel } from "./attention_panel.js";
 import { currentTheme } from "./colours.js";
+import { comparePanel } from "./compare.js";
 import { element } from "./dom.js";
+import { embeddingPanel } from "./embedding.js";
 import { Explanation } from "./explanation.js";
+import { headsPanel } from "./heads.js";
 import { journeyPanel } from "./journey.js";
+import { linesPanel } from "./lines.js";
 import { figureOne } from "./map.js";
 import { count } from "./numbers.js";
+import { outputPanel } from "./output.js";
 import { trouble } from "./parts.js";
+import { positionsPanel } from "./positions.js";
 import { DataSource } from "./source.js";
 import { Store } from "./store.js";
 import { Player, tokenStrips } from "./strip.js";
+import { goToStep, tourCard } from "./tour.js";
+import { runBanner, whatIfPanel } from "./whatif.js";
 
 /** @typedef {import("./app.js").Panel} Panel */
 
 /** @type {Panel[]} */
-const PANELS = [journeyPanel, attentionPanel, feedForwardPanel];
+const PANELS = [
+  journeyPanel,
+  linesPanel,
+  attentionPanel,
+  feedForwardPanel,
+  headsPanel,
+  positionsPanel,
+  embeddingPanel,
+  outputPanel,
+  whatIfPanel,
+  comparePanel,
+];
 
 /** @type {import("./types.js").State} */
 const FIRST = {
@@ -66,6 +85,18 @@ function drawHead(app) {
     ...(doc.source && doc.target ? [" → "] : []),
     ...(doc.target ? [element("span", { class: "to" }, doc.target.text)] : []),
   );
+  const banner = runBanner(app);
+  part("banner").hidden = banner.length === 0;
+  part("banner").replaceChildren(...banner);
+}
+
+/** @param {App} app */
+async function drawTour(app) {
+  const root = part("tour");
+  const isWanted = app.state.tour >= 0;
+  const nodes = isWanted ? await tourCard(app) : [];
+  root.hidden = nodes.length === 0;
+  refill(root, nodes);
 }
 
 /** @param {App} app */
@@ -202,12 +233,16 @@ async function start() {
     store.set(store.read(location.hash));
     app.settle();
   });
+  store.listen(["tour", "run"], () => drawTour(app));
+  part("start-tour").addEventListener("click", () => goToStep(app, 0));
   listenToKeys(player);
   listenToTheme(app);
   drawHead(app);
   drawTabs(app);
   drawStrips();
   drawMap();
+  if (store.state.tour >= 0) goToStep(app, store.state.tour);
+  await drawTour(app);
   await drawPanel();
   document.body.dataset["ready"] = "true";
 }

@@ -88,7 +88,7 @@ export function boxesOf(app) {
     if (app.has(`${side}.position`)) {
       boxes.push({ id: `${side}.position`, text: "+ position", tint: "position", x, y: 440, height: 22, opens: () => ({ view: "positions" }) });
     }
-    boxes.push(...stackBoxes(stack, hasEncoder && hasDecoder));
+    boxes.push(...stackBoxes(stack, stack === "decoder" && hasEncoder));
   }
   if (app.doc.output.length) {
     const x = hasDecoder ? RIGHT : LEFT;

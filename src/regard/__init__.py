@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from regard import look
     from regard.api import Model, Translation, available, load, translate
     from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
     from regard.errors import (
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "available",
     "load",
+    "look",
     "translate",
 ]
 
@@ -66,6 +68,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     import importlib
 
+    if name == "look":
+        return importlib.import_module("regard.look")
     for module, names in _HOME.items():
         if name in names:
             return getattr(importlib.import_module(module), name)

@@ -23,6 +23,7 @@ NAMES = [
     "__version__",
     "available",
     "load",
+    "look",
     "translate",
 ]
 

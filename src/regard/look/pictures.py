@@ -36,14 +36,13 @@ def save_picture(run: Run, path: str | Path, kind: str) -> None:
         import matplotlib
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "matplotlib", "plot", "drawing a picture") from error
-    # The same run gives the same bytes: no date, no random names. Text stays text, a dollar sign too.
-    settings: Any = {"svg.hashsalt": "regard", "svg.fonttype": "none", "text.parse_math": False}
+    # Text stays text, and a dollar sign is no formula.
+    settings: Any = {"svg.fonttype": "none", "text.parse_math": False}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes; the numbers are there all the same.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
         try:
-            draw(run).savefig(path, format=kind, metadata=metadata)
+            draw(run).savefig(path, format=kind)
         except OSError as error:
             raise UsageError(f"{path} must be a file that can be written: {error}") from error
 
@@ -70,7 +69,7 @@ def draw(run: Run) -> Figure:
     _draw_words(axes[0], run, described)
     if has_positions:
         _draw_positions(axes[1], run)
-    _draw_output(parts[2], described["output"])
+    _draw_output(parts[2].subplots(), described["output"])
     return figure
 
 
@@ -140,21 +139,21 @@ def _draw_positions(axes: Axes, run: Run) -> None:
     axes.legend(fontsize=7)
 
 
-def _draw_output(figure: Any, output: Sequence[dict[str, Any]]) -> None:
-    """The most probable pieces at each place, of the whole vocabulary."""
-    figure.suptitle("the next piece: most probable of the whole vocabulary", fontsize=9)
-    grid = figure.subplots(math.ceil(len(output) / _BARS_A_ROW), _BARS_A_ROW, squeeze=False)
-    for axes in grid.flat[len(output) :]:
-        axes.set_visible(False)
-    for axes, place in zip(grid.flat, output, strict=False):
-        best = place["top"][:_NUM_BARS]
-        values = np.array([each["probability"] for each in best])
-        bars = axes.barh(range(len(best)), values, color="#7c7b78")
-        for bar, each in zip(bars, best, strict=True):
-            if each["token"] == place["token"]:
-                bar.set_color("#00306f")
-        axes.set_yticks(range(len(best)), [each["piece"] for each in best], fontsize=7)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1)
-        axes.tick_params(axis="x", labelsize=6)
-        axes.set_title(f"{place['piece']}  {place['probability']:.4f}", fontsize=7)
+def _draw_output(axes: Axes, output: Sequence[dict[str, Any]]) -> None:
+    """The most probable pieces at each place, of the whole vocabulary; the one that was written is dark."""
+    axes.set_axis_off()
+    axes.set_title("the next piece: most probable of the whole vocabulary", fontsize=9)
+    axes.set_xlim(0, 2 * _BARS_A_ROW)
+    axes.set_ylim((_NUM_BARS + 2) * math.ceil(len(output) / _BARS_A_ROW), -1)
+    for i, place in enumerate(output):
+        row, column = divmod(i, _BARS_A_ROW)
+        x, y = 2 * column + 0.7, (_NUM_BARS + 2) * row
+        axes.text(x, y, f"{place['piece']}  {place['probability']:.4f}", fontsize=8, va="center")
+        for rank, each in enumerate(place["top"][:_NUM_BARS], start=1):
+            probability = each["probability"]
+            colour = "#00306f" if each["token"] == place["token"] else "#7c7b78"
+            axes.barh(y + rank, probability, left=x, height=0.8, color=colour)
+            axes.text(x - 0.04, y + rank, each["piece"], fontsize=7, ha="right", va="center")
+            axes.text(
+                x + probability + 0.04, y + rank, f"{probability:.3f}", fontsize=6, va="center"
+            )

@@ -128,4 +128,14 @@ class Session:
         found = find(engine, source, self.decode, plan.prefix or given)
         trace = trace_pair(network, source, found.hypotheses[0].tokens, plan.edits_at(0))
         record_steps(trace, found.history)
+        written = trace["target.tokens"].tolist()
+        trace.metadata |= {
+            "source": text,
+            "target": subject.target.decode(written),
+            "source_pieces": subject.source.pieces(source),
+            "target_pieces": subject.target.pieces(written),
+            "source_language": subject.manifest.source_language,
+            "target_language": subject.manifest.target_language,
+            "changes": [dict(change) for change in plan.changes],
+        }
         return Run(number, subject, text, source, len(given), found, trace, plan, original)

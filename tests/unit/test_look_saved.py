@@ -1,0 +1,433 @@
+"""What a look leaves behind: a page that stands alone, pictures, a trace; and the words of other frameworks."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from fixtures import make_model_folder
+from look_fixtures import SENTENCE, make_session, make_subject
+from typer.testing import CliRunner
+
+import regard
+from regard.cli import app
+from regard.config import DecodeConfig
+from regard.errors import DataError, MissingExtra, UsageError
+from regard.look import export, onefile
+from regard.look.document import document
+from regard.look.linker import link
+from regard.look.pictures import save_picture
+from regard.look.raw import attention
+from regard.look.session import Session
+from regard.look.view import Look
+from regard.trace import Trace
+
+NAMESPACE = "http://www.w3.org/2000/svg"
+
+
+@pytest.fixture(scope="module")
+def look() -> Look:
+    return Look(make_subject(), SENTENCE, DecodeConfig(max_length=7, beam=2))
+
+
+def carried(page: str) -> dict[str, Any]:
+    [text] = re.findall(
+        r'<script type="application/json" id="regard-data">(.*?)</script>', page, re.DOTALL
+    )
+    return json.loads(text)
+
+
+def decoded(text: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+# ------------------------------------------------------------------------------------- one file
+
+
+def test_a_saved_page_fetches_nothing(look: Look) -> None:
+    page = look.html()
+    assert set(re.findall(r"\w+://[^\s\"'`<>)]*", page)) <= {NAMESPACE}
+    markup = re.sub(r"<script.*?</script>|<style>.*?</style>", "", page, flags=re.DOTALL)
+    for address in re.findall(r'(?:src|href|action|data)="([^"]*)"', markup):
+        assert address.startswith(("#", "data:")), address
+    style = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
+    assert "@import" not in style
+    assert all(
+        target.strip("'\"").startswith("data:") for target in re.findall(r"url\(([^)]*)\)", style)
+    )
+
+
+def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
+    page = look.html()
+    [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'" and "unsafe" not in policy
+    [script] = re.findall(r'<script type="module">(.*?)</script>', page, re.DOTALL)
+    [style] = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    for rule, text in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert page.index("Content-Security-Policy") < page.index("<style>")
+    assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
+
+
+def test_it_carries_every_number_the_page_can_ask_for(look: Look) -> None:
+    data = carried(look.html())
+    run = look.session.original
+    assert data["document"] == json.loads(json.dumps(document(look.session)))
+    for name in data["document"]["tensors"]:
+        assert np.array_equal(decoded(data["tensors"][name]), run.trace[name].ravel()), name
+    for name, shape in data["document"]["parameters"].items():
+        weight = run.subject.parameter(name)
+        if "embedding.weight" not in name and name != "output.weight":
+            sent = decoded(data["tensors"][f"param:{name}"]).reshape(shape)
+            assert np.array_equal(sent, weight), name
+    for side in ("source", "target"):
+        for token in data["document"][side]["tokens"]:
+            row = decoded(data["tensors"][f"param:{side}.embedding.weight[{token}]"])
+            assert np.array_equal(row, run.subject.table(side)[token])
+            assert data["neighbours"][f"{side}:{token}"]
+    for place in data["document"]["output"]:
+        for each in place["top"]:
+            assert f"param:output.weight[{each['token']}]" in data["tensors"]
+    assert len(data["planes"]["0"]["source"]) == len(data["document"]["source"]["tokens"])
+
+
+def test_the_second_models_numbers_are_told_apart() -> None:
+    second = make_subject("other", seed=7)
+    session = Session(make_subject(), SENTENCE, DecodeConfig(max_length=5, beam=2), second)
+    data = carried(export.single_file(session))
+    assert session.second is not None
+    name = "encoder.layers.1.self_attention.weights"
+    sent = decoded(data["tensors"][f"{name}?run=1"])
+    assert np.array_equal(sent, session.second.trace[name].ravel())
+    assert data["document"]["compare"]["run"] == 1
+    assert set(data["planes"]) == {"0", "1"}
+
+
+def test_weights_that_are_bytes_stay_bytes_and_exact() -> None:
+    from regard.tensors import dequantize, quantize
+
+    subject = make_subject()
+    tensors = {name: value.numpy() for name, value in subject.network.state_dict().items()}
+    exact = dequantize(quantize(tensors))
+    subject.network.load_state_dict({name: torch.from_numpy(exact[name]) for name in exact})
+    session = make_session(
+        replace(subject, manifest=replace(subject.manifest, weights="int8")), beam=1
+    )
+    data = carried(export.single_file(session))["tensors"]
+    name = "decoder.layers.0.feed_forward.hidden.weight"
+    rows = np.frombuffer(base64.b64decode(data[f"param:{name}"]["int8"]), dtype=np.int8)
+    scales = decoded(data[f"param:{name}"]["scale"])
+    weight = session.original.subject.parameter(name)
+    assert np.array_equal(rows.reshape(weight.shape) * scales[:, None], weight)
+
+
+def test_large_weights_stay_out(look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "param:encoder.layers.0.self_attention.query"
+    assert f"{name}.weight" in carried(look.html())["tensors"]
+    without = carried(look.html(weights=False))["tensors"]
+    assert f"{name}.weight" not in without and f"{name}.bias" in without
+    monkeypatch.setattr(export, "MAX_WEIGHT_BYTES", 1000)
+    assert f"{name}.weight" not in carried(look.html())["tensors"]
+
+
+def test_a_text_cannot_break_out_of_the_page() -> None:
+    evil = 'a</script><script>alert(1)</script> & "b" <!-- $&'
+    page = onefile.fill_page(evil, {"document": evil})
+    assert page.count("<script") == 2 and "alert(1)</script>" not in page
+    assert carried(page)["document"] == evil
+    [title] = re.findall(r"<title>(.*?)</title>", page)
+    assert html.unescape(title) == evil
+
+
+def test_a_notebook_gets_the_page_in_a_frame(look: Look) -> None:
+    frame = look._repr_html_()
+    [inside] = re.findall(r'^<iframe srcdoc="([^"]*)"', frame)
+    assert html.unescape(inside) == look.html(weights=False)
+
+
+# --------------------------------------------------------------------------------------- linker
+
+
+def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
+    files = {
+        "main.js": 'import { one, two as zwei } from "./a.js";\nimport * as b from "./b.js";\nshow(one(), zwei, b.three);',
+        "a.js": 'import {\n  three,\n} from "./b.js";\nexport function one() { return three; }\nconst x = 2;\nexport { x as two };',
+        "b.js": "export const three = 3;\nexport class Four {}\nexport async function five() {}",
+    }
+    script = link("main.js", files.__getitem__)
+    order = [script.index(f"const module_{name}_js") for name in ("b", "a", "main")]
+    assert order == sorted(order)
+    assert script.count("const module_b_js") == 1
+    assert "const { one: one, two: zwei } = module_a_js;" in script
+    assert "const b = module_b_js;" in script
+    assert "return { three: three, Four: Four, five: five };" in script
+    assert "return { one: one, two: x };" in script
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import x from "./b.js";',
+        "export default 3;",
+        'export * from "./b.js";',
+        "export let x = 3;",
+        'import "https://example.org/x.js";',
+    ],
+)
+def test_what_the_linker_does_not_know_it_refuses(text: str) -> None:
+    files = {"main.js": text, "b.js": ""}
+    with pytest.raises(AssertionError, match="cannot link"):
+        link("main.js", files.__getitem__)
+
+
+def test_imports_in_a_circle_are_refused() -> None:
+    files = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
+    with pytest.raises(AssertionError, match="circle"):
+        link("a.js", files.__getitem__)
+
+
+# ------------------------------------------------------------------------------------- pictures
+
+
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+def test_a_run_as_a_picture(architecture: str, position: str, tmp_path: Path) -> None:
+    session = make_session(make_subject(architecture=architecture, position=position), beam=1)
+    run = session.original
+    save_picture(run, tmp_path / "a.svg", "svg")
+    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    texts = {"".join(each.itertext()).strip() for each in root.iter(f"{{{NAMESPACE}}}text")}
+    described = document(session)
+    for place in described["output"]:
+        assert any(text.startswith(place["piece"]) for text in texts)
+        assert any(text.endswith(f"{place['probability']:.4f}") for text in texts)
+    assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
+    assert any("added for the position" in text for text in texts) == (position == "sinusoidal")
+
+
+def test_a_picture_of_points(look: Look, tmp_path: Path) -> None:
+    look.save(tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_dollar_sign_is_a_dollar_sign(tmp_path: Path) -> None:
+    run = make_session(make_subject(), "Il a $5 et $6.", beam=1).original
+    save_picture(run, tmp_path / "a.svg", "svg")
+    assert "Il a $5 et $6." in (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+
+def test_without_matplotlib_the_extra_is_named(
+    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtra, match=r"regard\[plot\]"):
+        look.save(tmp_path / "a.png")
+
+
+# ------------------------------------------------------------------------------------- the rest
+
+
+def test_a_saved_trace_comes_back(look: Look, tmp_path: Path) -> None:
+    look.save(tmp_path / "trace.safetensors")
+    trace = Trace.load(tmp_path / "trace.safetensors")
+    assert list(trace) == list(look.trace)
+    weights = trace["encoder.layers.0.self_attention.weights"]
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
+    assert trace["steps.0.beams"] == [[]]
+    assert trace.metadata["source"] == SENTENCE
+    assert trace.metadata["target"] == look.text
+    assert trace.metadata["source_pieces"][-1] == "</s>"
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "a"])
+def test_another_kind_of_file_is_refused(look: Look, name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="html, png, svg or safetensors"):
+        look.save(tmp_path / name)
+
+
+def test_a_file_that_cannot_be_written_is_named(look: Look, tmp_path: Path) -> None:
+    for name in ("a.html", "a.png"):
+        with pytest.raises(UsageError, match="can be written"):
+            look.save(tmp_path / "none" / name)
+
+
+def test_an_empty_sentence_is_refused() -> None:
+    with pytest.raises(UsageError, match="must have words"):
+        Look(make_subject(), "  ", DecodeConfig())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "mine")
+
+
+def test_a_model_looks(folder: Path) -> None:
+    model = regard.load(folder)
+    seen = model.look(SENTENCE, beam=2, compare=folder)
+    assert seen.text in repr(seen) and SENTENCE in repr(seen)
+    described = seen.document()
+    assert described["model"]["name"] == "mine"
+    assert described["compare"]["target"] == described["target"]
+    assert np.array_equal(
+        seen.trace["probabilities"], model.trace(SENTENCE, beam=2)["probabilities"]
+    )
+    silent = {"kind": "head-off", "attention": "decoder.layers.0.cross_attention", "head": 0}
+    assert seen.whatif([silent])["changes"]["edits"] == [silent]
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["look", *(str(each) for each in arguments)])
+
+
+def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    page, picture = tmp_path / "look.html", tmp_path / "picture"
+    trace, drawing = tmp_path / "trace", tmp_path / "drawing"
+    answer = invoke(
+        *(SENTENCE, "--model", folder, "--html", page, "--png", picture, "--svg", drawing),
+        *("--save", trace, "--json", "--set", "beam=1", "--compare", folder),
+    )
+    assert answer.exit_code == 0, answer.output
+    described = json.loads(answer.stdout)
+    assert described["source"]["text"] == SENTENCE
+    assert len(described["steps"][-1]["beams"]) == 1
+    assert carried(page.read_text(encoding="utf-8"))["document"] == described
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert drawing.read_bytes().startswith(b"<?xml")
+    assert Trace.load(trace).metadata["source"] == SENTENCE
+
+
+def test_the_command_serves_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.look.server import Server
+
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def interrupted(self: Server) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "serve_forever", interrupted)
+    answer = invoke(SENTENCE, "--model", folder)
+    assert answer.exit_code == 130
+    assert len(opened) == 1 and opened[0].startswith("http://127.0.0.1:")
+    assert opened[0] in answer.stderr
+    assert invoke(SENTENCE, "--model", folder, "--no-browser").exit_code == 130
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [" ", "--json"],
+        [SENTENCE, "--from", "de", "--json"],
+        [SENTENCE, "--compare", "nothing", "--json"],
+        [SENTENCE, "--set", "beam=none", "--json"],
+        [SENTENCE, "--port", "99999", "--no-browser"],
+        [SENTENCE, "--html", "no/such/folder/look.html"],
+    ],
+    ids=lambda arguments: arguments[1],
+)
+def test_the_users_mistakes_are_one_sentence(folder: Path, arguments: list[str]) -> None:
+    answer = invoke(*arguments, "--model", folder)
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith("regard: ") and answer.stderr.count("\n") == 1
+
+
+# ---------------------------------------------------------------------------- given from outside
+
+SOURCE, TARGET = ["le", "chat", "dort"], ["the", "cat"]
+
+
+def shares(*shape: int) -> np.ndarray:
+    weights = np.random.default_rng(3).random(shape).astype(np.float32)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def test_weights_of_any_framework_are_shown() -> None:
+    encoder, decoder, cross = shares(2, 5, 3, 3), shares(4, 1, 2, 2), shares(4, 7, 2, 3)
+    view = attention(
+        encoder=torch.from_numpy(encoder).to(torch.float64).requires_grad_(),
+        decoder=[torch.from_numpy(layer)[None] for layer in decoder],
+        cross=cross.tolist(),
+        source=SOURCE,
+        target=TARGET,
+    )
+    data = carried(view.html())
+    for kind, given in (
+        ("encoder.layers.{}.self_attention", encoder),
+        ("decoder.layers.{}.self_attention", decoder),
+        ("decoder.layers.{}.cross_attention", cross),
+    ):
+        for i, layer in enumerate(given):
+            name = f"{kind.format(i)}.weights"
+            assert data["document"]["tensors"][name]["shape"] == list(layer.shape)
+            assert np.array_equal(decoded(data["tensors"][name]), layer.ravel())
+    assert len(data["tensors"]) == 10
+    described = data["document"]
+    assert described["model"]["architecture"] == "encoder-decoder"
+    assert described["model"]["config"]["num_encoder_layers"] == 2
+    assert described["model"]["config"]["num_decoder_layers"] == 4
+    assert described["source"]["pieces"] == SOURCE and described["target"]["pieces"] == TARGET
+    assert described["hidden"]["decoder.self"] is None
+    assert "<iframe" in view._repr_html_()
+
+
+def test_one_matrix_is_one_head() -> None:
+    """The alignment of a recurrent network has neither layers nor heads."""
+    matrix = shares(2, 3)
+    view = attention(cross=matrix, source=SOURCE, target=TARGET)
+    [(name, value)] = view.weights.items()
+    assert name == "decoder.layers.0.cross_attention.weights"
+    assert np.array_equal(value, matrix[None])
+
+
+def test_a_stack_alone_is_enough() -> None:
+    masked = np.tril(np.ones((1, 1, 2, 2)))
+    view = attention(decoder=masked, target=["▁the", "▁ca"])
+    assert view.document()["model"]["architecture"] == "decoder-only"
+    assert view.document()["hidden"]["decoder.self"] == "future"
+    assert view.document()["source"] is None
+    view = attention(encoder=shares(1, 1, 3, 3), source=["▁le", "▁ch", "at"])
+    assert view.document()["model"]["architecture"] == "encoder-only"
+    assert view.document()["source"]["words"] == [[0, 0], [1, 2]]
+    assert view.document()["source"]["text"] == "le chat"
+
+
+def test_it_opens_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    view = regard.look.attention(cross=shares(1, 1, 2, 3), source=SOURCE, target=TARGET)
+    path = view.show()
+    assert opened == [path.as_uri()]
+    assert path.read_text(encoding="utf-8") == view.html()
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({}, UsageError),
+        ({"encoder": shares(1, 1, 3, 3)}, UsageError),
+        ({"cross": shares(1, 1, 2, 3), "target": TARGET}, UsageError),
+        ({"encoder": shares(1, 1, 2, 2), "source": SOURCE}, DataError),
+        ({"encoder": shares(3), "source": SOURCE}, DataError),
+        ({"encoder": [["a"]], "source": SOURCE}, DataError),
+        ({"encoder": np.full((1, 1, 3, 3), np.nan), "source": SOURCE}, DataError),
+        ({"encoder": shares(1, 2, 1, 3, 3), "source": SOURCE}, DataError),
+    ],
+)
+def test_what_does_not_fit_is_said(given: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error) as caught:
+        attention(**given)
+    assert "\n" not in str(caught.value)

@@ -55,6 +55,6 @@ def make_model_folder(folder: Path, **changes: Any) -> Path:
         }
     )
     tensors = to_tensors(model.state_dict(), config)
-    save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# A random model\n")
-    onnx.export(folder)
+    files = {"tokenizer.model": tokenizer.proto}
+    save(folder, manifest, tensors, files, "# A random model\n", graphs=onnx.export)
     return folder

@@ -180,7 +180,9 @@ def load(
     folder = find_model(name_or_folder, source_language, target_language)
     manifest = read_manifest(folder)
     if manifest.task != "translate":
-        raise ModelError(f"{folder} must be a model that translates: got one to {manifest.task}")
+        raise ModelError(
+            f"{folder} must be a model that translates: got one to {manifest.task}; name another"
+        )
     opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
     return Model(folder, opened)
 
@@ -226,21 +228,21 @@ def export(model: str | Path, output: str | Path, *, weights: str = "int8") -> N
     """Write a model folder with its weights as int8, fp16 or fp32, and the CPU engine's graphs."""
     if weights not in get_args(WeightForm):
         forms = ", ".join(get_args(WeightForm))
-        raise UsageError(f"weights must be one of {forms}: got {weights!r}")
+        raise UsageError(f"weights must be one of {forms}: got {weights!r}; int8 is the smallest")
     folder = find(model)
     try:
         from regard.exchange import onnx
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
-    manifest = read_manifest(folder)
+    manifest, card = read_manifest(folder), folder / CARD
     save(
         output,
         replace(manifest, weights=cast(WeightForm, weights)),
         read_tensors(folder, manifest),
         read_files(folder, manifest),
-        (folder / CARD).read_text(encoding="utf-8"),
+        card.read_text(encoding="utf-8") if card.is_file() else "",
+        graphs=onnx.export,
     )
-    onnx.export(output)
 
 
 def _checked_texts(texts: Sequence[str]) -> list[str]:

@@ -6,11 +6,9 @@ not at all.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +19,7 @@ import safetensors.numpy
 
 from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
 from regard.errors import ModelError, UsageError
+from regard.placing import finish_placing, fresh_folder, put_in_place, write_file
 from regard.tensors import (
     Tensors,
     WeightForm,
@@ -75,23 +74,24 @@ def save(
     tensors: Mapping[str, np.ndarray],
     files: Mapping[str, bytes | Path],
     card: str,
+    *,
+    graphs: Callable[[Path], None] | None = None,
 ) -> None:
     """Write a whole model folder, or none of it.
 
     `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them.
-    A model that stands there is replaced; files that are no part of a model stay where they are.
+    `graphs` writes the engine's graphs into a folder that has all else. A model that stands there is
+    replaced; files that are no part of a model stay where they are.
     """
-    folder = Path(os.path.abspath(folder))
+    folder = Path(folder).resolve()
     for name in (manifest.tokenizer.source, manifest.tokenizer.target):
         assert name in files, f"the tokenizer's file {name} is not among the files to save"
     _check_against(expected_tensors(manifest.model), _shapes(tensors), folder)
     _check_finite(tensors, folder)
     if folder.exists() and not folder.is_dir():
         raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-    try:
-        os.chmod(fresh, 0o755)
+    finish_placing(folder, last=CONFIG)
+    with fresh_folder(folder) as fresh:
         for name, content in files.items():
             assert Path(name).name == name
             write_file(
@@ -100,20 +100,10 @@ def save(
         write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
         write_file(fresh / CARD, card.encode())
         write_file(fresh / CONFIG, manifest.to_json().encode())
-        _put_in_place(fresh, folder)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
-
-
-def write_file(path: Path, content: bytes) -> None:
-    """Write one file whole: under another name first, on the disk, then renamed."""
-    fresh = path.with_name(f".{path.name}.new")
-    with open(fresh, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+        if graphs is not None:
+            graphs(fresh)
+        stale = _replaced(folder, {path.name for path in fresh.iterdir()})
+        put_in_place(fresh, folder, last=CONFIG, stale=stale)
 
 
 def read_manifest(folder: str | Path) -> Manifest:
@@ -128,7 +118,9 @@ def read_manifest(folder: str | Path) -> Manifest:
     except ValueError as error:
         raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
     if not isinstance(values, dict) or "format_version" not in values:
-        raise ModelError(f"{path} is not a regard model's: it has no format_version")
+        raise ModelError(
+            f"{path} is not a regard model's: it has no format_version; name another folder"
+        )
     version = values.pop("format_version")
     if version != FORMAT_VERSION:
         raise ModelError(
@@ -172,18 +164,22 @@ def _manifest(values: dict[str, Any], where: str) -> Manifest:
     parts = {"model": ModelConfig, "tokenizer": TokenizerFiles, "decode": DecodeConfig}
     try:
         if "model" not in values:
-            raise UsageError(f"{where}: model is missing")
+            raise UsageError(f"{where}: model is missing; get the model again")
         for name, kind in parts.items():
             if name in values:
                 if not isinstance(values[name], dict):
-                    raise UsageError(f"{where}: {name} must be an object: got {values[name]!r}")
+                    raise UsageError(
+                        f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
+                    )
                 values[name] = from_dict(kind, values[name], f"{where}: {name}")
         manifest = from_dict(Manifest, values, where)
     except UsageError as error:
         raise ModelError(str(error)) from None
     for name in (manifest.tokenizer.source, manifest.tokenizer.target):
         if Path(name).name != name:
-            raise ModelError(f"{where}: a tokenizer file must be a plain file name: got {name!r}")
+            raise ModelError(
+                f"{where}: a tokenizer file must be a plain file name: got {name!r}; get the model again"
+            )
     return manifest
 
 
@@ -237,13 +233,13 @@ def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: P
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise ModelError(
                 f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
-                f"{CONFIG} describes, got {len(got)}; the two files are not of one model"
+                f"{CONFIG} describes, got {len(got)}; the two files are not of one model, get it again"
             )
     for name, form in expected.items():
         if form != got[name]:
             raise ModelError(
                 f"{where}: tensor {name}: expected {_form_name(form)} as {CONFIG} says, "
-                f"got {_form_name(got[name])}; the two files are not of one model"
+                f"got {_form_name(got[name])}; the two files are not of one model, get it again"
             )
 
 
@@ -260,57 +256,16 @@ def _check_finite(tensors: Mapping[str, np.ndarray], where: Path) -> None:
             )
 
 
-def _put_in_place(fresh: Path, folder: Path) -> None:
-    """Rename the finished folder to its name; an older one steps aside first and is removed last."""
-    _sync(fresh)
-    if not folder.exists():
-        os.rename(fresh, folder)
-        _sync(folder.parent)
-        return
-    foreign = _foreign_entries(folder, fresh)
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".old", dir=folder.parent))
-    os.rmdir(aside)  # Windows renames only onto a name that is free
-    os.rename(folder, aside)
-    try:
-        os.rename(fresh, folder)
-    except BaseException:
-        os.rename(aside, folder)
-        raise
-    for name in foreign:
-        os.rename(aside / name, folder / name)
-    _sync(folder.parent)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _foreign_entries(folder: Path, fresh: Path) -> list[str]:
-    """What in an existing folder is no part of a model, and has to stay."""
-    own = {CONFIG, WEIGHTS, CARD}
-    is_model = (folder / CONFIG).is_file()
-    if is_model:
-        try:
-            tokenizer = read_manifest(folder).tokenizer
-            own |= {tokenizer.source, tokenizer.target}
-        except ModelError:
-            pass
-        own |= {path.name for path in folder.glob("*.onnx")}
-    else:
-        own = set()
-    foreign = sorted(path.name for path in folder.iterdir() if path.name not in own)
-    new = {path.name for path in fresh.iterdir()}
-    if clash := sorted(new.intersection(foreign)):
-        if not is_model:
+def _replaced(folder: Path, new: set[str]) -> set[str]:
+    """The files of the model that stands in a folder, less those the new one has as well."""
+    if not (folder / CONFIG).is_file():
+        if clash := sorted(name for name in new if (folder / name).exists()):
             raise ModelError(
                 f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder"
             )
-        foreign = [name for name in foreign if name not in new]
-    return foreign
-
-
-def _sync(folder: Path) -> None:
-    """Make renames in a folder survive a power cut, where the system can."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        return set()
+    own = {CONFIG, WEIGHTS, CARD, *(path.name for path in folder.glob("*.onnx"))}
+    with contextlib.suppress(ModelError):
+        tokenizer = read_manifest(folder).tokenizer
+        own |= {tokenizer.source, tokenizer.target}
+    return own - new

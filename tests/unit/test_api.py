@@ -207,8 +207,20 @@ def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
     export(folder, tmp_path / "out", weights=weights)
     assert read_manifest(tmp_path / "out").weights == weights
     assert isinstance(load(tmp_path / "out").translate("Bonjour"), str)
+    assert (tmp_path / "out" / "README.md").read_text() == "# A random model\n"
     with pytest.raises(UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'"):
         export(folder, tmp_path / "other", weights="int4")
+
+
+def test_a_folder_without_a_card_is_exported(folder: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for path in folder.iterdir():
+        if path.name != "README.md":
+            (bare / path.name).write_bytes(path.read_bytes())
+    export(bare, tmp_path / "out")
+    assert (tmp_path / "out" / "README.md").read_text() == ""
+    assert (tmp_path / "out" / "decoder.onnx").is_file()
 
 
 def test_a_trace_of_the_search(model: Model) -> None:

@@ -154,6 +154,56 @@ def test_a_failed_save_leaves_the_old_model(
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
 
 
+@pytest.mark.parametrize("how", ["by its path", "from inside", "by a link"])
+def test_a_model_joins_the_files_of_its_run(
+    tmp_path: Path,
+    manifest: Manifest,
+    tensors: dict[str, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+) -> None:
+    run = tmp_path / "run"
+    (run / "checkpoints").mkdir(parents=True)
+    (run / "metrics.jsonl").write_text("kept")
+    (tmp_path / "link").symlink_to(run)
+    monkeypatch.chdir(run)
+    folder = {"by its path": run, "from inside": Path("."), "by a link": tmp_path / "link"}[how]
+    entries = set(tmp_path.iterdir())
+    names = {"config.json", "model.safetensors", "README.md", "tokenizer.model"}
+    for card in ("first", "second"):
+        number = run.stat().st_ino
+        checkpoint.save(folder, manifest, tensors, FILES, card)
+        # The folder itself stays: it may be the current one, or a mount point.
+        assert run.stat().st_ino == number and set(tmp_path.iterdir()) == entries
+        assert {path.name for path in run.iterdir()} == names | {"checkpoints", "metrics.jsonl"}
+        assert (run / "README.md").read_text() == card
+        assert checkpoint.read_manifest(folder) == manifest
+
+
+def test_graphs_are_part_of_the_whole(
+    folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
+) -> None:
+    def graphs(fresh: Path) -> None:
+        assert checkpoint.read_manifest(fresh) == manifest
+        assert not list(folder.glob("*.onnx"))
+        (fresh / "decoder.onnx").write_bytes(b"graph")
+
+    checkpoint.save(folder, manifest, tensors, FILES, "with graphs", graphs=graphs)
+    before = contents(folder)
+    assert before["decoder.onnx"] == b"graph"
+
+    def broken(fresh: Path) -> None:
+        (fresh / "decoder.onnx").write_bytes(b"half")
+        raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        checkpoint.save(folder, manifest, tensors, FILES, "without", graphs=broken)
+    assert contents(folder) == before
+    with pytest.raises(OSError, match="No space"):
+        checkpoint.save(folder.parent / "new", manifest, tensors, FILES, "", graphs=broken)
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
 def test_a_strangers_file_is_not_overwritten(
     tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
 ) -> None:
@@ -174,16 +224,19 @@ def edit_config(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v.pop("format_version"), "has no format_version"),
+        (lambda v: v.pop("format_version"), "has no format_version; name another folder"),
         (lambda v: v.update(format_version=99), "expected format_version 1, got 99"),
-        (lambda v: v.pop("model"), "model is missing"),
-        (lambda v: v.update(model=[]), "model must be an object"),
+        (lambda v: v.pop("model"), "model is missing; get the model again"),
+        (lambda v: v.update(model=[]), "model must be an object: got .*; get the model again"),
         (lambda v: v["model"].update(d_modle=3), "unknown key 'd_modle' .did you mean 'd_model'"),
         (lambda v: v["model"].update(d_model=19), "d_model must be"),
         (lambda v: v["model"].update(d_model="18"), "d_model must be a whole number: got '18'"),
         (lambda v: v.update(task="sing"), "task must be one of"),
         (lambda v: v["tokenizer"].update(kind="pickle"), "kind must be"),
-        (lambda v: v["tokenizer"].update(source="../x"), "plain file name: got '../x'"),
+        (
+            lambda v: v["tokenizer"].update(source="../x"),
+            "plain file name: got '../x'; get the model again",
+        ),
     ],
 )
 def test_a_wrong_config_is_named(
@@ -221,7 +274,7 @@ def test_missing_files_are_named(folder: Path, manifest: Manifest) -> None:
          r"source.embedding.weight: expected F32 \[29, 18\] as config.json says, got F32 \[23, 18\]"),
         (lambda v: v["model"].update(num_decoder_layers=3), "lacks tensor decoder.layers.2.*and 25 more"),
         (lambda v: v["model"].update(num_decoder_layers=1), "has the unknown tensor decoder.layers.1"),
-        (lambda v: v.update(weights="fp16"), "expected F16 .* got F32"),
+        (lambda v: v.update(weights="fp16"), "expected F16 .* got F32.*; .* get it again"),
     ],
 )  # fmt: skip
 def test_a_config_of_another_model(

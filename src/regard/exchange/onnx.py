@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from onnx import TensorProto
 
-from regard.checkpoint import check_weights, read_header, read_manifest, write_file
+from regard.checkpoint import check_weights, read_header, read_manifest
 from regard.errors import UsageError
 from regard.exchange.blocks import (
     Rotation,
@@ -27,6 +27,7 @@ from regard.exchange.blocks import (
     split_heads,
 )
 from regard.exchange.graph import Graph
+from regard.placing import write_file
 
 HIDDEN = float(np.finfo(np.float32).min)
 """added to the score of a key that may not be seen"""
@@ -41,7 +42,7 @@ def export(folder: str | Path) -> None:
     manifest = read_manifest(folder)
     if not manifest.model.has_decoder:
         raise UsageError(
-            f"expected a model that writes, got the encoder-only {folder}: it has no graphs to export"
+            "expected a model that writes, got an encoder-only one: it has no graphs; use one with a decoder"
         )
     check_weights(folder, manifest)
     header = read_header(folder)

@@ -74,8 +74,8 @@ def finish(
         to_tensors(weights, plan.model),
         {files.source: tokenizers[0].proto, files.target: tokenizers[1].proto},
         card,
+        graphs=onnx.export,
     )
-    onnx.export(output)
     return scores
 
 

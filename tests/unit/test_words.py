@@ -42,3 +42,36 @@ def test_all_cuts_are_found(tokenizer: Tokenizer) -> None:
 
     expected = cuts("\u2581cats") + cuts("cats")
     assert sorted(Spellings(tokenizer).of("cats")) == sorted(expected)
+
+
+@pytest.mark.parametrize("end", ["", "\u2603"], ids=["with every piece", "ending in no piece"])
+@pytest.mark.parametrize("part", ["cats", "a"])
+def test_a_hostile_word_takes_a_bounded_number_of_looks(
+    tokenizer: Tokenizer, part: str, end: str
+) -> None:
+    """A word of 100 kB has more cuts than there are atoms; the work follows from its length alone."""
+    num_looks = 0
+
+    class Counting(dict[str, int]):
+        def get(self, key: str, default: int | None = None) -> int | None:  # type: ignore[override]
+            nonlocal num_looks
+            num_looks += 1
+            return super().get(key, default)
+
+    spellings = Spellings(tokenizer)
+    spellings._ids = Counting(spellings._ids)
+    word = (part * 100_000)[:100_000] + end
+    found = spellings.of(word)
+    assert num_looks <= spellings._longest * (len(word) + 1)
+    assert found[0] == tokenizer.encode(word)
+    assert sum(map(len, found[1:])) <= 200_000
+    # With a character that has no piece the tokenizer's own spelling, in bytes, is the only one.
+    assert (len(found) == 1) == bool(end)
+
+
+def test_a_long_word_has_its_first_spellings_and_no_more(tokenizer: Tokenizer) -> None:
+    found = Spellings(tokenizer).of("cats" * 25)
+    assert 1000 < len(found) <= 4001
+    assert len({tuple(spelling) for spelling in found}) == len(found)
+    pieces = tokenizer.pieces(found[1])
+    assert len(pieces[0]) >= max(len(tokenizer.pieces(each)[0]) for each in found[1:])

@@ -12,8 +12,10 @@ from regard.text.tokenizer import NUM_SPECIAL, Tokenizer
 
 _SPACE_MARK = "\u2581"
 
-# A long word of a large vocabulary has thousands of spellings; those of the fewest pieces come first.
+# A long word of a large vocabulary has thousands of spellings; those that begin with the longest pieces
+# come first. A text that is far too long for a word gets fewer.
 _MAX_SPELLINGS = 2000
+_MAX_PIECES = 100_000
 
 
 class Spellings:
@@ -27,19 +29,45 @@ class Spellings:
 
     def of(self, word: str) -> list[list[int]]:
         """The word in pieces, as one that begins after a space and as one that does not."""
-        marked = word.replace(" ", _SPACE_MARK)
-        found = [self._tokenizer.encode(word)]
-        for text in (_SPACE_MARK + marked, marked):
-            spellings = (each for each in self._cuts(text) if each not in found)
-            found += islice(spellings, _MAX_SPELLINGS)
+        own = self._tokenizer.encode(word)
+        found = [own]
+        steps = self._steps(_SPACE_MARK + word.replace(" ", _SPACE_MARK))
+        for start in (0, 1):
+            spellings = (each for each in _paths(steps, start) if each != own)
+            room = _MAX_PIECES
+            for spelling in islice(spellings, _MAX_SPELLINGS):
+                room -= len(spelling)
+                if room < 0:
+                    break
+                found.append(spelling)
         return found
 
-    def _cuts(self, text: str) -> Iterator[list[int]]:
-        if not text:
-            yield []
-            return
-        for length in range(min(self._longest, len(text)), 0, -1):
-            id = self._ids.get(text[:length])
-            if id is not None:
-                for rest in self._cuts(text[length:]):
-                    yield [id, *rest]
+    def _steps(self, text: str) -> list[list[tuple[int, int]]]:
+        """For each place of a text the pieces that begin there, longest first, with the place they lead to.
+
+        Filled from the end, so that only pieces from which the end can be reached are among them.
+        """
+        steps: list[list[tuple[int, int]]] = [[] for _ in text]
+        for start in range(len(text) - 1, -1, -1):
+            for stop in range(min(start + self._longest, len(text)), start, -1):
+                if stop == len(text) or steps[stop]:
+                    id = self._ids.get(text[start:stop])
+                    if id is not None:
+                        steps[start].append((id, stop))
+        return steps
+
+
+def _paths(steps: list[list[tuple[int, int]]], start: int) -> Iterator[list[int]]:
+    """Every way from a place to the end; without recursion, for a path may be as long as the text."""
+    path: list[int] = []
+    choices = [iter(steps[start])] if start < len(steps) else []
+    while choices:
+        id, stop = next(choices[-1], (None, 0))
+        if id is None:
+            choices.pop()
+            del path[-1:]
+        elif stop == len(steps):
+            yield [*path, id]
+        else:
+            path.append(id)
+            choices.append(iter(steps[stop]))

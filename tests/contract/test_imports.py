@@ -75,6 +75,7 @@ def test_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
         regard("train", *files, "--target", tmp_path / "a.en", "--output", tmp_path / "run"),
         regard("evaluate", folder, *files, "--reference", tmp_path / "a.en"),
         regard("export", folder, tmp_path / "out"),
+        regard("look", "Bonjour", "--model", folder, "--json"),
     ):
         assert failing.returncode == 1
         assert failing.stderr.count("\n") == 1, failing.stderr

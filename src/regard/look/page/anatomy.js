@@ -1,7 +1,6 @@
 /** How the names of the trace hang together: which sub-layers there are and what flows into each. */
 
-/** @typedef {import("./types.js").RunDocument} RunDocument */
-/** @typedef {import("./types.js").Side} Side */
+/** @import { RunDocument, Side } from "./types.js" */
 
 /**
  * @typedef {object} SubLayer
@@ -20,51 +19,41 @@ const ORDER = ["self_attention", "cross_attention", "feed_forward"];
  * @returns {SubLayer[]}
  */
 export function subLayers(doc) {
-  /** @type {SubLayer[]} */
-  const found = [];
-  for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
-    for (let layer = 0; ; layer++) {
-      const kinds = ORDER.filter((kind) => {
-        const path = `${stack}.layers.${layer}.${kind}.`;
-        return Object.keys(doc.tensors).some((name) => name.startsWith(path));
-      });
-      if (!kinds.length) break;
-      for (const kind of kinds) found.push({ path: `${stack}.layers.${layer}.${kind}`, stack, layer, kind });
-    }
-  }
-  return found;
+	/** @type {SubLayer[]} */
+	const found = [];
+	for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
+		for (let layer = 0; ; layer++) {
+			const kinds = ORDER.filter((kind) => {
+				const path = `${stack}.layers.${layer}.${kind}.`;
+				return Object.keys(doc.tensors).some((name) => name.startsWith(path));
+			});
+			if (!kinds.length) break;
+			for (const kind of kinds) found.push({ path: `${stack}.layers.${layer}.${kind}`, stack, layer, kind });
+		}
+	}
+	return found;
 }
 
-/**
- * @param {RunDocument} doc
- * @returns {SubLayer[]}
- */
+/** @param {RunDocument} doc @returns {SubLayer[]} */
 export function attentions(doc) {
-  return subLayers(doc).filter((each) => each.kind !== "feed_forward");
+	return subLayers(doc).filter((each) => each.kind !== "feed_forward");
 }
 
-/**
- * @param {string} path
- * @returns {SubLayer | null}
- */
+/** @param {string} path @returns {SubLayer | null} */
 export function parsePath(path) {
-  const match = /^(encoder|decoder)\.layers\.(\d+)\.(self_attention|cross_attention|feed_forward)/.exec(path);
-  if (!match) return null;
-  return {
-    path: match[0],
-    stack: match[1] === "encoder" ? "encoder" : "decoder",
-    layer: Number(match[2]),
-    kind: /** @type {SubLayer["kind"]} */ (match[3]),
-  };
+	const match = /^(encoder|decoder)\.layers\.(\d+)\.(self_attention|cross_attention|feed_forward)/.exec(path);
+	if (!match) return null;
+	return {
+		path: match[0],
+		stack: match[1] === "encoder" ? "encoder" : "decoder",
+		layer: Number(match[2]),
+		kind: /** @type {SubLayer["kind"]} */ (match[3]),
+	};
 }
 
-/**
- * @param {RunDocument} doc
- * @param {string} stack
- * @returns {number}
- */
+/** @param {RunDocument} doc @param {string} stack */
 export function numLayers(doc, stack) {
-  return subLayers(doc).reduce((most, each) => (each.stack === stack ? Math.max(most, each.layer + 1) : most), 0);
+	return subLayers(doc).reduce((most, each) => (each.stack === stack ? Math.max(most, each.layer + 1) : most), 0);
 }
 
 /**
@@ -74,34 +63,34 @@ export function numLayers(doc, stack) {
  * @returns {string}
  */
 function streamAfter(doc, part) {
-  return `${part.path}.${doc.model.config.norm_placement === "pre" ? "residual" : "norm"}`;
+	return `${part.path}.${doc.model.config.norm_placement === "pre" ? "residual" : "norm"}`;
 }
 
 /**
  * What the residual stream holds when it enters a sub-layer: the x of LayerNorm(x + SubLayer(x)).
  * @param {RunDocument} doc
  * @param {SubLayer} part
- * @returns {string}
  */
 export function streamInto(doc, part) {
-  const stack = subLayers(doc).filter((each) => each.stack === part.stack);
-  const place = stack.findIndex((each) => each.path === part.path);
-  const before = stack[place - 1];
-  if (before) return streamAfter(doc, before);
-  return part.stack === "encoder" ? "source.input" : "target.input";
+	const stack = subLayers(doc).filter((each) => each.stack === part.stack);
+	const place = stack.findIndex((each) => each.path === part.path);
+	const before = stack[place - 1];
+	if (before) return streamAfter(doc, before);
+	return part.stack === "encoder" ? "source.input" : "target.input";
 }
 
 /**
  * What a stack hands on: the memory, or what the output's linear map reads.
  * @param {RunDocument} doc
  * @param {"encoder" | "decoder"} stack
- * @returns {string}
  */
 export function stackOutput(doc, stack) {
-  if (doc.tensors[`${stack}.final_norm`]) return `${stack}.final_norm`;
-  const last = subLayers(doc).filter((each) => each.stack === stack).at(-1);
-  if (last) return streamAfter(doc, last);
-  return stack === "encoder" ? "source.input" : "target.input";
+	if (doc.tensors[`${stack}.final_norm`]) return `${stack}.final_norm`;
+	const last = subLayers(doc)
+		.filter((each) => each.stack === stack)
+		.at(-1);
+	if (last) return streamAfter(doc, last);
+	return stack === "encoder" ? "source.input" : "target.input";
 }
 
 /**
@@ -109,11 +98,10 @@ export function stackOutput(doc, stack) {
  * @param {RunDocument} doc
  * @param {SubLayer} part
  * @param {"query" | "key" | "value" | "hidden" | "gate"} map
- * @returns {string}
  */
 export function readBy(doc, part, map) {
-  if (part.kind === "cross_attention" && (map === "key" || map === "value")) return "memory";
-  return doc.model.config.norm_placement === "pre" ? `${part.path}.norm` : streamInto(doc, part);
+	if (part.kind === "cross_attention" && (map === "key" || map === "value")) return "memory";
+	return doc.model.config.norm_placement === "pre" ? `${part.path}.norm` : streamInto(doc, part);
 }
 
 /**
@@ -121,11 +109,12 @@ export function readBy(doc, part, map) {
  * @param {RunDocument} doc
  * @param {"encoder" | "decoder"} stack
  * @param {number} layer
- * @returns {string}
  */
 export function layerOutput(doc, stack, layer) {
-  const last = subLayers(doc).filter((each) => each.stack === stack && each.layer === layer).at(-1);
-  return last ? streamAfter(doc, last) : "";
+	const last = subLayers(doc)
+		.filter((each) => each.stack === stack && each.layer === layer)
+		.at(-1);
+	return last ? streamAfter(doc, last) : "";
 }
 
 /**
@@ -135,11 +124,11 @@ export function layerOutput(doc, stack, layer) {
  * @returns {{rows: Side, columns: Side}}
  */
 export function sidesOf(doc, part) {
-  const empty = { text: "", tokens: [], pieces: [], words: [] };
-  const source = doc.source ?? empty;
-  const target = doc.target ?? empty;
-  if (part.kind === "cross_attention") return { rows: target, columns: source };
-  return part.stack === "encoder" ? { rows: source, columns: source } : { rows: target, columns: target };
+	const empty = { text: "", tokens: [], pieces: [], words: [] };
+	const source = doc.source ?? empty;
+	const target = doc.target ?? empty;
+	if (part.kind === "cross_attention") return { rows: target, columns: source };
+	return part.stack === "encoder" ? { rows: source, columns: source } : { rows: target, columns: target };
 }
 
 /**
@@ -149,22 +138,19 @@ export function sidesOf(doc, part) {
  * @returns {Side | null}
  */
 export function sideOf(doc, name) {
-  if (/^(source\.|encoder\.|memory)/.test(name)) return doc.source;
-  if (/cross_attention\.(key|value)$/.test(name)) return doc.source;
-  return doc.target ?? doc.source;
+	if (/^(source\.|encoder\.|memory)/.test(name)) return doc.source;
+	if (/cross_attention\.(key|value)$/.test(name)) return doc.source;
+	return doc.target ?? doc.source;
 }
 
-/**
- * @param {SubLayer} part
- * @returns {string}
- */
+/** @param {SubLayer} part */
 export function titleOf(part) {
-  const kinds = {
-    self_attention: part.stack === "encoder" ? "self-attention" : "masked self-attention",
-    cross_attention: "cross-attention",
-    feed_forward: "feed-forward",
-  };
-  return `${part.stack} layer ${part.layer + 1}, ${kinds[part.kind]}`;
+	const kinds = {
+		self_attention: part.stack === "encoder" ? "self-attention" : "masked self-attention",
+		cross_attention: "cross-attention",
+		feed_forward: "feed-forward",
+	};
+	return `${part.stack} layer ${part.layer + 1}, ${kinds[part.kind]}`;
 }
 
 /**
@@ -177,12 +163,12 @@ export function titleOf(part) {
  * @returns {string | null}
  */
 export function reasonHidden(doc, part, row, column, masked) {
-  if (masked !== -Infinity) return null;
-  const { rows, columns } = sidesOf(doc, part);
-  if (columns.pieces[column] === "<pad>") return "padding: this place only fills the row up and holds no word";
-  const rule = doc.hidden[part.kind === "cross_attention" ? "cross" : `${part.stack}.self`];
-  if (rule === "future" || (rule === undefined && part.stack === "decoder" && column > row)) {
-    return `future: when “${rows.pieces[row]}” was read, “${columns.pieces[column]}” had not been written yet`;
-  }
-  return rule ?? "hidden by the mask";
+	if (masked !== -Infinity) return null;
+	const { rows, columns } = sidesOf(doc, part);
+	if (columns.pieces[column] === "<pad>") return "padding: this place only fills the row up and holds no word";
+	const rule = doc.hidden[part.kind === "cross_attention" ? "cross" : `${part.stack}.self`];
+	if (rule === "future" || (rule === undefined && part.stack === "decoder" && column > row)) {
+		return `future: when “${rows.pieces[row]}” was read, “${columns.pieces[column]}” had not been written yet`;
+	}
+	return rule ?? "hidden by the mask";
 }

@@ -2,10 +2,8 @@
 
 import { attentions, numLayers, parsePath } from "./anatomy.js";
 
-/** @typedef {import("./types.js").RunDocument} RunDocument */
-/** @typedef {import("./types.js").State} State */
-/** @typedef {import("./types.js").Place} Place */
-/** @typedef {import("./tensor.js").Tensor} Tensor */
+/** @import { Tensor } from "./tensor.js" */
+/** @import { Place, RunDocument, State } from "./types.js" */
 
 /**
  * @typedef {object} Panel
@@ -17,70 +15,65 @@ import { attentions, numLayers, parsePath } from "./anatomy.js";
  */
 
 export class App {
-  /**
-   * @param {import("./store.js").Store} store
-   * @param {import("./source.js").DataSource} data
-   */
-  constructor(store, data) {
-    this.store = store;
-    this.data = data;
-  }
+	/** @param {import("./store.js").Store} store @param {import("./source.js").DataSource} data */
+	constructor(store, data) {
+		this.store = store;
+		this.data = data;
+	}
 
-  get state() {
-    return this.store.state;
-  }
+	get state() {
+		return this.store.state;
+	}
 
-  /** @returns {RunDocument} of the run in view */
-  get doc() {
-    return this.data.document(this.state.run);
-  }
+	/** @returns {RunDocument} of the run in view */
+	get doc() {
+		return this.data.document(this.state.run);
+	}
 
-  /**
-   * @param {string} name
-   * @param {number} [row]
-   * @returns {Promise<Tensor>} of the run in view
-   */
-  tensor(name, row) {
-    return this.data.tensor(name, this.state.run, row);
-  }
+	/** @param {string} name @param {number} [row] @returns {Promise<Tensor>} of the run in view */
+	tensor(name, row) {
+		return this.data.tensor(name, this.state.run, row);
+	}
 
-  /** @param {Partial<State>} change */
-  go(change) {
-    this.store.set(change);
-  }
+	/** @param {Partial<State>} change */
+	go(change) {
+		this.store.set(change);
+	}
 
-  /** @param {string} name */
-  has(name) {
-    return name in this.doc.tensors;
-  }
+	/** @param {string} name */
+	has(name) {
+		return name in this.doc.tensors;
+	}
 
-  /** How many positions are written one after the other. */
-  get numSteps() {
-    return this.doc.output.length || this.doc.target?.pieces.length || 1;
-  }
+	/** How many positions are written one after the other. */
+	get numSteps() {
+		return this.doc.output.length || this.doc.target?.pieces.length || 1;
+	}
 
-  /** Open the arithmetic of a number. */
-  open = (/** @type {Place} */ place) => this.go({ place });
+	/** Open the arithmetic of a number. */
+	open = (/** @type {Place} */ place) => this.go({ place });
 
-  /**
-   * The layer in view, for the boxes of a stack.
-   * @param {"encoder" | "decoder"} stack
-   */
-  layerOf(stack) {
-    const part = parsePath(this.state.attention);
-    return part?.stack === stack ? part.layer : Math.max(0, Math.min(part?.layer ?? 0, numLayers(this.doc, stack) - 1));
-  }
+	/**
+	 * The layer in view, for the boxes of a stack.
+	 * @param {"encoder" | "decoder"} stack
+	 */
+	layerOf(stack) {
+		const part = parsePath(this.state.attention);
+		return part?.stack === stack ? part.layer : Math.max(0, Math.min(part?.layer ?? 0, numLayers(this.doc, stack) - 1));
+	}
 
-  /** Bring a state that came from an address or another run into this document's bounds. */
-  settle() {
-    const known = attentions(this.doc);
-    const heads = this.doc.tensors[`${this.state.attention}.weights`]?.shape[0] ?? 1;
-    const isKnown = parsePath(this.state.attention) && Object.keys(this.doc.tensors).some((name) => name.startsWith(`${this.state.attention}.`));
-    this.go({
-      attention: isKnown ? this.state.attention : (known[0]?.path ?? ""),
-      head: Math.max(0, Math.min(Math.floor(this.state.head), isKnown ? heads - 1 : 0)),
-      step: Math.max(0, Math.min(Math.floor(this.state.step), this.numSteps - 1)),
-      token: Math.max(0, Math.min(Math.floor(this.state.token), (this.doc.source?.pieces.length ?? 1) - 1)),
-    });
-  }
+	/** Bring a state that came from an address or another run into this document's bounds. */
+	settle() {
+		const known = attentions(this.doc);
+		const heads = this.doc.tensors[`${this.state.attention}.weights`]?.shape[0] ?? 1;
+		const isKnown =
+			parsePath(this.state.attention) &&
+			Object.keys(this.doc.tensors).some((name) => name.startsWith(`${this.state.attention}.`));
+		this.go({
+			attention: isKnown ? this.state.attention : (known[0]?.path ?? ""),
+			head: Math.max(0, Math.min(Math.floor(this.state.head), isKnown ? heads - 1 : 0)),
+			step: Math.max(0, Math.min(Math.floor(this.state.step), this.numSteps - 1)),
+			token: Math.max(0, Math.min(Math.floor(this.state.token), (this.doc.source?.pieces.length ?? 1) - 1)),
+		});
+	}
 }

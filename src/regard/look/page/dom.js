@@ -1,20 +1,18 @@
 /** Elements without a framework: text goes in as text, never as markup. */
 
+/** @import { Place } from "./types.js" */
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /** @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} Attributes */
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
-/**
- * @param {Element} node
- * @param {Attributes} attributes names that begin with "on" are listeners
- */
+/** @param {Element} node @param {Attributes} attributes names that begin with "on" are listeners */
 function applyAttributes(node, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : String(value));
-  }
+	for (const [name, value] of Object.entries(attributes)) {
+		if (value === null || value === undefined || value === false) continue;
+		if (typeof value === "function") node.addEventListener(name.slice(2), value);
+		else node.setAttribute(name, value === true ? "" : String(value));
+	}
 }
 
 /**
@@ -25,10 +23,10 @@ function applyAttributes(node, attributes) {
  * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function element(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  applyAttributes(node, attributes);
-  node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
-  return node;
+	const node = document.createElement(tag);
+	applyAttributes(node, attributes);
+	node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
+	return node;
 }
 
 /**
@@ -39,18 +37,15 @@ export function element(tag, attributes = {}, ...children) {
  * @returns {SVGElementTagNameMap[Tag]}
  */
 export function drawing(tag, attributes = {}, ...children) {
-  const node = document.createElementNS(SVG_NAMESPACE, tag);
-  applyAttributes(node, attributes);
-  node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
-  return node;
+	const node = document.createElementNS(SVG_NAMESPACE, tag);
+	applyAttributes(node, attributes);
+	node.append(...children.filter(isPresent).map((child) => (child instanceof Node ? child : String(child))));
+	return node;
 }
 
-/**
- * @param {Child} child
- * @returns {child is Node | string | number}
- */
+/** @param {Child} child @returns {child is Node | string | number} */
 function isPresent(child) {
-  return child !== null && child !== undefined && child !== false;
+	return child !== null && child !== undefined && child !== false;
 }
 
 /**
@@ -59,27 +54,24 @@ function isPresent(child) {
  * @param {{value: string, text: string, title?: string}[]} options
  * @param {string} chosen
  * @param {(value: string) => void} choose
- * @returns {HTMLElement}
  */
 export function choice(label, options, chosen, choose) {
-  return element(
-    "div",
-    { class: "choice", role: "group", "aria-label": label },
-    element("span", { class: "choice-label" }, label),
-    ...options.map((option) =>
-      element(
-        "button",
-        {
-          type: "button",
-          id: `choice-${label}-${option.value}`.replaceAll(/[^\w-]/g, "_"),
-          "aria-pressed": option.value === chosen ? "true" : "false",
-          title: option.title,
-          onclick: () => choose(option.value),
-        },
-        option.text,
-      ),
-    ),
-  );
+	return element(
+		"div",
+		{ class: "choice", role: "group", "aria-label": label },
+		element("span", { class: "choice-label" }, label),
+		...options.map((option) =>
+			button(
+				{
+					id: `choice-${label}-${option.value}`.replaceAll(/[^\w-]/g, "_"),
+					"aria-pressed": option.value === chosen ? "true" : "false",
+					title: option.title,
+					onclick: () => choose(option.value),
+				},
+				option.text,
+			),
+		),
+	);
 }
 
 /**
@@ -87,8 +79,8 @@ export function choice(label, options, chosen, choose) {
  * @param {string} text
  */
 export function announce(text) {
-  const region = document.getElementById("announcer");
-  if (region) region.textContent = text;
+	const region = document.getElementById("announcer");
+	if (region) region.textContent = text;
 }
 
 /**
@@ -97,12 +89,61 @@ export function announce(text) {
  * @param {(width: number) => void} draw
  */
 export function drawToWidth(node, draw) {
-  let last = 0;
-  const observer = new ResizeObserver(() => {
-    const width = Math.floor(node.clientWidth);
-    if (width === last || width === 0) return;
-    last = width;
-    draw(width);
-  });
-  observer.observe(node);
+	let last = 0;
+	const observer = new ResizeObserver(() => {
+		const width = Math.floor(node.clientWidth);
+		if (width === last || width === 0) return;
+		last = width;
+		draw(width);
+	});
+	observer.observe(node);
+}
+
+/**
+ * @param {Attributes} attributes
+ * @param {...Child} children
+ */
+export function button(attributes, ...children) {
+	return element("button", { type: "button", ...attributes }, ...children);
+}
+
+/**
+ * What makes a part of a drawing a button, for the pointer and for the keyboard.
+ * @param {() => void} press
+ */
+export function pressable(press) {
+	return {
+		role: "button",
+		tabindex: 0,
+		onclick: press,
+		onkeydown: (/** @type {KeyboardEvent} */ event) => {
+			if (event.key !== "Enter" && event.key !== " ") return;
+			event.preventDefault();
+			event.stopPropagation();
+			press();
+		},
+	};
+}
+
+/**
+ * What an element that shows a number carries: the number itself, and where in the trace it stands.
+ * @param {number} value
+ * @param {Place | null} [place]
+ */
+export function marks(value, place) {
+	return { "data-value": value, "data-name": place?.name, "data-index": place?.index.join(",") };
+}
+
+/**
+ * @param {string[]} heads
+ * @param {HTMLElement[]} rows
+ * @param {string} [kind] a class
+ */
+export function table(heads, rows, kind) {
+	const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
+	return element(
+		"div",
+		{ class: "table-scroll", tabindex: 0 },
+		element("table", { class: kind }, element("thead", {}, head), element("tbody", {}, ...rows)),
+	);
 }

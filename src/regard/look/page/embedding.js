@@ -1,152 +1,189 @@
 /** The words in view as points, and which pieces of the vocabulary lie near each of them. */
 
-import { drawing, drawToWidth, element } from "./dom.js";
+import { drawing, drawToWidth, element, pressable } from "./dom.js";
 import { extent } from "./tensor.js";
 import { matrix } from "./matrix.js";
 import { percent, readable, show } from "./numbers.js";
 import { codeLink, trouble } from "./parts.js";
 
-/** @typedef {import("./app.js").App} App */
-/** @typedef {import("./app.js").Panel} Panel */
+/** @import { App, Panel } from "./app.js" */
+/** @typedef {{x: number, y: number, size: number}} Label */
 /** @typedef {{x: number, y: number, piece: string, token: number, side: "source" | "target", position: number}} Dot */
 
-/**
- * @param {App} app
- * @param {import("./types.js").Plane} plane
- * @returns {Dot[]}
- */
+/** @param {App} app @param {import("./types.js").Plane} plane @returns {Dot[]} */
 function dotsOf(app, plane) {
-  return /** @type {const} */ (["source", "target"]).flatMap((side) =>
-    plane[side].map(([x = 0, y = 0], position) => ({ x, y, side, position, piece: app.doc[side]?.pieces[position] ?? "", token: app.doc[side]?.tokens[position] ?? 0 })),
-  );
+	return /** @type {const} */ (["source", "target"]).flatMap((side) =>
+		plane[side].map(([x = 0, y = 0], position) => ({
+			x,
+			y,
+			side,
+			position,
+			piece: app.doc[side]?.pieces[position] ?? "",
+			token: app.doc[side]?.tokens[position] ?? 0,
+		})),
+	);
 }
 
-/**
- * @param {Dot[]} dots
- * @param {(dot: Dot) => void} choose
- * @returns {HTMLElement}
- */
+/** Where a label may stand beside its point, the best place first. @type {[number, number][]} */
+const LABEL_PLACES = [10, -10].flatMap((dx) =>
+	[4, -9, 17, -22, 30, -35, 43].map((dy) => /** @type {[number, number]} */ ([dx, dy])),
+);
+
+/** @param {Label} one @param {Label} other */
+function overlaps(one, other) {
+	return one.x < other.x + other.size && other.x < one.x + one.size && Math.abs(one.y - other.y) < 12;
+}
+
+/** @param {Dot[]} dots @param {(dot: Dot) => void} choose */
 function scatter(dots, choose) {
-  const stage = element("div", { class: "scatter" });
-  drawToWidth(stage, (width) => {
-    const height = Math.min(440, Math.max(300, width * 0.75));
-    const [left, right] = extent(dots.map((dot) => dot.x));
-    const [bottom, top] = extent(dots.map((dot) => dot.y));
-    /** @param {number} value */
-    const x = (value) => 40 + ((value - left) / (right - left || 1)) * (width - 110);
-    /** @param {number} value */
-    const y = (value) => height - 24 - ((value - bottom) / (top - bottom || 1)) * (height - 48);
-    const picture = drawing("svg", { width, height, role: "group", "aria-label": "The words' embeddings in a plane" });
-    /** @type {{x: number, y: number}[]} */
-    const taken = [];
-    for (const dot of dots) {
-      const at = { x: x(dot.x), y: y(dot.y) };
-      let label = at.y + 4;
-      while (taken.some((other) => Math.abs(other.x - at.x) < 46 && Math.abs(other.y - label) < 13)) label += 13;
-      taken.push({ x: at.x, y: label });
-      const pick = () => choose(dot);
-      picture.append(
-        drawing(
-          "g",
-          {
-            class: `dot ${dot.side}`,
-            id: `dot-${dot.side}-${dot.position}`,
-            role: "button",
-            tabindex: 0,
-            "aria-label": `${dot.side} ${readable(dot.piece)}`,
-            onclick: pick,
-            onkeydown: (/** @type {KeyboardEvent} */ event) => {
-              if (event.key !== "Enter" && event.key !== " ") return;
-              event.preventDefault();
-              pick();
-            },
-          },
-          dot.side === "source" ? drawing("circle", { cx: at.x, cy: at.y, r: 5 }) : drawing("rect", { x: at.x - 4.5, y: at.y - 4.5, width: 9, height: 9 }),
-          drawing("text", { x: at.x + 10, y: label }, readable(dot.piece)),
-        ),
-      );
-    }
-    stage.replaceChildren(picture);
-  });
-  return stage;
+	const stage = element("div", { class: "scatter" });
+	drawToWidth(stage, (width) => {
+		const height = Math.min(440, Math.max(300, width * 0.75));
+		const [left, right] = extent(dots.map((dot) => dot.x));
+		const [bottom, top] = extent(dots.map((dot) => dot.y));
+		/** @param {number} value */
+		const x = (value) => 40 + ((value - left) / (right - left || 1)) * (width - 110);
+		/** @param {number} value */
+		const y = (value) => height - 24 - ((value - bottom) / (top - bottom || 1)) * (height - 48);
+		const picture = drawing("svg", { width, height, role: "group", "aria-label": "The words' embeddings in a plane" });
+		/** @type {Label[]} */
+		const taken = dots.map((dot) => ({ x: x(dot.x) - 5, y: y(dot.y) + 4, size: 10 }));
+		for (const dot of dots) {
+			const at = { x: x(dot.x), y: y(dot.y) };
+			const size = 10 + 7 * readable(dot.piece).length;
+			const free = LABEL_PLACES.find(
+				([dx, dy]) =>
+					!taken.some((other) => overlaps(other, { x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size })),
+			);
+			const [dx, dy] = free ?? [10, 4];
+			taken.push({ x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size });
+			picture.append(
+				drawing(
+					"g",
+					{
+						class: `dot ${dot.side}`,
+						id: `dot-${dot.side}-${dot.position}`,
+						"aria-label": `${dot.side} ${readable(dot.piece)}`,
+						...pressable(() => choose(dot)),
+					},
+					dot.side === "source"
+						? drawing("circle", { cx: at.x, cy: at.y, r: 5 })
+						: drawing("rect", { x: at.x - 4.5, y: at.y - 4.5, width: 9, height: 9 }),
+					drawing("text", { x: at.x + dx, y: at.y + dy, "text-anchor": dx < 0 ? "end" : "start" }, readable(dot.piece)),
+				),
+			);
+		}
+		stage.replaceChildren(picture);
+	});
+	return stage;
 }
 
 /** @type {Panel} */
 export const embeddingPanel = {
-  id: "embedding",
-  title: "Words in space",
-  keys: [],
-  fits: (app) => app.has("source.embedding") || app.has("target.embedding"),
-  async draw(app) {
-    const plane = await app.data.plane(app.state.run);
-    const dots = dotsOf(app, plane);
-    const list = element("div", { id: "neighbours", "aria-live": "polite" });
-    /** @param {Dot} dot */
-    const choose = async (dot) => {
-      for (const each of document.querySelectorAll(".dot.here")) each.classList.remove("here");
-      document.getElementById(`dot-${dot.side}-${dot.position}`)?.classList.add("here");
-      try {
-        const near = await app.data.neighbours(dot.token, dot.side);
-        list.replaceChildren(
-          element("h3", {}, `Nearest to “${readable(dot.piece)}”`),
-          element(
-            "ol",
-            { class: "bars" },
-            ...near.map((each) => {
-              const bar = element("i", { class: "bar" });
-              bar.style.width = `${Math.max(0, 100 * each.cosine)}%`;
-              return element("li", {}, element("b", {}, readable(each.piece)), element("span", { class: "track" }, bar), element("span", { "data-role": "cosine", "data-index": each.token, "data-value": each.cosine }, show(each.cosine, 3)));
-            }),
-          ),
-          element("p", { class: "note" }, "cosine of the angle between two rows of the table, over the whole vocabulary"),
-        );
-      } catch (error) {
-        list.replaceChildren(trouble(error));
-      }
-    };
-    const side = app.has("source.embedding") ? "source" : "target";
-    const rows = await app.tensor(`${side}.embedding`);
-    const pieces = (app.doc[side]?.pieces ?? []).map(readable);
-    const first = dots[Math.min(app.state.token, dots.length - 1)];
-    if (first) choose(first);
-    const [across = 0, up = 0] = plane.explained;
-    return [
-      element("p", { class: "lead" }, "Before any word has met another, each is a point in a space of meaning that training has laid out. This is that space, pressed flat onto the two directions in which the words in view differ most."),
-      element(
-        "div",
-        { class: "columns" },
-        element(
-          "section",
-          { class: "card" },
-          element("h3", {}, "A plane through the space", codeLink(app, "embedding")),
-          element("p", {}, `● source, ■ target. The plane keeps ${percent(across + up)} of the spread; a good deal lies in the other directions. Choose a point.`),
-          scatter(dots, choose),
-        ),
-        element("section", { class: "card" }, list),
-      ),
-      element(
-        "section",
-        { class: "card" },
-        element("h3", {}, "How alike the words are"),
-        element("p", {}, "Cosine between the traced vectors of each two pieces: 1 is the same direction, 0 has nothing in common."),
-        matrix({ title: "cosine", note: `of ${side}.embedding`, rows: pieces, columns: pieces, value: (row, column) => cosine(rows.row(row), rows.row(column)), scale: "signed", limit: 1 }),
-      ),
-    ];
-  },
+	id: "embedding",
+	title: "Words in space",
+	keys: [],
+	fits: (app) => app.has("source.embedding") || app.has("target.embedding"),
+	async draw(app) {
+		const plane = await app.data.plane(app.state.run);
+		const dots = dotsOf(app, plane);
+		const list = element("div", { id: "neighbours", "aria-live": "polite" });
+		/** @param {Dot} dot */
+		const choose = async (dot) => {
+			for (const each of document.querySelectorAll(".dot.here")) each.classList.remove("here");
+			document.getElementById(`dot-${dot.side}-${dot.position}`)?.classList.add("here");
+			try {
+				const near = await app.data.neighbours(dot.token, dot.side);
+				list.replaceChildren(
+					element("h3", {}, `Nearest to “${readable(dot.piece)}”`),
+					element(
+						"ol",
+						{ class: "bars" },
+						...near.map((each) => {
+							const bar = element("i", { class: "bar" });
+							bar.style.width = `${Math.max(0, 100 * each.cosine)}%`;
+							return element(
+								"li",
+								{},
+								element("b", {}, readable(each.piece)),
+								element("span", { class: "track" }, bar),
+								element(
+									"span",
+									{ "data-role": "cosine", "data-index": each.token, "data-value": each.cosine },
+									show(each.cosine, 3),
+								),
+							);
+						}),
+					),
+					element(
+						"p",
+						{ class: "note" },
+						"cosine of the angle between two rows of the table, over the whole vocabulary",
+					),
+				);
+			} catch (error) {
+				list.replaceChildren(trouble(error));
+			}
+		};
+		const side = app.has("source.embedding") ? "source" : "target";
+		const rows = await app.tensor(`${side}.embedding`);
+		const pieces = (app.doc[side]?.pieces ?? []).map(readable);
+		const first = dots[Math.min(app.state.token, dots.length - 1)];
+		if (first) choose(first);
+		const [across = 0, up = 0] = plane.explained;
+		return [
+			element(
+				"p",
+				{ class: "lead" },
+				"Before any word has met another, each is a point in a space of meaning that training has laid out. This is that space, pressed flat onto the two directions in which the words in view differ most.",
+			),
+			element(
+				"div",
+				{ class: "columns" },
+				element(
+					"section",
+					{ class: "card" },
+					element("h3", {}, "A plane through the space", codeLink(app, "embedding")),
+					element(
+						"p",
+						{},
+						`● source, ■ target. The plane keeps ${percent(across + up)} of the spread; a good deal lies in the other directions. Choose a point.`,
+					),
+					scatter(dots, choose),
+				),
+				element("section", { class: "card" }, list),
+			),
+			element(
+				"section",
+				{ class: "card" },
+				element("h3", {}, "How alike the words are"),
+				element(
+					"p",
+					{},
+					"Cosine between the traced vectors of each two pieces: 1 is the same direction, 0 has nothing in common.",
+				),
+				matrix({
+					title: "cosine",
+					note: `of ${side}.embedding`,
+					rows: pieces,
+					columns: pieces,
+					value: (row, column) => cosine(rows.row(row), rows.row(column)),
+					scale: "signed",
+					limit: 1,
+				}),
+			),
+		];
+	},
 };
 
-/**
- * @param {Float32Array} left
- * @param {Float32Array} right
- * @returns {number}
- */
+/** @param {Float32Array} left @param {Float32Array} right */
 function cosine(left, right) {
-  let [product, first, second] = [0, 0, 0];
-  for (let i = 0; i < left.length; i++) {
-    const [a, b] = [left[i] ?? 0, right[i] ?? 0];
-    product += a * b;
-    first += a * a;
-    second += b * b;
-  }
-  return product / Math.sqrt(first * second || 1);
+	let [product, first, second] = [0, 0, 0];
+	for (let i = 0; i < left.length; i++) {
+		const [a, b] = [left[i] ?? 0, right[i] ?? 0];
+		product += a * b;
+		first += a * a;
+		second += b * b;
+	}
+	return product / Math.sqrt(first * second || 1);
 }

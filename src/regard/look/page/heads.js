@@ -2,13 +2,12 @@
 
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
-import { announce, drawing, drawToWidth, element } from "./dom.js";
+import { announce, drawing, drawToWidth, element, marks, table } from "./dom.js";
 import { readable, show } from "./numbers.js";
 
-/** @typedef {import("./app.js").App} App */
-/** @typedef {import("./app.js").Panel} Panel */
-/** @typedef {import("./anatomy.js").SubLayer} SubLayer */
-/** @typedef {import("./tensor.js").Tensor} Tensor */
+/** @import { SubLayer } from "./anatomy.js" */
+/** @import { App, Panel } from "./app.js" */
+/** @import { Tensor } from "./tensor.js" */
 
 const LARGEST_THUMBNAIL = 132;
 const MARGIN = { left: 26, top: 20, gap: 6 };
@@ -19,16 +18,16 @@ const MARGIN = { left: 26, top: 20, gap: 6 };
  * @param {number} head
  */
 function summary(weights, head) {
-  const [numRows, numColumns] = [weights.length(1), weights.length(2)];
-  let [entropy, row, column, strongest] = [0, 0, 0, -1];
-  for (let i = 0; i < numRows; i++) {
-    for (let j = 0; j < numColumns; j++) {
-      const weight = weights.at([head, i, j]);
-      if (weight > 0) entropy -= weight * Math.log2(weight);
-      if (weight > strongest && numColumns > 1 && (i > 0 || j > 0)) [strongest, row, column] = [weight, i, j];
-    }
-  }
-  return { entropy: entropy / numRows, row, column, strongest };
+	const [numRows, numColumns] = [weights.length(1), weights.length(2)];
+	let [entropy, row, column, strongest] = [0, 0, 0, -1];
+	for (let i = 0; i < numRows; i++) {
+		for (let j = 0; j < numColumns; j++) {
+			const weight = weights.at([head, i, j]);
+			if (weight > 0) entropy -= weight * Math.log2(weight);
+			if (weight > strongest && numColumns > 1 && (i > 0 || j > 0)) [strongest, row, column] = [weight, i, j];
+		}
+	}
+	return { entropy: entropy / numRows, row, column, strongest };
 }
 
 /**
@@ -39,178 +38,203 @@ function summary(weights, head) {
  * @param {number} gap
  */
 function paintAtlas(context, layers, size, height, gap) {
-  const numHeads = layers[0]?.length(0) ?? 0;
-  const width = numHeads * (size + gap);
-  const image = new ImageData(Math.max(1, width), Math.max(1, layers.length * (height + gap)));
-  const pixels = new Uint32Array(image.data.buffer);
-  const scale = shareScale();
-  const colours = new Uint32Array(scale.table.buffer);
-  layers.forEach((weights, layer) => {
-    const [numRows, numColumns] = [weights.length(1), weights.length(2)];
-    for (let head = 0; head < numHeads; head++) {
-      for (let y = 0; y < height; y++) {
-        const row = Math.floor((y * numRows) / height);
-        const cells = weights.row(head, row);
-        let pixel = (layer * (height + gap) + y) * width + head * (size + gap);
-        for (let x = 0; x < size; x++) {
-          const weight = cells[Math.floor((x * numColumns) / size)] ?? 0;
-          pixels[pixel++] = colours[colourAt(scale, weight) / 4] ?? 0;
-        }
-      }
-    }
-  });
-  context.canvas.width = image.width;
-  context.canvas.height = image.height;
-  context.putImageData(image, 0, 0);
+	const numHeads = layers[0]?.length(0) ?? 0;
+	const width = numHeads * (size + gap);
+	const image = new ImageData(Math.max(1, width), Math.max(1, layers.length * (height + gap)));
+	const pixels = new Uint32Array(image.data.buffer);
+	const scale = shareScale();
+	const colours = new Uint32Array(scale.table.buffer);
+	layers.forEach((weights, layer) => {
+		const [numRows, numColumns] = [weights.length(1), weights.length(2)];
+		for (let head = 0; head < numHeads; head++) {
+			for (let y = 0; y < height; y++) {
+				const row = Math.floor((y * numRows) / height);
+				const cells = weights.row(head, row);
+				let pixel = (layer * (height + gap) + y) * width + head * (size + gap);
+				for (let x = 0; x < size; x++) {
+					const weight = cells[Math.floor((x * numColumns) / size)] ?? 0;
+					pixels[pixel++] = colours[colourAt(scale, weight) / 4] ?? 0;
+				}
+			}
+		}
+	});
+	context.canvas.width = image.width;
+	context.canvas.height = image.height;
+	context.putImageData(image, 0, 0);
 }
 
-/**
- * @param {App} app
- * @param {string} title
- * @param {SubLayer[]} parts one for each layer
- * @returns {Promise<HTMLElement>}
- */
+/** @param {App} app @param {string} title @param {SubLayer[]} parts one for each layer */
 async function atlas(app, title, parts) {
-  const layers = await Promise.all(parts.map((part) => app.tensor(`${part.path}.weights`)));
-  const first = layers[0];
-  const part = parts[0];
-  if (!first || !part) return element("section");
-  const { rows, columns } = sidesOf(app.doc, part);
-  const numHeads = first.length(0);
-  const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
-  const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
-  const stage = element("div", { class: "matrix-stage" }, canvas, overlay);
-  const readout = element("output", { class: "readout" });
-  let [size, height] = [1, 1];
-  const here = { layer: 0, head: 0 };
+	const layers = await Promise.all(parts.map((part) => app.tensor(`${part.path}.weights`)));
+	const first = layers[0];
+	const part = parts[0];
+	if (!first || !part) return element("section");
+	const { rows, columns } = sidesOf(app.doc, part);
+	const numHeads = first.length(0);
+	const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
+	const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
+	const stage = element("div", { class: "matrix-stage" }, canvas, overlay);
+	const readout = element("output", { class: "readout" });
+	let [size, height] = [1, 1];
+	const here = { layer: 0, head: 0 };
 
-  const describe = () => {
-    const weights = layers[here.layer];
-    if (!weights) return;
-    const { entropy, row, column, strongest } = summary(weights, here.head);
-    const link = `${readable(rows.pieces[row] ?? "")} → ${readable(columns.pieces[column] ?? "")}`;
-    const place = { name: weights.name, index: `${here.head},${row},${column}` };
-    readout.replaceChildren(
-      element("b", {}, `layer ${here.layer + 1}, head ${here.head + 1}`),
-      ` strongest link ${link} `,
-      element("b", { "data-name": place.name, "data-index": place.index, "data-value": strongest }, show(strongest)),
-      ` · on average ${show(entropy, 2)} bits of choice`,
-    );
-    canvas.setAttribute("aria-label", `${title}: ${readout.textContent}. Enter opens this head.`);
-    const frame = overlay.querySelector(".frame");
-    frame?.setAttribute("x", String(MARGIN.left + here.head * (size + MARGIN.gap) - 1));
-    frame?.setAttribute("y", String(MARGIN.top + here.layer * (height + MARGIN.gap) - 1));
-  };
-  const open = () => app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" });
+	const describe = () => {
+		const weights = layers[here.layer];
+		if (!weights) return;
+		const { entropy, row, column, strongest } = summary(weights, here.head);
+		const link = `${readable(rows.pieces[row] ?? "")} → ${readable(columns.pieces[column] ?? "")}`;
+		readout.replaceChildren(
+			element("b", {}, `layer ${here.layer + 1}, head ${here.head + 1}`),
+			` strongest link ${link} `,
+			element("b", marks(strongest, { name: weights.name, index: [here.head, row, column] }), show(strongest)),
+			` · on average ${show(entropy, 2)} bits of choice`,
+		);
+		canvas.setAttribute("aria-label", `${title}: ${readout.textContent}. Enter opens this head.`);
+		const frame = overlay.querySelector(".frame");
+		frame?.setAttribute("x", String(MARGIN.left + here.head * (size + MARGIN.gap) - 1));
+		frame?.setAttribute("y", String(MARGIN.top + here.layer * (height + MARGIN.gap) - 1));
+	};
+	const open = () =>
+		app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" });
 
-  drawToWidth(stage, (width) => {
-    size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
-    height = Math.max(8, Math.round((size * first.length(1)) / first.length(2)));
-    if (height > LARGEST_THUMBNAIL) height = LARGEST_THUMBNAIL;
-    const ratio = Math.max(1, Math.round(window.devicePixelRatio || 1));
-    const context = canvas.getContext("2d");
-    if (!context) return;
-    paintAtlas(context, layers, size * ratio, height * ratio, MARGIN.gap * ratio);
-    canvas.style.left = `${MARGIN.left}px`;
-    canvas.style.top = `${MARGIN.top}px`;
-    canvas.style.width = `${canvas.width / ratio}px`;
-    canvas.style.height = `${canvas.height / ratio}px`;
-    stage.style.height = `${MARGIN.top + canvas.height / ratio}px`;
-    const heads = Array.from({ length: numHeads }, (_, head) =>
-      drawing("text", { class: "axis", x: MARGIN.left + head * (size + MARGIN.gap) + size / 2, y: 14, "text-anchor": "middle" }, size > 44 ? `head ${head + 1}` : head + 1),
-    );
-    const names = layers.map((_, layer) => drawing("text", { class: "label", x: 6, y: MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4 }, layer + 1));
-    overlay.replaceChildren(...heads, ...names, drawing("rect", { class: "frame", width: size + 2, height: height + 2 }));
-    describe();
-  });
+	drawToWidth(stage, (width) => {
+		size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
+		height = Math.max(8, Math.round((size * first.length(1)) / first.length(2)));
+		if (height > LARGEST_THUMBNAIL) height = LARGEST_THUMBNAIL;
+		const ratio = Math.max(1, Math.round(window.devicePixelRatio || 1));
+		const context = canvas.getContext("2d");
+		if (!context) return;
+		paintAtlas(context, layers, size * ratio, height * ratio, MARGIN.gap * ratio);
+		canvas.style.left = `${MARGIN.left}px`;
+		canvas.style.top = `${MARGIN.top}px`;
+		canvas.style.width = `${canvas.width / ratio}px`;
+		canvas.style.height = `${canvas.height / ratio}px`;
+		stage.style.height = `${MARGIN.top + canvas.height / ratio}px`;
+		const heads = Array.from({ length: numHeads }, (_, head) =>
+			drawing(
+				"text",
+				{ class: "axis", x: MARGIN.left + head * (size + MARGIN.gap) + size / 2, y: 14, "text-anchor": "middle" },
+				size > 44 ? `head ${head + 1}` : head + 1,
+			),
+		);
+		const names = layers.map((_, layer) =>
+			drawing(
+				"text",
+				{ class: "label", x: 6, y: MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4 },
+				layer + 1,
+			),
+		);
+		overlay.replaceChildren(
+			...heads,
+			...names,
+			drawing("rect", { class: "frame", width: size + 2, height: height + 2 }),
+		);
+		describe();
+	});
 
-  /** @param {MouseEvent} event */
-  const moveTo = (event) => {
-    const box = canvas.getBoundingClientRect();
-    here.head = Math.max(0, Math.min(numHeads - 1, Math.floor((event.clientX - box.left) / (size + MARGIN.gap))));
-    here.layer = Math.max(0, Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))));
-    describe();
-  };
-  canvas.addEventListener("pointermove", moveTo);
-  canvas.addEventListener("click", (event) => {
-    moveTo(event);
-    open();
-  });
-  canvas.addEventListener("keydown", (event) => {
-    const moves = /** @type {Record<string, [number, number]>} */ ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] });
-    const move = moves[event.key];
-    if (move) {
-      here.layer = Math.max(0, Math.min(layers.length - 1, here.layer + move[0]));
-      here.head = Math.max(0, Math.min(numHeads - 1, here.head + move[1]));
-      describe();
-      announce(canvas.getAttribute("aria-label") ?? "");
-    } else if (event.key === "Enter") open();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
+	/** @param {MouseEvent} event */
+	const moveTo = (event) => {
+		const box = canvas.getBoundingClientRect();
+		here.head = Math.max(0, Math.min(numHeads - 1, Math.floor((event.clientX - box.left) / (size + MARGIN.gap))));
+		here.layer = Math.max(
+			0,
+			Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))),
+		);
+		describe();
+	};
+	canvas.addEventListener("pointermove", moveTo);
+	canvas.addEventListener("click", (event) => {
+		moveTo(event);
+		open();
+	});
+	canvas.addEventListener("keydown", (event) => {
+		const moves = /** @type {Record<string, [number, number]>} */ ({
+			ArrowUp: [-1, 0],
+			ArrowDown: [1, 0],
+			ArrowLeft: [0, -1],
+			ArrowRight: [0, 1],
+		});
+		const move = moves[event.key];
+		if (move) {
+			here.layer = Math.max(0, Math.min(layers.length - 1, here.layer + move[0]));
+			here.head = Math.max(0, Math.min(numHeads - 1, here.head + move[1]));
+			describe();
+			announce(canvas.getAttribute("aria-label") ?? "");
+		} else if (event.key === "Enter") open();
+		else return;
+		event.preventDefault();
+		event.stopPropagation();
+	});
 
-  return element(
-    "section",
-    { class: "card" },
-    element("h3", {}, title, element("span", { class: "note" }, `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`)),
-    stage,
-    element("div", { class: "matrix-foot" }, readout, element("span", { class: "hint" }, "click or Enter: open the head")),
-    summaryTable(rows.pieces, columns.pieces, layers),
-  );
+	return element(
+		"section",
+		{ class: "card" },
+		element(
+			"h3",
+			{},
+			title,
+			element("span", { class: "note" }, `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`),
+		),
+		stage,
+		element(
+			"div",
+			{ class: "matrix-foot" },
+			readout,
+			element("span", { class: "hint" }, "click or Enter: open the head"),
+		),
+		summaryTable(rows.pieces, columns.pieces, layers),
+	);
 }
 
-/**
- * @param {string[]} rows
- * @param {string[]} columns
- * @param {Tensor[]} layers
- * @returns {HTMLElement}
- */
+/** @param {string[]} rows @param {string[]} columns @param {Tensor[]} layers */
 function summaryTable(rows, columns, layers) {
-  const details = element("details", {}, element("summary", {}, "the heads as a table"));
-  details.addEventListener("toggle", () => {
-    if (details.childElementCount > 1) return;
-    const lines = layers.flatMap((weights, layer) =>
-      Array.from({ length: weights.length(0) }, (_, head) => {
-        const { entropy, row, column, strongest } = summary(weights, head);
-        return element(
-          "tr",
-          {},
-          element("th", { scope: "row" }, `layer ${layer + 1}, head ${head + 1}`),
-          element("td", {}, `${readable(rows[row] ?? "")} → ${readable(columns[column] ?? "")}`),
-          element("td", { "data-name": weights.name, "data-index": `${head},${row},${column}`, "data-value": strongest }, show(strongest)),
-          element("td", { "data-value": entropy }, show(entropy, 2)),
-        );
-      }),
-    );
-    const heads = ["", "strongest link", "weight", "bits of choice"].map((text) => element("th", { scope: "col" }, text));
-    details.append(element("div", { class: "table-scroll" }, element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...lines))));
-  });
-  return details;
+	const details = element("details", {}, element("summary", {}, "the heads as a table"));
+	details.addEventListener("toggle", () => {
+		if (details.childElementCount > 1) return;
+		const lines = layers.flatMap((weights, layer) =>
+			Array.from({ length: weights.length(0) }, (_, head) => {
+				const { entropy, row, column, strongest } = summary(weights, head);
+				return element(
+					"tr",
+					{},
+					element("th", { scope: "row" }, `layer ${layer + 1}, head ${head + 1}`),
+					element("td", {}, `${readable(rows[row] ?? "")} → ${readable(columns[column] ?? "")}`),
+					element("td", marks(strongest, { name: weights.name, index: [head, row, column] }), show(strongest)),
+					element("td", marks(entropy), show(entropy, 2)),
+				);
+			}),
+		);
+		details.append(table(["", "strongest link", "weight", "bits of choice"], lines));
+	});
+	return details;
 }
 
 /** @type {Panel} */
 export const headsPanel = {
-  id: "heads",
-  title: "All heads",
-  keys: [],
-  fits: (app) => attentions(app.doc).some((part) => app.has(`${part.path}.weights`)),
-  async draw(app) {
-    const parts = attentions(app.doc).filter((part) => app.has(`${part.path}.weights`));
-    const kinds = /** @type {const} */ ([
-      ["encoder", "self_attention", "Encoder self-attention"],
-      ["decoder", "self_attention", "Decoder masked self-attention"],
-      ["decoder", "cross_attention", "Cross-attention"],
-    ]);
-    const drawn = await Promise.all(
-      kinds.map(async ([stack, kind, title]) => {
-        const found = parts.filter((part) => part.stack === stack && part.kind === kind);
-        return found.length ? atlas(app, title, found) : null;
-      }),
-    );
-    return [
-      element("p", { class: "lead" }, "Every head of every layer. Some look at the neighbour, some at the end of the sentence, some at one word that matters: nobody told them to."),
-      ...drawn.filter((node) => node !== null),
-    ];
-  },
+	id: "heads",
+	title: "All heads",
+	keys: [],
+	fits: (app) => attentions(app.doc).some((part) => app.has(`${part.path}.weights`)),
+	async draw(app) {
+		const parts = attentions(app.doc).filter((part) => app.has(`${part.path}.weights`));
+		const kinds = /** @type {const} */ ([
+			["encoder", "self_attention", "Encoder self-attention"],
+			["decoder", "self_attention", "Decoder masked self-attention"],
+			["decoder", "cross_attention", "Cross-attention"],
+		]);
+		const drawn = await Promise.all(
+			kinds.map(async ([stack, kind, title]) => {
+				const found = parts.filter((part) => part.stack === stack && part.kind === kind);
+				return found.length ? atlas(app, title, found) : null;
+			}),
+		);
+		return [
+			element(
+				"p",
+				{ class: "lead" },
+				"Every head of every layer. Some look at the neighbour, some at the end of the sentence, some at one word that matters: nobody told them to.",
+			),
+			...drawn.filter((node) => node !== null),
+		];
+	},
 };

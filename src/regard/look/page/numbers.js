@@ -4,54 +4,43 @@
  * A number to four decimals, with a true minus sign; very small and very large ones in powers of ten.
  * @param {number} value
  * @param {number} [digits]
- * @returns {string}
  */
 export function show(value, digits = 4) {
-  if (value === -Infinity) return "−∞";
-  if (value === Infinity) return "∞";
-  if (Number.isNaN(value)) return "not a number";
-  const size = Math.abs(value);
-  const text =
-    size !== 0 && (size < 0.5 * 10 ** -digits || size >= 1e6)
-      ? value.toExponential(Math.max(1, digits - 2))
-      : value.toFixed(digits);
-  return text.replaceAll("-", "−");
+	if (value === -Infinity) return "−∞";
+	if (value === Infinity) return "∞";
+	if (Number.isNaN(value)) return "not a number";
+	const size = Math.abs(value);
+	const text =
+		size !== 0 && (size < 0.5 * 10 ** -digits || size >= 1e6)
+			? value.toExponential(Math.max(1, digits - 2))
+			: value.toFixed(digits);
+	return text.replaceAll("-", "−");
 }
 
-/**
- * @param {number} probability
- * @returns {string}
- */
+/** @param {number} probability */
 export function percent(probability) {
-  const value = probability * 100;
-  if (value !== 0 && value < 0.005) return `${show(value, 3)} %`;
-  return `${value.toFixed(value < 10 ? 2 : 1)} %`;
+	const value = probability * 100;
+	if (value !== 0 && value < 0.005) return `${show(value, 3)} %`;
+	return `${value.toFixed(value < 10 ? 2 : 1)} %`;
 }
 
-/**
- * @param {number} value
- * @returns {string}
- */
+/** @param {number} value */
 export function count(value) {
-  return String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, " ");
+	return String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
 /**
  * A piece as it is read: a word's first piece bare, its later pieces after a middle dot.
  * @param {string} piece
- * @returns {string}
  */
 export function readable(piece) {
-  if (piece.startsWith("▁")) return piece.slice(1) || "␣";
-  return isSpecial(piece) ? piece : `·${piece}`;
+	if (piece.startsWith("▁")) return piece.slice(1) || "␣";
+	return isSpecial(piece) ? piece : `·${piece}`;
 }
 
-/**
- * @param {string} piece
- * @returns {boolean}
- */
+/** @param {string} piece */
 export function isSpecial(piece) {
-  return /^<.+>$/.test(piece);
+	return /^<.+>$/.test(piece);
 }
 
 /**
@@ -61,8 +50,8 @@ export function isSpecial(piece) {
  * @returns {string[]}
  */
 export function joined(pieces, words) {
-  return words.map(([first = 0, last = 0]) => {
-    const text = pieces.slice(first, last + 1).join("");
-    return text.startsWith("▁") ? text.slice(1) : text;
-  });
+	return words.map(([first = 0, last = 0]) => {
+		const text = pieces.slice(first, last + 1).join("");
+		return text.startsWith("▁") ? text.slice(1) : text;
+	});
 }

@@ -5,7 +5,7 @@
 
 import { Tensor } from "./tensor.js";
 
-/** @typedef {import("./types.js").RunDocument} RunDocument */
+/** @import { RunDocument } from "./types.js" */
 
 /** A number that this page has no way to get, with the reason for the reader. */
 export class NotHere extends Error {}
@@ -13,194 +13,149 @@ export class NotHere extends Error {}
 const LIVE_ONLY = "This needs the model itself: start `regard look` and open the page it serves.";
 
 export class DataSource {
-  /** @param {any} embedded what a saved page carries, or null */
-  constructor(embedded) {
-    this.embedded = embedded;
-    this.isLive = embedded === null;
-    /** @type {Map<string, Promise<Tensor>>} */
-    this.tensors = new Map();
-    /** @type {Map<number, RunDocument>} */
-    this.documents = new Map();
-  }
+	/** @param {any} embedded what a saved page carries, or null */
+	constructor(embedded) {
+		this.embedded = embedded;
+		this.isLive = embedded === null;
+		/** @type {Map<string, Promise<Tensor>>} */
+		this.tensors = new Map();
+		/** @type {Map<number, RunDocument>} */
+		this.documents = new Map();
+	}
 
-  /** @returns {DataSource} */
-  static here() {
-    const carried = document.getElementById("regard-data");
-    return new DataSource(carried ? JSON.parse(carried.textContent ?? "null") : null);
-  }
+	/** @returns {DataSource} */
+	static here() {
+		const carried = document.getElementById("regard-data");
+		return new DataSource(carried ? JSON.parse(carried.textContent ?? "null") : null);
+	}
 
-  /** @returns {Promise<RunDocument>} */
-  async open() {
-    const document = this.isLive ? await fetchJson("api/document") : this.embedded.document;
-    this.documents.set(document.run, document);
-    if (document.compare) this.documents.set(document.compare.run, document.compare);
-    return document;
-  }
+	/** @returns {Promise<RunDocument>} */
+	async open() {
+		const document = this.isLive ? await fetchJson("api/document") : this.embedded.document;
+		this.documents.set(document.run, document);
+		if (document.compare) this.documents.set(document.compare.run, document.compare);
+		return document;
+	}
 
-  /**
-   * @param {number} run
-   * @returns {RunDocument}
-   */
-  document(run) {
-    const found = this.documents.get(run);
-    if (!found) throw new NotHere(`There is no run ${run} on this page.`);
-    return found;
-  }
+	/** @param {number} run @returns {RunDocument} */
+	document(run) {
+		const found = this.documents.get(run);
+		if (!found) throw new NotHere(`There is no run ${run} on this page.`);
+		return found;
+	}
 
-  /**
-   * @param {string} name a name of the trace, or param: and the path of a parameter
-   * @param {number} run
-   * @param {number} [row] only this row: tables of a whole vocabulary are large
-   * @returns {Promise<Tensor>}
-   */
-  tensor(name, run, row) {
-    const key = `${run}/${name}/${row ?? ""}`;
-    let found = this.tensors.get(key);
-    if (!found) {
-      found = this.load(name, run, row);
-      this.tensors.set(key, found);
-      found.catch(() => this.tensors.delete(key));
-    }
-    return found;
-  }
+	/**
+	 * @param {string} name a name of the trace, or param: and the path of a parameter
+	 * @param {number} run
+	 * @param {number} [row] only this row: tables of a whole vocabulary are large
+	 * @returns {Promise<Tensor>}
+	 */
+	tensor(name, run, row) {
+		const key = `${run}/${name}/${row ?? ""}`;
+		let found = this.tensors.get(key);
+		if (!found) {
+			found = this.load(name, run, row);
+			this.tensors.set(key, found);
+			found.catch(() => this.tensors.delete(key));
+		}
+		return found;
+	}
 
-  /**
-   * @param {string} name
-   * @param {number} run
-   * @param {number | undefined} row
-   * @returns {Promise<Tensor>}
-   */
-  async load(name, run, row) {
-    const document = this.document(run);
-    const shape = name.startsWith("param:")
-      ? document.parameters[name.slice("param:".length)]
-      : document.tensors[name]?.shape;
-    if (!shape) throw new NotHere(`The trace has no ${name}.`);
-    const data = this.isLive ? await fetchNumbers(name, run, row) : this.carried(name, run, row);
-    if (row === undefined) return new Tensor(name, shape, data);
-    const width = shape[shape.length - 1] ?? 1;
-    const one = data.length === width ? data : data.subarray(row * width, (row + 1) * width);
-    return new Tensor(`${name}[${row}]`, [width], one);
-  }
+	/** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Tensor>} */
+	async load(name, run, row) {
+		const document = this.document(run);
+		const shape = name.startsWith("param:")
+			? document.parameters[name.slice("param:".length)]
+			: document.tensors[name]?.shape;
+		if (!shape) throw new NotHere(`The trace has no ${name}.`);
+		const data = this.isLive ? await fetchNumbers(name, run, row) : this.carried(name, run, row);
+		if (row === undefined) return new Tensor(name, shape, data);
+		const width = shape[shape.length - 1] ?? 1;
+		const one = data.length === width ? data : data.subarray(row * width, (row + 1) * width);
+		return new Tensor(`${name}[${row}]`, [width], one);
+	}
 
-  /**
-   * @param {string} name
-   * @param {number} run
-   * @param {number | undefined} row
-   * @returns {Float32Array}
-   */
-  carried(name, run, row) {
-    const kept = this.embedded.tensors;
-    const ofRun = run ? `?run=${run}` : "";
-    const found = (row === undefined ? undefined : kept[`${name}[${row}]${ofRun}`]) ?? kept[name + ofRun];
-    if (found === undefined) throw new NotHere(`This file does not carry ${name}. ${LIVE_ONLY}`);
-    if (typeof found === "string") return littleEndianFloats(bytesOf(found).buffer);
-    // A weight that the model keeps as bytes: each row has its own scale.
-    const rows = new Int8Array(bytesOf(found.int8).buffer);
-    const scales = littleEndianFloats(bytesOf(found.scale).buffer);
-    const width = rows.length / scales.length;
-    return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
-  }
+	/** @param {string} name @param {number} run @param {number | undefined} row @returns {Float32Array} */
+	carried(name, run, row) {
+		const kept = this.embedded.tensors;
+		const ofRun = run ? `?run=${run}` : "";
+		const found = (row === undefined ? undefined : kept[`${name}[${row}]${ofRun}`]) ?? kept[name + ofRun];
+		if (found === undefined) throw new NotHere(`This file does not carry ${name}. ${LIVE_ONLY}`);
+		if (typeof found === "string") return littleEndianFloats(bytesOf(found).buffer);
+		// A weight that the model keeps as bytes: each row has its own scale.
+		const rows = new Int8Array(bytesOf(found.int8).buffer);
+		const scales = littleEndianFloats(bytesOf(found.scale).buffer);
+		const width = rows.length / scales.length;
+		return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
+	}
 
-  /**
-   * @param {import("./types.js").Edit[]} edits
-   * @returns {Promise<RunDocument>} the run with these edits
-   */
-  async whatIf(edits) {
-    if (!this.isLive) throw new NotHere(LIVE_ONLY);
-    const answer = await fetchJson("api/whatif", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ edits }),
-    });
-    this.documents.set(answer.run, answer.document);
-    return answer.document;
-  }
+	/** @param {import("./types.js").Edit[]} edits @returns {Promise<RunDocument>} the run with these edits */
+	async whatIf(edits) {
+		if (!this.isLive) throw new NotHere(LIVE_ONLY);
+		const answer = await fetchJson("api/whatif", {
+			method: "POST",
+			headers: { "Content-Type": "application/json" },
+			body: JSON.stringify({ edits }),
+		});
+		this.documents.set(answer.run, answer.document);
+		return answer.document;
+	}
 
-  /**
-   * @param {number} run
-   * @param {number} step
-   * @param {string} text
-   * @returns {Promise<{pieces: string[], probabilities: number[]}>}
-   */
-  async probability(run, step, text) {
-    if (!this.isLive) throw new NotHere(LIVE_ONLY);
-    return fetchJson(`api/probability?${new URLSearchParams({ run: String(run), step: String(step), text })}`);
-  }
+	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{pieces: string[], probabilities: number[]}>} */
+	async probability(run, step, text) {
+		if (!this.isLive) throw new NotHere(LIVE_ONLY);
+		return fetchJson(`api/probability?${new URLSearchParams({ run: String(run), step: String(step), text })}`);
+	}
 
-  /**
-   * @param {number} token
-   * @param {"source" | "target"} side
-   * @returns {Promise<import("./types.js").Neighbour[]>}
-   */
-  async neighbours(token, side) {
-    if (!this.isLive) {
-      const carried = this.embedded.neighbours?.[`${side}:${token}`];
-      if (!carried) throw new NotHere(LIVE_ONLY);
-      return carried;
-    }
-    const answer = await fetchJson(
-      `api/neighbours?${new URLSearchParams({ token: String(token), side, count: "8" })}`,
-    );
-    return answer.neighbours;
-  }
+	/** @param {number} token @param {"source" | "target"} side @returns {Promise<import("./types.js").Neighbour[]>} */
+	async neighbours(token, side) {
+		if (!this.isLive) {
+			const carried = this.embedded.neighbours?.[`${side}:${token}`];
+			if (!carried) throw new NotHere(LIVE_ONLY);
+			return carried;
+		}
+		const answer = await fetchJson(`api/neighbours?${new URLSearchParams({ token: String(token), side, count: "8" })}`);
+		return answer.neighbours;
+	}
 
-  /**
-   * @param {number} run
-   * @returns {Promise<import("./types.js").Plane>}
-   */
-  async plane(run) {
-    if (this.isLive) return fetchJson(`api/pca?run=${run}`);
-    const carried = this.embedded.planes?.[run];
-    if (!carried) throw new NotHere(LIVE_ONLY);
-    return carried;
-  }
+	/** @param {number} run @returns {Promise<import("./types.js").Plane>} */
+	async plane(run) {
+		if (this.isLive) return fetchJson(`api/pca?run=${run}`);
+		const carried = this.embedded.planes?.[run];
+		if (!carried) throw new NotHere(LIVE_ONLY);
+		return carried;
+	}
 }
 
-/**
- * @param {string} address
- * @param {RequestInit} [request]
- * @returns {Promise<any>}
- */
+/** @param {string} address @param {RequestInit} [request] @returns {Promise<any>} */
 async function fetchJson(address, request) {
-  const response = await fetch(address, request);
-  const answer = await response.json().catch(() => null);
-  if (!response.ok) throw new NotHere(answer?.error ?? `The server answered ${response.status} for ${address}.`);
-  return answer;
+	const response = await fetch(address, request);
+	const answer = await response.json().catch(() => null);
+	if (!response.ok) throw new NotHere(answer?.error ?? `The server answered ${response.status} for ${address}.`);
+	return answer;
 }
 
-/**
- * @param {string} name
- * @param {number} run
- * @param {number | undefined} row
- * @returns {Promise<Float32Array>}
- */
+/** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Float32Array>} */
 async function fetchNumbers(name, run, row) {
-  const wish = new URLSearchParams({ run: String(run) });
-  if (row !== undefined) wish.set("row", String(row));
-  const response = await fetch(`api/tensor/${name}?${wish}`);
-  if (!response.ok) throw new NotHere(`The server has no ${name} (${response.status}).`);
-  return littleEndianFloats(await response.arrayBuffer());
+	const wish = new URLSearchParams({ run: String(run) });
+	if (row !== undefined) wish.set("row", String(row));
+	const response = await fetch(`api/tensor/${name}?${wish}`);
+	if (!response.ok) throw new NotHere(`The server has no ${name} (${response.status}).`);
+	return littleEndianFloats(await response.arrayBuffer());
 }
 
-/**
- * @param {string} base64
- * @returns {Uint8Array<ArrayBuffer>}
- */
+/** @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
 function bytesOf(base64) {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+	const text = atob(base64);
+	const bytes = new Uint8Array(text.length);
+	for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+	return bytes;
 }
 
-/**
- * @param {ArrayBuffer} bytes
- * @returns {Float32Array}
- */
+/** @param {ArrayBuffer} bytes @returns {Float32Array} */
 function littleEndianFloats(bytes) {
-  const isLittle = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-  if (isLittle) return new Float32Array(bytes);
-  const view = new DataView(bytes);
-  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, i) => view.getFloat32(4 * i, true));
+	const isLittle = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+	if (isLittle) return new Float32Array(bytes);
+	const view = new DataView(bytes);
+	return Float32Array.from({ length: bytes.byteLength / 4 }, (_, i) => view.getFloat32(4 * i, true));
 }

@@ -26,6 +26,7 @@ from regard.recipe import read_recipe
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.checkpoints import average_best, load_latest, save_best, save_checkpoint
 from regard.train.feed import Fed
+from regard.train.lock import locked
 from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
@@ -232,7 +233,10 @@ def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path:
 
 
 def test_resume_needs_an_earlier_run(corpus: DataConfig, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="must be the folder of an earlier run"):
+    with pytest.raises(
+        TrainingError,
+        match="must be the folder of an earlier run",
+    ):
         run(corpus, tmp_path / "nowhere", resume=True)
 
 
@@ -270,6 +274,14 @@ def test_a_refused_run_leaves_nothing_and_can_be_repeated(
         run(corpus, tmp_path / "run", dataclasses.replace(QUICK, batch_tokens=4))
     assert not (tmp_path / "run").exists()
     assert run(corpus, tmp_path / "run") is not None
+
+
+def test_a_second_trainer_in_a_folder_is_refused(corpus: DataConfig, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", stop_at=6)
+    with locked(tmp_path / "run"), pytest.raises(TrainingError, match="another one trains in"):
+        run(corpus, tmp_path / "run", resume=True)
+    assert run(corpus, tmp_path / "run", resume=True) is not None
+    assert not (tmp_path / "run" / ".lock").exists()
 
 
 def test_output_must_not_be_a_file(corpus: DataConfig, tmp_path: Path) -> None:

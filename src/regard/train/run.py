@@ -31,6 +31,7 @@ from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 from regard.train.finish import finish
+from regard.train.lock import LOCK, locked
 from regard.train.loop import Trainer
 from regard.train.plan import complete
 from regard.train.prepare import (
@@ -70,30 +71,37 @@ def train(
 
     With `resume` the run in `output` goes on as it was asked for then.
     """
-    started = time.monotonic()
     _check_folder(output, resume)
-    say = _speaker(show_progress)
     try:
-        plan, corpus, valid, tokenizers = _prepare(request, output, resume, say)
-        device = choose_device(plan.train.device)
-        with _stream(plan, corpus, tokenizers, device) as stream:
-            if stream.num_too_long:
-                say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
-            trainer = Trainer(
-                _network(plan, device),
-                stream,
-                Validator(valid, tokenizers, plan.train),
-                plan.train,
-                output,
-                longest=stream.max_sequence_length,
-            )
-            if resume and not trainer.restore():
-                say("no checkpoint yet: starting from the beginning")
-            _train(trainer, plan.train, show_progress, stop_at)
+        with locked(output):
+            return _train(request, output, resume, show_progress, stop_at)
     except RegardError:
         if not resume:
             _forget(output)
         raise
+
+
+def _train(
+    request: Request, output: Path, resume: bool, show: bool, stop_at: int | None
+) -> TrainResult | None:
+    started = time.monotonic()
+    say = _speaker(show)
+    plan, corpus, valid, tokenizers = _prepare(request, output, resume, say)
+    device = choose_device(plan.train.device)
+    with _stream(plan, corpus, tokenizers, device) as stream:
+        if stream.num_too_long:
+            say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
+        trainer = Trainer(
+            _network(plan, device),
+            stream,
+            Validator(valid, tokenizers, plan.train),
+            plan.train,
+            output,
+            longest=stream.max_sequence_length,
+        )
+        if resume and not trainer.restore():
+            say("no checkpoint yet: starting from the beginning")
+        _loop(trainer, plan.train, show, stop_at)
     assert plan.train.steps is not None
     if stop_at is not None and stop_at <= trainer.step < plan.train.steps:
         say(f"stopped at step {trainer.step:,} as asked; --resume goes on")
@@ -170,7 +178,7 @@ def _stream(
     )
 
 
-def _train(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | None) -> None:
+def _loop(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | None) -> None:
     assert settings.steps is not None
     with Reporter(
         trainer.run_folder,
@@ -206,13 +214,14 @@ def _speaker(show: bool) -> Callable[[str], None]:
 def _check_folder(output: Path, resume: bool) -> None:
     if output.exists() and not output.is_dir():
         raise UsageError(f"--output must be a folder: {output} is a file; name another place")
-    if not resume and output.exists() and any(output.iterdir()):
+    if resume:
+        Plan.load(output / RUN_FILE)
+        return
+    if output.exists() and any(output.iterdir()):
         raise UsageError(
             f"--output must be a new or empty folder: {output} holds files; "
             "name another, or continue that run with --resume"
         )
-    if resume:
-        return
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -224,7 +233,7 @@ def _check_folder(output: Path, resume: bool) -> None:
 
 def _forget(output: Path) -> None:
     """Leave no trace of a run that was refused before its first checkpoint, so that it can be repeated."""
-    if not output.is_dir() or (output / "checkpoints").exists():
+    if (output / "checkpoints").exists() or (output / LOCK).exists():
         return
     for name in (RUN_FILE, METRICS):
         (output / name).unlink(missing_ok=True)

@@ -113,7 +113,7 @@ class Model:
         """Every intermediate value of translating one sentence, by name; needs torch.
 
         With a target, of that translation; without, of the one the search finds. `edits` maps names to
-        functions that change the value there.
+        functions that change the value there, [batch, ...], in the search as well.
         """
         try:
             from regard import tracing

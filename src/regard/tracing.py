@@ -12,7 +12,7 @@ import torch
 
 from regard.config import DecodeConfig, to_dict
 from regard.decode import Constraints, Hypothesis, StepRecord, search
-from regard.engine.edited import Edits
+from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.model.layout import Layout
@@ -49,8 +49,12 @@ def find(
 def trace_search(
     model: Transformer, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
 ) -> Trace:
-    """The trace of the best output that the search finds, and of the search."""
-    found = find(TorchEngine(model), source, config)
+    """The trace of the best output that the search finds, and of the search; both under the edits.
+
+    An edit sees the whole of what is written so far in each step, as it does in the pass that is traced.
+    """
+    engine = UncachedEngine(model, lambda position: edits) if edits else TorchEngine(model)
+    found = find(engine, source, config)
     trace = trace_pair(model, source, found.hypotheses[0].tokens, edits)
     record_steps(trace, found.history)
     return trace

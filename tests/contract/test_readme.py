@@ -1,7 +1,8 @@
 """The documents tell the truth: their commands run, their outputs are what is printed, their tree is the tree.
 
 A `console` block is run line by line, and what stands under a command is its output; `python` blocks of one page
-are run in order as one program. Pages are run in an empty folder. `bash` blocks take long, and are read only.
+are run in order as one program. Pages are run in an empty folder. `bash` blocks take long: those of the tutorial
+are run by hand (`pytest -m slow`), of the others the flags are checked.
 """
 
 import os
@@ -86,6 +87,9 @@ def test_programs_run(page: Path, environment: dict[str, str], tmp_path: Path) -
         text=True,
     )
     assert run.returncode == 0, run.stderr
+    if has_bundled():
+        for printed in re.findall(r"^print\(.*\)  # (.+)$", program, re.MULTILINE):
+            assert printed in run.stdout.splitlines()
 
 
 def long_commands() -> list[list[str]]:
@@ -100,6 +104,30 @@ def test_long_commands_name_flags_that_exist(words: list[str]) -> None:
     verb = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
     flags = {flag for parameter in verb.params for flag in parameter.opts}
     assert {word for word in words if word.startswith("-")} <= flags
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_the_tutorial_trains(environment: dict[str, str], tmp_path: Path) -> None:
+    """Its own text, its own commands: the same lines but for the figures, and an answer to each number."""
+    page = ROOT / "docs" / "tutorial.md"
+    [text] = [block for block in blocks(page, "python") if "train.digits" in block]
+    subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
+    (train, translate), (shown, answers) = blocks(page, "bash"), blocks(page, "text")
+    run = subprocess.run(
+        shlex.split(train), cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    printed = {re.sub(r"\d+", "0", line) for line in (run.stderr + run.stdout).splitlines()}
+    expected = {re.sub(r"\d+", "0", line.removesuffix(" (best)")) for line in shown.splitlines()}
+    printed |= {line.removesuffix(" (best)") for line in printed}
+    assert expected - {"..."} <= printed
+    run = subprocess.run(
+        shlex.split(translate), cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines()[:2] == answers.splitlines()[:2]
+    assert set(run.stdout.splitlines()[2].split()) == {"nine"}
 
 
 def test_the_two_set_up_commands_are_what_is_tested() -> None:
@@ -117,9 +145,12 @@ def test_the_tree_is_the_tree() -> None:
     for line in tree.splitlines():
         name = line.split()[0]
         depth = (len(line) - len(line.lstrip())) // 2
+        path = "".join(folders[:depth]) + name
         if name.endswith("/"):
             folders[depth:] = [name]
-        path = "".join(folders[:depth]) + (name if not name.endswith("/") else "")
+            assert any(each.is_file() for each in (ROOT / path).rglob("*")), f"{path} holds nothing"
+        else:
+            assert (ROOT / path).is_file(), f"{path} is not there"
         if path.endswith(".py"):
             listed.add(path)
         assert len(line.split()) > 1 or name == "src/regard/", f"{name} has no comment"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from fixtures import make_model_folder
 
 import regard
@@ -251,6 +252,29 @@ def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
     edited = model.trace("Le chat", "The cat", edits={path: lambda weights: weights * 0})
     assert not edited[path].any()
     assert not np.allclose(edited["logits"], plain["logits"])
+
+
+def test_an_edit_reaches_the_search(model: Model) -> None:
+    source, plain = "Le chat dort.", model.trace("Le chat dort.")
+    forbidden = int(plain["target.tokens"][1])
+
+    def without(logits: torch.Tensor) -> torch.Tensor:
+        logits = logits.clone()
+        logits[..., forbidden] = -torch.inf
+        return logits
+
+    edited = model.trace(source, edits={"logits": without})
+    assert forbidden not in edited["target.tokens"][1:]
+    assert edited.metadata["target"] != plain.metadata["target"]
+    # What the search saw is what the edited pass gives.
+    seen = edited["steps.0.top_probabilities"][0]
+    best = np.sort(edited["probabilities"][0])[::-1][: len(seen)]
+    assert seen == pytest.approx(best, abs=1e-5)
+    for step, token in enumerate(edited["target.tokens"][1:]):
+        assert (np.array(edited[f"steps.{step}.top_tokens"]) == token).any()
+    # Changing nothing changes nothing, though every step is a whole pass then.
+    same = model.trace(source, edits={"memory": lambda memory: memory})
+    assert same["target.tokens"].tolist() == plain["target.tokens"].tolist()
 
 
 def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:

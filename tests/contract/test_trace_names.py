@@ -187,19 +187,25 @@ def test_every_attention_value_follows_from_its_neighbours(
                 projected = F.linear(words, getattr(layer, name).weight, getattr(layer, name).bias)
                 for head in range(3):
                     columns = slice(6 * head, 6 * head + 6)
-                    same(here[name][:, head], projected[..., columns])
-        same(here["scores"], torch.einsum("bhqd,bhkd->bhqk", here["query"], here["key"]))
-        same(here["scaled"], here["scores"] / 6**0.5)
+                    assert_same(here[name][:, head], projected[..., columns])
+        assert_same(here["scores"], torch.einsum("bhqd,bhkd->bhqk", here["query"], here["key"]))
+        assert_same(here["scaled"], here["scores"] / 6**0.5)
         visible = here["masked"] > -torch.inf
-        same(here["masked"][visible], here["scaled"][visible])
+        assert_same(here["masked"][visible], here["scaled"][visible])
         exponents = here["masked"].exp()
-        same(here["weights"], exponents / exponents.sum(dim=-1, keepdim=True))
-        same(here["context"], torch.einsum("bhqk,bhkd->bhqd", here["weights"], here["value"]))
-        same(here["concatenated"], torch.cat([here["context"][:, h] for h in range(3)], dim=-1))
-        same(here["output"], F.linear(here["concatenated"], layer.output.weight, layer.output.bias))
-        same(here["residual"], came_in + here["output"])
+        assert_same(here["weights"], exponents / exponents.sum(dim=-1, keepdim=True))
+        assert_same(
+            here["context"], torch.einsum("bhqk,bhkd->bhqd", here["weights"], here["value"])
+        )
+        assert_same(
+            here["concatenated"], torch.cat([here["context"][:, h] for h in range(3)], dim=-1)
+        )
+        assert_same(
+            here["output"], F.linear(here["concatenated"], layer.output.weight, layer.output.bias)
+        )
+        assert_same(here["residual"], came_in + here["output"])
         normed = came_in if placement == "pre" else here["residual"]
-        same(here["norm"], normalized(normed, layer.norm))
+        assert_same(here["norm"], normalized(normed, layer.norm))
 
 
 @pytest.mark.parametrize("placement", ["post", "pre"])
@@ -208,8 +214,8 @@ def test_every_other_value_follows_from_its_neighbours(placement, random_model, 
     trace = traced(model, sentences)
     table = model.source.embedding.weight
     for side in ("source", "target"):
-        same(trace[f"{side}.embedding"], table[trace[f"{side}.tokens"]] * 18**0.5)
-        same(trace[f"{side}.input"], trace[f"{side}.embedding"] + trace[f"{side}.position"])
+        assert_same(trace[f"{side}.embedding"], table[trace[f"{side}.tokens"]] * 18**0.5)
+        assert_same(trace[f"{side}.input"], trace[f"{side}.embedding"] + trace[f"{side}.position"])
     last = "residual" if placement == "pre" else "norm"
     for stack, before in (("encoder", "self_attention"), ("decoder", "cross_attention")):
         path = f"{stack}.layers.0.feed_forward"
@@ -217,23 +223,25 @@ def test_every_other_value_follows_from_its_neighbours(placement, random_model, 
         here = {name: trace[f"{path}.{name}"] for name in FEED_FORWARD.split()}
         came_in = trace[f"{stack}.layers.0.{before}.{last}"]
         reads = here["norm"] if placement == "pre" else came_in
-        same(here["hidden"], F.linear(reads, layer.hidden.weight, layer.hidden.bias))
-        same(here["activated"], here["hidden"].clamp(min=0))
-        same(here["output"], F.linear(here["activated"], layer.output.weight, layer.output.bias))
-        same(here["residual"], came_in + here["output"])
+        assert_same(here["hidden"], F.linear(reads, layer.hidden.weight, layer.hidden.bias))
+        assert_same(here["activated"], here["hidden"].clamp(min=0))
+        assert_same(
+            here["output"], F.linear(here["activated"], layer.output.weight, layer.output.bias)
+        )
+        assert_same(here["residual"], came_in + here["output"])
         normed = came_in if placement == "pre" else here["residual"]
-        same(here["norm"], normalized(normed, layer.norm))
+        assert_same(here["norm"], normalized(normed, layer.norm))
     memory, hidden = (
         trace[f"{side}.layers.0.feed_forward.{last}"] for side in ("encoder", "decoder")
     )
     if placement == "pre":
         memory = normalized(memory, model.encoder.final_norm)
         hidden = normalized(hidden, model.decoder.final_norm)
-        same(trace["encoder.final_norm"], memory)
-        same(trace["decoder.final_norm"], hidden)
-    same(trace["memory"], memory)
-    same(trace["logits"], hidden @ table.T)
-    same(trace["probabilities"], F.softmax(trace["logits"], dim=-1))
+        assert_same(trace["encoder.final_norm"], memory)
+        assert_same(trace["decoder.final_norm"], hidden)
+    assert_same(trace["memory"], memory)
+    assert_same(trace["logits"], hidden @ table.T)
+    assert_same(trace["probabilities"], F.softmax(trace["logits"], dim=-1))
 
 
 def test_weights_are_shares_of_what_may_be_seen(variant, random_model, sentences):
@@ -258,7 +266,7 @@ def test_weights_are_shares_of_what_may_be_seen(variant, random_model, sentences
         torch.testing.assert_close(weights.sum(dim=-1), torch.ones(5, 3, query_len))
 
 
-def same(actual: torch.Tensor, expected: torch.Tensor) -> None:
+def assert_same(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, atol=1e-12, rtol=1e-12)
 
 

@@ -27,7 +27,7 @@ from regard.errors import DataError, MissingExtra, UsageError
 from regard.look import export, onefile
 from regard.look.document import document
 from regard.look.linker import link
-from regard.look.pictures import save_picture
+from regard.look.pictures import picture
 from regard.look.raw import attention
 from regard.look.session import Session
 from regard.look.view import Look
@@ -204,11 +204,10 @@ def test_imports_in_a_circle_are_refused() -> None:
 
 @pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
-def test_a_run_as_a_picture(architecture: str, position: str, tmp_path: Path) -> None:
+def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     session = make_session(make_subject(architecture=architecture, position=position), beam=1)
     run = session.original
-    save_picture(run, tmp_path / "a.svg", "svg")
-    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    root = ElementTree.fromstring(picture(run, "svg"))
     texts = {"".join(each.itertext()).strip() for each in root.iter(f"{{{NAMESPACE}}}text")}
     described = document(session)
     for place in described["output"]:
@@ -223,10 +222,9 @@ def test_a_picture_of_points(look: Look, tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_dollar_sign_is_a_dollar_sign(tmp_path: Path) -> None:
+def test_a_dollar_sign_is_a_dollar_sign() -> None:
     run = make_session(make_subject(), "Il a $5 et $6.", beam=1).original
-    save_picture(run, tmp_path / "a.svg", "svg")
-    assert "Il a $5 et $6." in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert "Il a $5 et $6." in picture(run, "svg").decode()
 
 
 def test_without_matplotlib_the_extra_is_named(
@@ -259,14 +257,16 @@ def test_another_kind_of_file_is_refused(look: Look, name: str, tmp_path: Path) 
 
 
 def test_a_file_that_cannot_be_written_is_named(look: Look, tmp_path: Path) -> None:
-    for name in ("a.html", "a.png"):
+    for name in ("a.html", "a.png", "a.safetensors"):
         with pytest.raises(UsageError, match="can be written"):
             look.save(tmp_path / "none" / name)
 
 
-def test_an_empty_sentence_is_refused() -> None:
+def test_a_sentence_too_short_or_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match="must have words"):
         Look(make_subject(), "  ", DecodeConfig())
+    with pytest.raises(UsageError, match="at most 256 pieces"):
+        Look(make_subject(), "Bonjour " * 300, DecodeConfig())
 
 
 @pytest.fixture(scope="module")
@@ -293,10 +293,10 @@ def invoke(*arguments: object) -> Any:
 
 
 def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
-    page, picture = tmp_path / "look.html", tmp_path / "picture"
+    page, points = tmp_path / "look.html", tmp_path / "points"
     trace, drawing = tmp_path / "trace", tmp_path / "drawing"
     answer = invoke(
-        *(SENTENCE, "--model", folder, "--html", page, "--png", picture, "--svg", drawing),
+        *(SENTENCE, "--model", folder, "--html", page, "--png", points, "--svg", drawing),
         *("--save", trace, "--json", "--set", "beam=1", "--compare", folder),
     )
     assert answer.exit_code == 0, answer.output
@@ -304,7 +304,7 @@ def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -
     assert described["source"]["text"] == SENTENCE
     assert len(described["steps"][-1]["beams"]) == 1
     assert carried(page.read_text(encoding="utf-8"))["document"] == described
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert points.read_bytes().startswith(b"\x89PNG")
     assert drawing.read_bytes().startswith(b"<?xml")
     assert Trace.load(trace).metadata["source"] == SENTENCE
 

@@ -229,7 +229,7 @@ def test_only_the_latest_runs_are_kept() -> None:
     session = make_session(max_length=2, beam=1)
     first = session.whatif([{"kind": "no-positions"}]).number
     assert session.run(first).number == first
-    for _ in range(16):
+    for _ in range(8):
         session.whatif([{"kind": "no-positions"}])
     with pytest.raises(UsageError, match="asked for lately"):
         session.run(first)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import MissingExtra, UsageError
+from regard.errors import MissingExtra
 from regard.look.document import describe
 from regard.look.session import Run
 from regard.look.whatif import attentions
@@ -28,23 +28,20 @@ _CURVES = (0, 1, 16, 17, 64, 65)
 """features of the position vectors that are drawn, sine and cosine of three wavelengths"""
 
 
-def save_picture(run: Run, path: str | Path, kind: str) -> None:
-    """Draw the run into a file of this kind."""
-    if kind not in FORMATS:
-        raise UsageError(f"a picture must be one of {', '.join(FORMATS)}: got {kind!r}")
+def picture(run: Run, kind: str) -> bytes:
+    """The run as a file of this kind."""
     try:
         import matplotlib
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "matplotlib", "plot", "drawing a picture") from error
     # Text stays text, and a dollar sign is no formula.
     settings: Any = {"svg.fonttype": "none", "text.parse_math": False}
+    file = io.BytesIO()
     with matplotlib.rc_context(settings), warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes; the numbers are there all the same.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        try:
-            draw(run).savefig(path, format=kind)
-        except OSError as error:
-            raise UsageError(f"{path} must be a file that can be written: {error}") from error
+        draw(run).savefig(file, format=kind)
+    return file.getvalue()
 
 
 def draw(run: Run) -> Figure:

@@ -19,7 +19,7 @@ from regard.look.whatif import Plan, plan_of
 from regard.trace import Trace
 from regard.tracing import Found, find, record_steps, trace_pair
 
-_MAX_KEPT = 16
+_MAX_KEPT = 8
 """what-if runs that are remembered; each holds every value of a pass"""
 
 PARAMETER = "param:"
@@ -121,6 +121,11 @@ class Session:
             source, given = subject.source_ids(text), []
         else:
             source, given = [], subject.target.encode(text)
+        if len(source) + len(given) > subject.manifest.longest:
+            raise UsageError(
+                f"a sentence to look at must have at most {subject.manifest.longest} pieces: got "
+                f"{len(source) + len(given)}; look at a part of it"
+            )
         plan.check_lengths(len(source))
         engine: TorchEngine = TorchEngine(network)
         if plan.edits:

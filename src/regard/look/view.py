@@ -7,16 +7,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.errors import UsageError
 from regard.look.document import Document, document
 from regard.look.export import single_file
 from regard.look.onefile import as_frame
-from regard.look.pictures import save_picture
+from regard.look.pictures import FORMATS, picture
 from regard.look.server import Server
 from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import Transformer
+from regard.placing import write_file
 from regard.trace import Trace
 
 
@@ -74,16 +77,19 @@ class Look:
         """Write the page, a picture or the trace: html, png, svg or safetensors, or as the name ends."""
         path = Path(path)
         kind = kind or path.suffix.removeprefix(".").lower()
-        if kind == "html":
-            self._write(path, self.html())
-        elif kind in ("png", "svg"):
-            save_picture(self.session.original, path, kind)
-        elif kind == "safetensors":
-            self.trace.save(path)
-        else:
-            raise UsageError(
-                f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind"
-            )
+        try:
+            if kind == "html":
+                write_file(path, self.html().encode())
+            elif kind in FORMATS:
+                write_file(path, picture(self.session.original, kind))
+            elif kind == "safetensors":
+                self.trace.save(path)
+            else:
+                raise UsageError(
+                    f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind"
+                )
+        except (OSError, SafetensorError) as error:
+            raise UsageError(f"{path} must be a file that can be written: {error}") from error
 
     def serve(self, port: int = 0) -> Server:
         """A server for the page, bound and not yet answering: `serve_forever` begins."""
@@ -98,12 +104,3 @@ class Look:
     def _repr_html_(self) -> str:
         # A notebook keeps what it shows, so the large matrices stay out.
         return as_frame(self.html(weights=False))
-
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
-        try:
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UsageError(
-                f"{path} must be a file that can be written: {error.strerror}"
-            ) from error

@@ -3,15 +3,14 @@
  * and does the sum again in double precision, so that a reader can check it term by term.
  */
 
-import { parsePath, readBy, reasonHidden, stackOutput, streamInto } from "./anatomy.js";
-import { count, readable, show } from "./numbers.js";
+import { parsePath, readBy, reasonHidden, sidesOf, stackOutput, streamInto } from "./anatomy.js";
+import { count, pieceLabels, readable, show } from "./numbers.js";
 import { total } from "./tensor.js";
 
-/** @import { SubLayer } from "./anatomy.js" */
 /** @import { Tensor } from "./tensor.js" */
 /** @import { Place, RunDocument } from "./types.js" */
-/** @typedef {(name: string, row?: number) => Promise<Tensor>} Fetch */
 
+/** @typedef {(name: string, row?: number) => Promise<Tensor>} Fetch */
 /** @typedef {{value: number, place?: Place}} Operand */
 /** @typedef {{label: string, operands: Operand[], result: number}} Term */
 /** @typedef {{text: string, value: number, place?: Place}} Line */
@@ -36,62 +35,293 @@ const SHOWN_EXPONENTIALS = 24;
 class Question {
 	/** @param {RunDocument} doc @param {Fetch} fetch @param {Place} place @param {number} traced */
 	constructor(doc, fetch, place, traced) {
+		const [first = 0, second = 0, third = 0] = place.index;
 		this.doc = doc;
+		this.config = doc.model.config;
 		this.fetch = fetch;
 		this.place = place;
-		this.name = place.name;
-		this.index = place.index;
 		this.traced = traced;
+		this.index = /** @type {[number, number, number]} */ ([first, second, third]);
 		this.last = place.name.slice(place.name.lastIndexOf(".") + 1);
 		this.part = parsePath(place.name);
 	}
 
-	/** @param {number} axis */
-	at(axis) {
-		return this.index[axis] ?? 0;
-	}
-
-	/** @returns {SubLayer} */
 	get subLayer() {
-		if (!this.part) throw new Error(`${this.name} is in no sub-layer`);
+		if (!this.part) throw new Error(`${this.place.name} is in no sub-layer`);
 		return this.part;
 	}
 
-	/** The paths of operands inside the same sub-layer. @param {string} name */
+	/** An operand inside the same sub-layer. @param {string} name */
 	beside(name) {
 		return `${this.subLayer.path}.${name}`;
 	}
 
-	/** @param {Partial<Derivation> & {sentence: string, formula: string, result: number}} found */
-	answer(found) {
-		return { place: this.place, traced: this.traced, columns: [], terms: [], lines: [], ...found };
+	/** A traced number as a line; by default the one at the same place of another array. @param {string} text @param {string} name */
+	async line(text, name, index = this.place.index) {
+		return { text, value: (await this.fetch(name)).at(index), place: { name, index } };
 	}
+
+	/** @param {string} path @returns {Promise<Float32Array | undefined>} */
+	async bias(path) {
+		return `${path}.bias` in this.doc.parameters ? (await this.fetch(`param:${path}.bias`)).data : undefined;
+	}
+
+	/** @param {string} sentence @param {string} formula @param {number} result @param {Partial<Derivation>} [more] @returns {Derivation} */
+	answer(sentence, formula, result, more) {
+		const { place, traced } = this;
+		return { place, traced, sentence, formula, result, columns: [], terms: [], lines: [], ...more };
+	}
+
+	/**
+	 * A sum of products, with an optional bias: every linear map, every dot product, every mixture.
+	 * @param {string} sentence
+	 * @param {string} formula
+	 * @param {[string, string]} heads
+	 * @param {Factor} left
+	 * @param {Factor} right
+	 * @param {{bias?: number, label?: (j: number) => string}} [more]
+	 */
+	products(sentence, formula, heads, left, right, { bias, label = String } = {}) {
+		const terms = Array.from(left.values, (value, j) => {
+			const other = right.values[j] ?? NaN;
+			const operands = [
+				{ value, place: left.place?.(j) },
+				{ value: other, place: right.place?.(j) },
+			];
+			return { label: label(j), operands, result: value * other };
+		});
+		const sum = total(terms.map((term) => term.result));
+		const lines = [{ text: `sum of the ${terms.length} products`, value: sum }];
+		if (bias !== undefined) lines.push({ text: "plus the bias", value: bias });
+		return this.answer(sentence, formula, sum + (bias ?? 0), { columns: [...heads, "product"], terms, lines });
+	}
+
+	/** The pieces that the keys of this attention stand for. @param {number} j */
+	key = (j) => pieceLabels(sidesOf(this.doc, this.subLayer).columns)[j] ?? String(j);
 }
+
+/** @typedef {{values: ArrayLike<number>, place?: (j: number) => Place}} Factor */
 
 /** @type {Record<string, (question: Question) => Promise<Derivation>>} */
 const RULES = {
-	embedding: deriveEmbedding,
-	position: derivePosition,
-	input: deriveInput,
+	async embedding(q) {
+		const side = q.place.name.startsWith("source") ? "source" : "target";
+		const [position, feature] = q.index;
+		const token = q.doc[side]?.tokens[position] ?? 0;
+		const entry = (await q.fetch(`param:${side}.embedding.weight`, token)).at([feature]);
+		const scale = Math.sqrt(q.config.d_model);
+		const sentence = `Feature ${feature} of the learned vector of “${q.doc[side]?.pieces[position]}”, row ${token} of the table.`;
+		const lines = [
+			{ text: `table[${token}, ${feature}]`, value: entry },
+			{ text: `times √${q.config.d_model}`, value: scale },
+		];
+		return q.answer(sentence, "embedding = table[token] × √d_model", entry * scale, { lines });
+	},
+
+	async position(q) {
+		const { position: kind, d_model: width } = q.config;
+		const [place, feature] = q.index;
+		if (kind !== "sinusoidal") {
+			return q.answer(`What position ${place} adds to feature ${feature}.`, `position kind: ${kind}`, q.traced);
+		}
+		const pair = feature - (feature % 2);
+		const wave = feature % 2 ? "cos" : "sin";
+		const divisor = BASE ** (pair / width);
+		const angle = place / divisor;
+		const result = Math[wave](angle);
+		const sentence = `Features come in pairs: even ones take the sine, odd ones the cosine of the same angle.`;
+		const lines = [
+			{ text: `10000^(${pair} / ${width})`, value: divisor },
+			{ text: `${place} divided by that`, value: angle },
+			{ text: `${wave} of that`, value: result },
+		];
+		return q.answer(sentence, `${wave}(position / 10000^(${pair} / ${width}))`, result, { lines });
+	},
+
+	async input(q) {
+		const side = q.place.name.slice(0, q.place.name.indexOf("."));
+		if (q.doc.tensors[`${side}.norm`]) return same(q, `${side}.norm`, "The normalised sum of embedding and position.");
+		const names = [`${side}.embedding`, `${side}.position`].filter((name) => q.doc.tensors[name]);
+		return sumOf(
+			q,
+			names,
+			"What enters the first layer: the word's vector plus its position's.",
+			"input = embedding + position",
+		);
+	},
+
 	norm: deriveNorm,
 	final_norm: deriveNorm,
 	query: deriveProjection,
 	key: deriveProjection,
 	value: deriveProjection,
-	scores: deriveScore,
-	scaled: deriveScaled,
-	masked: deriveMasked,
-	weights: deriveWeight,
-	context: deriveContext,
-	concatenated: deriveConcatenated,
-	output: deriveOutput,
-	residual: deriveResidual,
+
+	async scores(q) {
+		const [head, row, column] = q.index;
+		/** @param {"query" | "key"} name @param {number} position @returns {Promise<Factor>} */
+		const factor = async (name, position) => ({
+			values: (await q.fetch(q.beside(name))).row(head, position),
+			place: (j) => ({ name: q.beside(name), index: [head, position, j] }),
+		});
+		const sentence = "How well this query matches this key: their dot product.";
+		return q.products(
+			sentence,
+			"score = Σ query × key",
+			["query", "key"],
+			await factor("query", row),
+			await factor("key", column),
+		);
+	},
+
+	async scaled(q) {
+		const score = await q.line("score", q.beside("scores"));
+		const size = (await q.fetch(q.beside("query"))).length(2);
+		const sentence = "The score, made smaller so that its size does not grow with the number of features.";
+		const lines = [score, { text: `divided by √${size}`, value: Math.sqrt(size) }];
+		return q.answer(sentence, "scaled = score / √d_k", score.value / Math.sqrt(size), { lines });
+	},
+
+	async masked(q) {
+		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
+		const lines = [await q.line("scaled score", q.beside("scaled"))];
+		if (q.beside("position_bias") in q.doc.tensors)
+			lines.push(await q.line("plus position bias", q.beside("position_bias")));
+		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
+		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
+		const result = total(lines.map((line) => line.value));
+		return q.answer(sentence, "masked = scaled + mask, where the mask is 0 or −∞", result, { lines });
+	},
+
+	async weights(q) {
+		const [head, row, column] = q.index;
+		const masked = (await q.fetch(q.beside("masked"))).row(head, row);
+		const largest = Math.max(...masked);
+		const terms = Array.from(masked, (value, j) => ({
+			label: q.key(j),
+			operands: [{ value, place: { name: q.beside("masked"), index: [head, row, j] } }],
+			result: Math.exp(value - largest),
+		}));
+		const sum = total(terms.map((term) => term.result));
+		const own = terms[column]?.result ?? NaN;
+		const lines = [
+			{ text: "largest of the row", value: largest },
+			{ text: "this key's exponential", value: own },
+			{ text: "sum of all exponentials", value: sum },
+		];
+		const sentence = "The share of attention this key gets: all shares of a row are positive and sum to one.";
+		const columns = ["masked", "exp(masked − largest)"];
+		return q.answer(sentence, "weight = exp(masked − largest) / Σ exp(masked − largest)", own / sum, {
+			columns,
+			terms,
+			lines,
+		});
+	},
+
+	async context(q) {
+		const [head, row, feature] = q.index;
+		const values = await q.fetch(q.beside("value"));
+		const left = {
+			values: (await q.fetch(q.beside("weights"))).row(head, row),
+			place: (/** @type {number} */ j) => ({ name: q.beside("weights"), index: [head, row, j] }),
+		};
+		const right = {
+			values: Array.from({ length: values.length(1) }, (_, j) => values.at([head, j, feature])),
+			place: (/** @type {number} */ j) => ({ name: q.beside("value"), index: [head, j, feature] }),
+		};
+		const sentence = `Feature ${feature} of the mixture: each word's value, taken by its weight.`;
+		return q.products(sentence, "context = Σ weight × value", ["weight", "value"], left, right, { label: q.key });
+	},
+
+	async concatenated(q) {
+		const [position, column] = q.index;
+		const size = (await q.fetch(q.beside("context"))).length(2);
+		const [head, feature] = [Math.floor(column / size), column % size];
+		const sentence = `Head ${head + 1}'s feature ${feature}: the heads are laid side by side.`;
+		return same(q, q.beside("context"), sentence, [head, position, feature]);
+	},
+
+	async output(q) {
+		const isAttention = q.subLayer.kind !== "feed_forward";
+		const input = isAttention ? "concatenated" : "activated";
+		const sentence = isAttention
+			? `Feature ${q.index[1]}: every head has a say, mixed by the learned W_O.`
+			: `Feature ${q.index[1]}: the ${q.config.d_ff} hidden features, back to the model's width.`;
+		return linear(q, sentence, input, isAttention ? "W_O" : "W_2", q.beside(input), q.index[0], q.index[1]);
+	},
+
+	async residual(q) {
+		const names = [streamInto(q.doc, q.subLayer), q.beside("output")];
+		return sumOf(q, names, "What came in, plus what this sub-layer has to say about it.", "residual = x + SubLayer(x)");
+	},
+
 	hidden: deriveHidden,
 	gate: deriveHidden,
-	activated: deriveActivated,
-	memory: deriveMemory,
-	logits: deriveLogit,
-	probabilities: deriveProbability,
+
+	async activated(q) {
+		const kind = q.config.feed_forward.replace("gated-", "");
+		/** @type {Line[]} */
+		const lines = [await q.line("hidden", q.beside("hidden"))];
+		const x = lines[0]?.value ?? NaN;
+		let result = kind === "relu" ? Math.max(0, x) : kind === "silu" ? x / (1 + Math.exp(-x)) : x * normalShare(x);
+		lines.push({ text: `${kind} of it`, value: result });
+		if (q.beside("gate") in q.doc.tensors) {
+			const gate = await q.line("times the gate", q.beside("gate"));
+			lines.push(gate);
+			result *= gate.value;
+		}
+		const sentence = kind === "relu" ? "Negative numbers become 0: a feature is on or off." : "Positive numbers pass.";
+		const formula = kind === "relu" ? "activated = max(0, hidden)" : `activated = ${kind}(hidden)`;
+		return q.answer(sentence, formula, result, { lines });
+	},
+
+	async memory(q) {
+		return same(q, stackOutput(q.doc, "encoder"), "What the encoder hands to the decoder: its last layer's output.");
+	},
+
+	async logits(q) {
+		const [position, token] = q.index;
+		const input = stackOutput(q.doc, q.doc.target ? "decoder" : "encoder");
+		const left = {
+			values: (await q.fetch(input)).row(position),
+			place: (/** @type {number} */ j) => ({ name: input, index: [position, j] }),
+		};
+		const right = { values: (await q.fetch("param:output.weight", token)).data };
+		const sentence = `The score of vocabulary entry ${token} as the next piece.`;
+		return q.products(sentence, "logit = hidden · E, one column of E for each entry", ["hidden", "E"], left, right);
+	},
+
+	async probabilities(q) {
+		const [position, token] = q.index;
+		const logits = (await q.fetch("logits")).row(position);
+		const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
+		const exponentials = Array.from(logits, (value) => Math.exp(value - largest));
+		const best = Array.from(logits.keys()).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
+		const shown = new Set([...best.slice(0, SHOWN_EXPONENTIALS), token]);
+		const names = new Map(q.doc.output[position]?.top.map((each) => [each.token, readable(each.piece)]));
+		const terms = Array.from(shown, (entry) => ({
+			label: names.get(entry) ?? `entry ${entry}`,
+			operands: [{ value: logits[entry] ?? NaN, place: { name: "logits", index: [position, entry] } }],
+			result: exponentials[entry] ?? NaN,
+		}));
+		const sum = total(exponentials);
+		const own = exponentials[token] ?? NaN;
+		const lines = [
+			{ text: "largest logit", value: largest },
+			{
+				text: `the other ${count(logits.length - terms.length)} exponentials together`,
+				value: sum - total(terms.map((term) => term.result)),
+			},
+			{ text: "sum of all exponentials", value: sum },
+			{ text: "this piece's exponential", value: own },
+		];
+		const sentence = `The probability of one piece among all ${count(logits.length)} of the vocabulary.`;
+		const columns = ["logit", "exp(logit − largest)"];
+		return q.answer(sentence, "probability = exp(logit − largest) / Σ exp(logit − largest)", own / sum, {
+			columns,
+			terms,
+			lines,
+		});
+	},
 };
 
 /** @param {RunDocument} doc @param {string} name */
@@ -104,388 +334,121 @@ export async function derive(doc, fetch, place) {
 	const traced = (await fetch(place.name)).at(place.index);
 	const question = new Question(doc, fetch, place, traced);
 	const rule = RULES[question.last];
-	if (!rule) {
-		return question.answer({ sentence: `${place.name} is given, not computed.`, formula: "", result: traced });
-	}
-	return rule(question);
-}
-
-/**
- * A sum of products, with an optional bias: every linear map of the model.
- * @param {Question} question
- * @param {object} parts
- * @param {string} parts.sentence
- * @param {string} parts.formula
- * @param {[string, string]} parts.heads
- * @param {(j: number) => string} parts.label
- * @param {ArrayLike<number>} parts.left
- * @param {ArrayLike<number>} parts.right
- * @param {(j: number) => Place} [parts.leftPlace]
- * @param {(j: number) => Place} [parts.rightPlace]
- * @param {number} [parts.bias]
- */
-function sumOfProducts(question, parts) {
-	/** @type {Term[]} */
-	const terms = Array.from(parts.left, (left, j) => {
-		const right = parts.right[j] ?? NaN;
-		return {
-			label: parts.label(j),
-			operands: [
-				{ value: left, place: parts.leftPlace?.(j) },
-				{ value: right, place: parts.rightPlace?.(j) },
-			],
-			result: left * right,
-		};
-	});
-	const sum = total(terms.map((term) => term.result));
-	/** @type {Line[]} */
-	const lines = [{ text: `sum of the ${terms.length} products`, value: sum }];
-	if (parts.bias !== undefined) lines.push({ text: "plus the bias", value: parts.bias });
-	return question.answer({
-		sentence: parts.sentence,
-		formula: parts.formula,
-		columns: [...parts.heads, "product"],
-		terms,
-		lines,
-		result: sum + (parts.bias ?? 0),
-	});
-}
-
-/** @param {Question} q */
-async function deriveEmbedding(q) {
-	const side = q.name.startsWith("source") ? "source" : "target";
-	const token = q.doc[side]?.tokens[q.at(0)] ?? 0;
-	const entry = (await q.fetch(`param:${side}.embedding.weight`, token)).at([q.at(1)]);
-	const scale = Math.sqrt(q.doc.model.config.d_model);
-	return q.answer({
-		sentence: `Feature ${q.at(1)} of the learned vector of “${q.doc[side]?.pieces[q.at(0)]}”, row ${token} of the table.`,
-		formula: "embedding = table[token] × √d_model",
-		lines: [
-			{ text: `table[${token}, ${q.at(1)}]`, value: entry },
-			{ text: `times √${q.doc.model.config.d_model}`, value: scale },
-		],
-		result: entry * scale,
-	});
-}
-
-/** @param {Question} q */
-async function derivePosition(q) {
-	const { position: kind, d_model: width } = q.doc.model.config;
-	const [place, feature] = [q.at(0), q.at(1)];
-	if (kind !== "sinusoidal") {
-		const sentence = `What position ${place} adds to feature ${feature} (position = ${kind}).`;
-		return q.answer({ sentence, formula: `position kind: ${kind}`, result: q.traced });
-	}
-	const pair = feature - (feature % 2);
-	const wave = feature % 2 ? "cos" : "sin";
-	const divisor = BASE ** (pair / width);
-	const angle = place / divisor;
-	return q.answer({
-		sentence: `Position ${place}, feature ${feature}: features come in pairs, ${wave === "sin" ? "even ones take the sine" : "odd ones take the cosine"}.`,
-		formula: `${wave}(position / 10000^(${pair} / ${width}))`,
-		lines: [
-			{ text: `10000^(${pair} / ${width})`, value: divisor },
-			{ text: `${place} divided by that`, value: angle },
-			{ text: `${wave} of that`, value: wave === "sin" ? Math.sin(angle) : Math.cos(angle) },
-		],
-		result: wave === "sin" ? Math.sin(angle) : Math.cos(angle),
-	});
-}
-
-/** @param {Question} q */
-async function deriveInput(q) {
-	const side = q.name.slice(0, q.name.indexOf("."));
-	if (q.doc.tensors[`${side}.norm`]) {
-		const value = (await q.fetch(`${side}.norm`)).at(q.index);
-		return same(q, `${side}.norm`, value, "The normalised sum of embedding and position.");
-	}
-	const names = [`${side}.embedding`, `${side}.position`].filter((name) => q.doc.tensors[name]);
-	return addends(
-		q,
-		names,
-		"What enters the first layer: the word's vector plus its position's.",
-		"input = embedding + position",
-	);
+	return rule ? rule(question) : question.answer(`${place.name} is given, not computed.`, "", traced);
 }
 
 /** @param {Question} q @param {string[]} names @param {string} sentence @param {string} formula */
-async function addends(q, names, sentence, formula) {
-	const tensors = await Promise.all(names.map((name) => q.fetch(name)));
-	const lines = tensors.map((tensor, i) => ({
-		text: names[i] ?? "",
-		value: tensor.at(q.index),
-		place: { name: names[i] ?? "", index: q.index },
-	}));
-	return q.answer({ sentence, formula, lines, result: total(lines.map((line) => line.value)) });
+async function sumOf(q, names, sentence, formula) {
+	const lines = await Promise.all(names.map((name) => q.line(name, name)));
+	return q.answer(sentence, formula, total(lines.map((line) => line.value)), { lines });
 }
 
-/** @param {Question} q @param {string} name @param {number} value @param {string} sentence @param {number[]} [index] */
-function same(q, name, value, sentence, index = q.index) {
-	const lines = [{ text: name, value, place: { name, index } }];
-	return q.answer({ sentence, formula: `${q.last} = ${name}`, lines, result: value });
+/** @param {Question} q @param {string} name @param {string} sentence */
+async function same(q, name, sentence, index = q.place.index) {
+	const line = await q.line(name, name, index);
+	return q.answer(sentence, `${q.last} = ${name}`, line.value, { lines: [line] });
+}
+
+/**
+ * One output of a linear map: a row of the input times a row of the weights (which torch keeps transposed).
+ * @param {Question} q
+ * @param {string} sentence
+ * @param {string} x what the formula calls the input
+ * @param {string} matrix what it calls the weights
+ * @param {string} input
+ * @param {number} position
+ * @param {number} column
+ */
+async function linear(q, sentence, x, matrix, input, position, column) {
+	const left = {
+		values: (await q.fetch(input)).row(position),
+		place: (/** @type {number} */ j) => ({ name: input, index: [position, j] }),
+	};
+	const right = { values: (await q.fetch(`param:${q.beside(q.last)}.weight`)).row(column) };
+	const bias = (await q.bias(q.beside(q.last)))?.[column];
+	return q.products(sentence, `${q.last} = ${x} · ${matrix} + bias, column ${column}`, [x, matrix], left, right, {
+		bias,
+	});
 }
 
 /** @param {Question} q */
 async function deriveNorm(q) {
-	const isPre = q.doc.model.config.norm_placement === "pre";
-	const isRms = q.doc.model.config.norm === "rms";
-	let input;
+	const isRms = q.config.norm === "rms";
+	const [position, feature] = q.index;
+	const { name } = q.place;
+	let input = "";
 	if (q.last === "final_norm") {
-		const stack = q.name.startsWith("encoder") ? "encoder" : "decoder";
-		input = stackOutput({ ...q.doc, tensors: without(q.doc.tensors, q.name) }, stack);
-	} else if (q.part) input = isPre ? streamInto(q.doc, q.part) : q.beside("residual");
-	else {
-		const sentence = "The normalised sum of embedding and position; the sum itself is not kept apart.";
-		return q.answer({ sentence, formula: "LayerNorm(embedding + position)", result: q.traced });
-	}
-	const row = (await q.fetch(input)).row(q.at(0));
-	const path = q.last === "final_norm" ? q.name : q.beside("norm");
-	const gain = (await q.fetch(`param:${path}.weight`)).at([q.at(1)]);
-	const hasBias = `${path}.bias` in q.doc.parameters;
-	const bias = hasBias ? (await q.fetch(`param:${path}.bias`)).at([q.at(1)]) : 0;
+		const { [name]: _, ...others } = q.doc.tensors;
+		input = stackOutput({ ...q.doc, tensors: others }, name.startsWith("encoder") ? "encoder" : "decoder");
+	} else if (q.part) input = q.config.norm_placement === "pre" ? streamInto(q.doc, q.part) : q.beside("residual");
+	else
+		return q.answer(
+			"The normalised sum; the sum itself is not kept apart.",
+			"LayerNorm(embedding + position)",
+			q.traced,
+		);
+	const row = (await q.fetch(input)).row(position);
+	const gain = (await q.fetch(`param:${name}.weight`)).at([feature]);
+	const bias = (await q.bias(name))?.[feature];
 	const mean = isRms ? 0 : total(row) / row.length;
 	const terms = Array.from(row, (value, j) => ({
 		label: String(j),
-		operands: [{ value, place: { name: input, index: [q.at(0), j] } }],
+		operands: [{ value, place: { name: input, index: [position, j] } }],
 		result: (value - mean) ** 2,
 	}));
 	const variance = total(terms.map((term) => term.result)) / row.length;
-	const centred = (row[q.at(1)] ?? NaN) - mean;
-	const normal = centred / Math.sqrt(variance + EPSILON);
-	return q.answer({
-		sentence: `Feature ${q.at(1)} of one position, measured against that position's own ${row.length} features.`,
-		formula: isRms ? "gain × x / √(mean of x² + 0.00001)" : "gain × (x − mean) / √(variance + 0.00001) + bias",
-		columns: ["x", isRms ? "x²" : "(x − mean)²"],
-		terms,
-		lines: [
-			...(isRms ? [] : [{ text: "mean", value: mean }]),
-			{ text: isRms ? "mean of the squares" : "variance", value: variance },
-			{ text: `x at feature ${q.at(1)}`, value: row[q.at(1)] ?? NaN, place: { name: input, index: q.index } },
-			{ text: "normalised", value: normal },
-			{ text: "times gain", value: gain },
-			...(hasBias ? [{ text: "plus bias", value: bias }] : []),
-		],
-		result: normal * gain + bias,
-	});
-}
-
-/** @param {RunDocument["tensors"]} tensors @param {string} name */
-function without(tensors, name) {
-	const { [name]: _, ...others } = tensors;
-	return others;
+	const normal = ((row[feature] ?? NaN) - mean) / Math.sqrt(variance + EPSILON);
+	const lines = [
+		...(isRms ? [] : [{ text: "mean", value: mean }]),
+		{ text: isRms ? "mean of the squares" : "variance", value: variance },
+		await q.line(`x at feature ${feature}`, input),
+		{ text: "normalised", value: normal },
+		{ text: "times gain", value: gain },
+		...(bias === undefined ? [] : [{ text: "plus bias", value: bias }]),
+	];
+	const sentence = `Feature ${feature} of one position, measured against that position's own ${row.length} features.`;
+	const formula = isRms ? "gain × x / √(mean of x² + 0.00001)" : "gain × (x − mean) / √(variance + 0.00001) + bias";
+	const columns = ["x", isRms ? "x²" : "(x − mean)²"];
+	return q.answer(sentence, formula, normal * gain + (bias ?? 0), { columns, terms, lines });
 }
 
 /** @param {Question} q */
 async function deriveProjection(q) {
 	const map = /** @type {"query" | "key" | "value"} */ (q.last);
-	const [head, position, feature] = [q.at(0), q.at(1), q.at(2)];
-	const size = q.doc.model.config.d_model / q.doc.model.config.num_heads;
-	const input = readBy(q.doc, q.subLayer, map);
-	const x = (await q.fetch(input)).row(position);
-	const letter = map[0]?.toUpperCase() ?? "";
-	const turns = q.doc.model.config.position === "rotary" && map !== "value" && q.subLayer.kind === "self_attention";
+	const [head, position, feature] = q.index;
+	const size = q.config.d_model / q.config.num_heads;
 	const column = head * size + feature;
-	const weights = await q.fetch(`param:${q.beside(map)}.weight`);
-	const bias = await optionalBias(q, q.beside(map));
-	const answer = sumOfProducts(q, {
-		sentence: `Feature ${feature} of the ${map} that head ${head + 1} makes of position ${position}.`,
-		formula: `${map} = x · W_${letter} + bias, column ${column}`,
-		heads: ["x", `W_${letter}`],
-		label: String,
-		left: x,
-		right: weights.row(column),
-		leftPlace: (j) => ({ name: input, index: [position, j] }),
-		bias: bias?.[column],
-	});
+	const input = readBy(q.doc, q.subLayer, map);
+	const sentence = `Feature ${feature} of the ${map} that head ${head + 1} makes of position ${position}.`;
+	const answer = await linear(q, sentence, "x", `W_${map[0]?.toUpperCase()}`, input, position, column);
+	const turns = q.config.position === "rotary" && map !== "value" && q.subLayer.kind === "self_attention";
 	if (!turns) return answer;
 	const other = column + (feature % 2 ? -1 : 1);
-	const partner = total(Array.from(x, (value, j) => value * (weights.row(other)[j] ?? 0))) + (bias?.[other] ?? 0);
+	const partner = (await linear(q, "", "x", "", input, position, other)).result;
 	const angle = position / BASE ** ((feature - (feature % 2)) / size);
 	const turned = answer.result * Math.cos(angle) + (feature % 2 ? 1 : -1) * partner * Math.sin(angle);
 	answer.lines.push(
 		{ text: "before the rotation", value: answer.result },
 		{ text: "its partner feature", value: partner },
 		{ text: "angle of this position", value: angle },
-		{ text: feature % 2 ? "this · cos + partner · sin" : "this · cos − partner · sin", value: turned },
+		{ text: `this · cos ${feature % 2 ? "+" : "−"} partner · sin`, value: turned },
 	);
-	answer.result = turned;
-	return answer;
-}
-
-/** @param {Question} q @param {string} path @returns {Promise<Float32Array | undefined>} */
-async function optionalBias(q, path) {
-	return `${path}.bias` in q.doc.parameters ? (await q.fetch(`param:${path}.bias`)).data : undefined;
-}
-
-/** @param {Question} q */
-async function deriveScore(q) {
-	const [head, row, column] = [q.at(0), q.at(1), q.at(2)];
-	const [query, key] = await Promise.all([q.fetch(q.beside("query")), q.fetch(q.beside("key"))]);
-	return sumOfProducts(q, {
-		sentence: "How well this query matches this key: their dot product.",
-		formula: "score = Σ query × key",
-		heads: ["query", "key"],
-		label: String,
-		left: query.row(head, row),
-		right: key.row(head, column),
-		leftPlace: (j) => ({ name: q.beside("query"), index: [head, row, j] }),
-		rightPlace: (j) => ({ name: q.beside("key"), index: [head, column, j] }),
-	});
-}
-
-/** @param {Question} q */
-async function deriveScaled(q) {
-	const score = (await q.fetch(q.beside("scores"))).at(q.index);
-	const size = (await q.fetch(q.beside("query"))).length(2);
-	return q.answer({
-		sentence: "The score, made smaller so that its size does not grow with the number of features.",
-		formula: "scaled = score / √d_k",
-		lines: [
-			{ text: "score", value: score, place: { name: q.beside("scores"), index: q.index } },
-			{ text: `divided by √${size}`, value: Math.sqrt(size) },
-		],
-		result: score / Math.sqrt(size),
-	});
-}
-
-/** @param {Question} q */
-async function deriveMasked(q) {
-	const scaled = (await q.fetch(q.beside("scaled"))).at(q.index);
-	const reason = reasonHidden(q.doc, q.subLayer, q.at(1), q.at(2), q.traced);
-	const lines = [{ text: "scaled score", value: scaled, place: { name: q.beside("scaled"), index: q.index } }];
-	if (q.beside("position_bias") in q.doc.tensors) {
-		const bias = (await q.fetch(q.beside("position_bias"))).at(q.index);
-		lines.push({ text: "plus position bias", value: bias, place: { name: q.beside("position_bias"), index: q.index } });
-	}
-	if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
-	return q.answer({
-		sentence: reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.",
-		formula: "masked = scaled + mask, where the mask is 0 or −∞",
-		lines,
-		result: total(lines.map((line) => line.value)),
-	});
-}
-
-/** @param {Question} q */
-async function deriveWeight(q) {
-	const masked = (await q.fetch(q.beside("masked"))).row(q.at(0), q.at(1));
-	const side = q.subLayer.kind === "cross_attention" || q.subLayer.stack === "encoder" ? q.doc.source : q.doc.target;
-	const largest = masked.reduce((most, value) => Math.max(most, value), -Infinity);
-	const terms = Array.from(masked, (value, j) => ({
-		label: readable(side?.pieces[j] ?? String(j)),
-		operands: [{ value, place: { name: q.beside("masked"), index: [q.at(0), q.at(1), j] } }],
-		result: Math.exp(value - largest),
-	}));
-	const sum = total(terms.map((term) => term.result));
-	const own = terms[q.at(2)]?.result ?? NaN;
-	return q.answer({
-		sentence: "The share of attention this key gets: all shares of a row are positive and sum to one.",
-		formula: "weight = exp(masked − largest) / Σ exp(masked − largest)",
-		columns: ["masked", "exp(masked − largest)"],
-		terms,
-		lines: [
-			{ text: "largest of the row", value: largest },
-			{ text: "this key's exponential", value: own },
-			{ text: "sum of all exponentials", value: sum },
-		],
-		result: own / sum,
-	});
-}
-
-/** @param {Question} q */
-async function deriveContext(q) {
-	const [head, row, feature] = [q.at(0), q.at(1), q.at(2)];
-	const [weights, values] = await Promise.all([q.fetch(q.beside("weights")), q.fetch(q.beside("value"))]);
-	const side = q.subLayer.kind === "cross_attention" || q.subLayer.stack === "encoder" ? q.doc.source : q.doc.target;
-	return sumOfProducts(q, {
-		sentence: `Feature ${feature} of the mixture: each word's value, taken by its weight.`,
-		formula: "context = Σ weight × value",
-		heads: ["weight", "value"],
-		label: (j) => readable(side?.pieces[j] ?? String(j)),
-		left: weights.row(head, row),
-		right: Array.from({ length: values.length(1) }, (_, j) => values.at([head, j, feature])),
-		leftPlace: (j) => ({ name: q.beside("weights"), index: [head, row, j] }),
-		rightPlace: (j) => ({ name: q.beside("value"), index: [head, j, feature] }),
-	});
-}
-
-/** @param {Question} q */
-async function deriveConcatenated(q) {
-	const context = await q.fetch(q.beside("context"));
-	const size = context.length(2);
-	const index = [Math.floor(q.at(1) / size), q.at(0), q.at(1) % size];
-	const sentence = `Head ${(index[0] ?? 0) + 1}'s feature ${index[2]}: the heads are laid side by side.`;
-	return same(q, q.beside("context"), context.at(index), sentence, index);
-}
-
-/** @param {Question} q */
-async function deriveOutput(q) {
-	const isAttention = q.subLayer.kind !== "feed_forward";
-	const input = q.beside(isAttention ? "concatenated" : "activated");
-	const x = (await q.fetch(input)).row(q.at(0));
-	const weights = await q.fetch(`param:${q.beside("output")}.weight`);
-	const matrix = isAttention ? "W_O" : "W_2";
-	return sumOfProducts(q, {
-		sentence: isAttention
-			? `Feature ${q.at(1)}: every head has a say, mixed by the learned W_O.`
-			: `Feature ${q.at(1)}: the ${x.length} hidden features, back to the model's width.`,
-		formula: `output = ${isAttention ? "concatenated" : "activated"} · ${matrix} + bias`,
-		heads: [isAttention ? "concatenated" : "activated", matrix],
-		label: String,
-		left: x,
-		right: weights.row(q.at(1)),
-		leftPlace: (j) => ({ name: input, index: [q.at(0), j] }),
-		bias: (await optionalBias(q, q.beside("output")))?.[q.at(1)],
-	});
-}
-
-/** @param {Question} q */
-async function deriveResidual(q) {
-	const names = [streamInto(q.doc, q.subLayer), q.beside("output")];
-	return addends(q, names, "What came in, plus what this sub-layer has to say about it.", "residual = x + SubLayer(x)");
+	return { ...answer, result: turned };
 }
 
 /** @param {Question} q */
 async function deriveHidden(q) {
 	const map = q.last === "gate" ? "gate" : "hidden";
-	const input = readBy(q.doc, q.subLayer, map);
-	const weights = await q.fetch(`param:${q.beside(map)}.weight`);
-	return sumOfProducts(q, {
-		sentence: `Hidden feature ${q.at(1)} of position ${q.at(0)}: the same map at every position.`,
-		formula: `${map} = x · W_1 + bias`,
-		heads: ["x", "W_1"],
-		label: String,
-		left: (await q.fetch(input)).row(q.at(0)),
-		right: weights.row(q.at(1)),
-		leftPlace: (j) => ({ name: input, index: [q.at(0), j] }),
-		bias: (await optionalBias(q, q.beside(map)))?.[q.at(1)],
-	});
-}
-
-/** @param {Question} q */
-async function deriveActivated(q) {
-	const kind = q.doc.model.config.feed_forward.replace("gated-", "");
-	const hidden = (await q.fetch(q.beside("hidden"))).at(q.index);
-	/** @type {Line[]} */
-	const lines = [{ text: "hidden", value: hidden, place: { name: q.beside("hidden"), index: q.index } }];
-	let result =
-		kind === "relu"
-			? Math.max(0, hidden)
-			: kind === "silu"
-				? hidden / (1 + Math.exp(-hidden))
-				: hidden * normalShare(hidden);
-	lines.push({ text: `${kind} of it`, value: result });
-	if (q.beside("gate") in q.doc.tensors) {
-		const gate = (await q.fetch(q.beside("gate"))).at(q.index);
-		lines.push({ text: "times the gate", value: gate, place: { name: q.beside("gate"), index: q.index } });
-		result *= gate;
-	}
-	const sentence =
-		kind === "relu"
-			? "Negative numbers become 0, positive ones stay: a feature is on or off."
-			: `The ${kind} lets positive numbers through.`;
-	const formula = kind === "relu" ? "activated = max(0, hidden)" : `activated = ${kind}(hidden)`;
-	return q.answer({ sentence, formula, lines, result });
+	const sentence = `Hidden feature ${q.index[1]} of position ${q.index[0]}: the same map at every position.`;
+	return linear(
+		q,
+		sentence,
+		"x",
+		map === "gate" ? "W_gate" : "W_1",
+		readBy(q.doc, q.subLayer, map),
+		q.index[0],
+		q.index[1],
+	);
 }
 
 /**
@@ -503,72 +466,13 @@ function normalShare(x) {
 	return 0.5 + (sum * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/** @param {Question} q */
-async function deriveMemory(q) {
-	const name = stackOutput(q.doc, "encoder");
-	const value = (await q.fetch(name)).at(q.index);
-	return same(q, name, value, "What the encoder hands to the decoder: its last layer's output.");
-}
-
-/** @param {Question} q */
-async function deriveLogit(q) {
-	const { doc } = q;
-	const stack = doc.target ? "decoder" : "encoder";
-	const input = stackOutput(doc, stack);
-	const table = doc.parameters["output.weight"]
-		? "output.weight"
-		: `${doc.target ? "target" : "source"}.embedding.weight`;
-	return sumOfProducts(q, {
-		sentence: `The score of vocabulary entry ${q.at(1)} as the next piece.`,
-		formula: "logit = hidden · E, one column of E for each entry",
-		heads: ["hidden", "E"],
-		label: String,
-		left: (await q.fetch(input)).row(q.at(0)),
-		right: (await q.fetch(`param:${table}`, q.at(1))).data,
-		leftPlace: (j) => ({ name: input, index: [q.at(0), j] }),
-	});
-}
-
-/** @param {Question} q */
-async function deriveProbability(q) {
-	const logits = (await q.fetch("logits")).row(q.at(0));
-	const largest = logits.reduce((most, value) => Math.max(most, value), -Infinity);
-	const exponentials = Array.from(logits, (value) => Math.exp(value - largest));
-	const order = Array.from(logits.keys()).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
-	const shown = order.slice(0, SHOWN_EXPONENTIALS);
-	if (!shown.includes(q.at(1))) shown.push(q.at(1));
-	const names = new Map((q.doc.output[q.at(0)]?.top ?? []).map((each) => [each.token, each.piece]));
-	const terms = shown.map((token) => ({
-		label: names.has(token) ? readable(names.get(token) ?? "") : `entry ${token}`,
-		operands: [{ value: logits[token] ?? NaN, place: { name: "logits", index: [q.at(0), token] } }],
-		result: exponentials[token] ?? NaN,
-	}));
-	const sum = total(exponentials);
-	const rest = sum - total(terms.map((term) => term.result));
-	const own = exponentials[q.at(1)] ?? NaN;
-	return q.answer({
-		sentence: `The probability of one piece among all ${count(logits.length)} of the vocabulary.`,
-		formula: "probability = exp(logit − largest) / Σ exp(logit − largest)",
-		columns: ["logit", "exp(logit − largest)"],
-		terms,
-		lines: [
-			{ text: "largest logit", value: largest },
-			{ text: `the other ${count(logits.length - terms.length)} exponentials together`, value: rest },
-			{ text: "sum of all exponentials", value: sum },
-			{ text: "this piece's exponential", value: own },
-		],
-		result: own / sum,
-	});
-}
-
 /**
  * Whether a sum done again in double precision agrees with what the model computed in single precision.
  * @param {Derivation} derivation
  */
 export function agreement({ traced, result }) {
 	if (traced === result) return "equal to the last digit";
-	if (Math.abs(traced - result) > 1e-3 * Math.max(1, Math.abs(traced))) {
-		return `differs by ${show(Math.abs(traced - result), 4)}: a what-if has changed this value`;
-	}
-	return `differs by ${show(Math.abs(traced - result), 2)}: the model adds in single precision`;
+	const gap = Math.abs(traced - result);
+	if (gap > 1e-3 * Math.max(1, Math.abs(traced))) return `differs by ${show(gap, 4)}: a what-if has changed this value`;
+	return `differs by ${show(gap, 2)}: the model adds in single precision`;
 }

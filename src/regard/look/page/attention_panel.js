@@ -3,7 +3,7 @@
 import { attentions, parsePath, readBy, reasonHidden, sidesOf, streamInto, titleOf } from "./anatomy.js";
 import { choice, element } from "./dom.js";
 import { Cursor, matrix } from "./matrix.js";
-import { readable, show } from "./numbers.js";
+import { pieceLabels, show } from "./numbers.js";
 import { codeLink } from "./parts.js";
 import { headChoice } from "./strip.js";
 import { extent } from "./tensor.js";
@@ -83,7 +83,7 @@ async function band(app, name, extra = {}) {
 	return matrix({
 		title: extra.title ?? name.slice(name.lastIndexOf(".") + 1),
 		note: isHeads ? `${values.length(1)} × ${values.length(2)}` : `${values.length(0)} × ${values.length(1)}`,
-		rows: (side?.pieces ?? []).map(readable),
+		rows: pieceLabels(side),
 		columns: values.length(values.shape.length - 1),
 		value: (row, column) => values.at(isHeads ? [head, row, column] : [row, column]),
 		place: (row, column) => ({ name, index: isHeads ? [head, row, column] : [row, column] }),
@@ -132,8 +132,8 @@ async function squares(app, part) {
 			return matrix({
 				title: last,
 				note: notes[last],
-				rows: rows.pieces.map(readable),
-				columns: columns.pieces.map(readable),
+				rows: pieceLabels(rows),
+				columns: pieceLabels(columns),
 				value: (row, column) => values.at([head, row, column]),
 				place: (row, column) => ({ name, index: [head, row, column] }),
 				hidden: hides

@@ -3,7 +3,7 @@
 import { drawing, drawToWidth, element, pressable } from "./dom.js";
 import { extent } from "./tensor.js";
 import { matrix } from "./matrix.js";
-import { percent, readable, show } from "./numbers.js";
+import { percent, pieceLabels, readable, show } from "./numbers.js";
 import { codeLink, trouble } from "./parts.js";
 
 /** @import { App, Panel } from "./app.js" */
@@ -127,7 +127,7 @@ export const embeddingPanel = {
 		};
 		const side = app.has("source.embedding") ? "source" : "target";
 		const rows = await app.tensor(`${side}.embedding`);
-		const pieces = (app.doc[side]?.pieces ?? []).map(readable);
+		const pieces = pieceLabels(app.doc[side]);
 		const first = dots[Math.min(app.state.token, dots.length - 1)];
 		if (first) choose(first);
 		const [across = 0, up = 0] = plane.explained;

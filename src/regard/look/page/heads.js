@@ -3,7 +3,7 @@
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
 import { announce, drawing, drawToWidth, element, marks, table } from "./dom.js";
-import { readable, show } from "./numbers.js";
+import { pieceLabels, show } from "./numbers.js";
 
 /** @import { SubLayer } from "./anatomy.js" */
 /** @import { App, Panel } from "./app.js" */
@@ -69,7 +69,8 @@ async function atlas(app, title, parts) {
 	const first = layers[0];
 	const part = parts[0];
 	if (!first || !part) return element("section");
-	const { rows, columns } = sidesOf(app.doc, part);
+	const sides = sidesOf(app.doc, part);
+	const labels = { rows: pieceLabels(sides.rows), columns: pieceLabels(sides.columns) };
 	const numHeads = first.length(0);
 	const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
 	const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
@@ -82,7 +83,7 @@ async function atlas(app, title, parts) {
 		const weights = layers[here.layer];
 		if (!weights) return;
 		const { entropy, row, column, strongest } = summary(weights, here.head);
-		const link = `${readable(rows.pieces[row] ?? "")} → ${readable(columns.pieces[column] ?? "")}`;
+		const link = `${labels.rows[row]} → ${labels.columns[column]}`;
 		readout.replaceChildren(
 			element("b", {}, `layer ${here.layer + 1}, head ${here.head + 1}`),
 			` strongest link ${link} `,
@@ -182,7 +183,7 @@ async function atlas(app, title, parts) {
 			readout,
 			element("span", { class: "hint" }, "click or Enter: open the head"),
 		),
-		summaryTable(rows.pieces, columns.pieces, layers),
+		summaryTable(labels.rows, labels.columns, layers),
 	);
 }
 
@@ -198,7 +199,7 @@ function summaryTable(rows, columns, layers) {
 					"tr",
 					{},
 					element("th", { scope: "row" }, `layer ${layer + 1}, head ${head + 1}`),
-					element("td", {}, `${readable(rows[row] ?? "")} → ${readable(columns[column] ?? "")}`),
+					element("td", {}, `${rows[row]} → ${columns[column]}`),
 					element("td", marks(strongest, { name: weights.name, index: [head, row, column] }), show(strongest)),
 					element("td", marks(entropy), show(entropy, 2)),
 				);

@@ -3,7 +3,7 @@
 import { layerOutput, numLayers, stackOutput } from "./anatomy.js";
 import { element } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { count, percent, readable } from "./numbers.js";
+import { count, percent, pieceLabels, readable } from "./numbers.js";
 import { codeLink, probabilityBars } from "./parts.js";
 
 /** @import { App, Panel } from "./app.js" */
@@ -75,7 +75,7 @@ async function drawStage(app, stage, number) {
 		matrix({
 			title: stage.tensor,
 			note: `${values.length(0)} × ${values.length(1)}`,
-			rows: Array.from({ length: numRows }, (_, i) => readable(side?.pieces[i] ?? String(i))),
+			rows: pieceLabels(side).slice(0, numRows),
 			columns: values.length(1),
 			value: (row, column) => values.at([row, column]),
 			place: (row, column) => ({ name: stage.tensor, index: [row, column] }),

@@ -4,7 +4,7 @@ import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
 import { attentionChoice } from "./attention_panel.js";
 import { headStyle, styleColour } from "./colours.js";
 import { choice, drawing, drawToWidth, element, marks, pressable, table } from "./dom.js";
-import { count, joined, readable, show } from "./numbers.js";
+import { count, joined, pieceLabels, readable, show } from "./numbers.js";
 import { byWords } from "./tensor.js";
 
 /** @import { SubLayer } from "./anatomy.js" */
@@ -27,7 +27,7 @@ function sidesInUnit(app, part) {
 	/** @param {import("./types.js").Side} side */
 	const spans = (side) => (isWords ? side.words : side.pieces.map((_, i) => [i, i]));
 	/** @param {import("./types.js").Side} side */
-	const labels = (side) => (isWords ? joined(side.pieces, side.words) : side.pieces.map(readable));
+	const labels = (side) => (isWords ? joined(side.pieces, side.words) : pieceLabels(side));
 	const position = rows === app.doc.target ? app.state.step : app.state.token;
 	const rowSpans = spans(rows);
 	return {

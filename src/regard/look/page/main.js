@@ -76,7 +76,9 @@ function refill(root, nodes) {
 function drawHead(app) {
 	const { doc } = app;
 	document.title = `${doc.title} · regard look`;
-	part("model-name").textContent = `${doc.model.name} · ${count(doc.model.num_parameters)} weights`;
+	part("model-name").textContent = doc.model.num_parameters
+		? `${doc.model.name} · ${count(doc.model.num_parameters)} weights`
+		: doc.model.name;
 	part("sentence").replaceChildren(
 		...(doc.source ? [element("span", { class: "from" }, doc.source.text)] : []),
 		...(doc.source && doc.target ? [" → "] : []),

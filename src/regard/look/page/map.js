@@ -1,6 +1,6 @@
 /** The paper's Figure 1, drawn for the loaded model and always in sight: each box opens what it computes. */
 
-import { numLayers, parsePath } from "./anatomy.js";
+import { numLayers, parsePath, subLayers } from "./anatomy.js";
 import { button, drawing, element, pressable } from "./dom.js";
 
 /** @import { App } from "./app.js" */
@@ -21,149 +21,56 @@ const BOX_WIDTH = 104;
 const LEFT = 84;
 const RIGHT = 226;
 
-/**
- * @param {"encoder" | "decoder"} stack
- * @param {"self_attention" | "cross_attention" | "feed_forward"} kind
- * @param {string} focus
- * @returns {(app: App) => Partial<State>}
- */
-function opensSubLayer(stack, kind, focus = "") {
-	return (app) => ({
-		view: kind === "feed_forward" ? "feed-forward" : "attention",
-		attention: `${stack}.layers.${app.layerOf(stack)}.${kind}`,
-		focus,
-	});
-}
-
-/** @param {"encoder" | "decoder"} stack @param {boolean} hasCross @returns {Box[]} */
-function stackBoxes(stack, hasCross) {
-	const x = stack === "encoder" ? LEFT : RIGHT;
-	const boxes = [];
-	const first = { y: 356, kind: /** @type {const} */ ("self_attention") };
-	boxes.push(
-		{
-			id: `${stack}.norm.self_attention`,
-			text: "Add & Norm",
-			tint: "norm",
-			x,
-			y: first.y,
-			height: 20,
-			opens: opensSubLayer(stack, first.kind, "residual"),
-		},
-		{
-			id: `${stack}.self_attention`,
-			text: stack === "encoder" ? "Multi-Head|Attention" : "Masked Multi-|Head Attention",
-			tint: "attention",
-			x,
-			y: first.y + 23,
-			height: 36,
-			opens: opensSubLayer(stack, first.kind, "query"),
-		},
-	);
-	const cross = /** @type {const} */ ("cross_attention");
-	if (hasCross) {
-		boxes.push(
-			{
-				id: `${stack}.norm.${cross}`,
-				text: "Add & Norm",
-				tint: "norm",
-				x,
-				y: 262,
-				height: 20,
-				opens: opensSubLayer(stack, cross, "residual"),
-			},
-			{
-				id: `${stack}.${cross}`,
-				text: "Multi-Head|Attention",
-				tint: "attention",
-				x,
-				y: 285,
-				height: 36,
-				opens: opensSubLayer(stack, cross, "query"),
-			},
-		);
-	}
-	const top = stack === "encoder" || !hasCross ? 262 : 170;
-	const feed = /** @type {const} */ ("feed_forward");
-	boxes.push(
-		{
-			id: `${stack}.norm.${feed}`,
-			text: "Add & Norm",
-			tint: "norm",
-			x,
-			y: top,
-			height: 20,
-			opens: opensSubLayer(stack, feed, "residual"),
-		},
-		{
-			id: `${stack}.${feed}`,
-			text: "Feed|Forward",
-			tint: "feed",
-			x,
-			y: top + 23,
-			height: 36,
-			opens: opensSubLayer(stack, feed, "hidden"),
-		},
-	);
-	return boxes;
-}
+/** Boxes of a stack: sub-layer, text, top when there is a cross-attention below it, and when there is none. */
+const STACK = /** @type {const} */ ([
+	["self_attention", "Multi-Head|Attention", 356, 356],
+	["cross_attention", "Multi-Head|Attention", 262, 262],
+	["feed_forward", "Feed|Forward", 170, 262],
+]);
 
 /** @param {App} app @returns {Box[]} */
 export function boxesOf(app) {
-	const hasEncoder = numLayers(app.doc, "encoder") > 0;
-	const hasDecoder = numLayers(app.doc, "decoder") > 0;
 	/** @type {Box[]} */
 	const boxes = [];
+	const parts = subLayers(app.doc);
 	for (const [stack, side, x] of /** @type {const} */ ([
 		["encoder", "source", LEFT],
 		["decoder", "target", RIGHT],
 	])) {
-		if (stack === "encoder" ? !hasEncoder : !hasDecoder) continue;
+		/** @param {string} id @param {string} text @param {string} tint @param {number} y @param {number} height @param {Box["opens"]} opens */
+		const add = (id, text, tint, y, height, opens) => boxes.push({ id, text, tint, x, y, height, opens });
 		const word = side === "source" ? "Input" : "Output";
-		boxes.push({
-			id: `${side}.embedding`,
-			text: `${word}|Embedding`,
-			tint: "embedding",
-			x,
-			y: 472,
-			height: 36,
-			opens: () => ({ view: "embedding" }),
-		});
-		if (app.has(`${side}.position`)) {
-			boxes.push({
-				id: `${side}.position`,
-				text: "+ position",
-				tint: "position",
-				x,
-				y: 440,
-				height: 22,
-				opens: () => ({ view: "positions" }),
+		if (app.has(`${side}.embedding`))
+			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding" }));
+		if (app.has(`${side}.position`))
+			add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions" }));
+		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
+		for (const [kind, text, high, low] of STACK) {
+			if (!kinds.has(kind)) continue;
+			const y = kinds.has("cross_attention") ? high : low;
+			const isFeed = kind === "feed_forward";
+			/** @param {string} focus @returns {Box["opens"]} */
+			const opens = (focus) => () => ({
+				view: isFeed ? "feed-forward" : "attention",
+				attention: `${stack}.layers.${app.layerOf(stack)}.${kind}`,
+				focus,
 			});
+			const isMasked = stack === "decoder" && kind === "self_attention";
+			if (app.has(`${stack}.layers.0.${kind}.residual`))
+				add(`${stack}.norm.${kind}`, "Add & Norm", "norm", y, 20, opens("residual"));
+			add(
+				`${stack}.${kind}`,
+				isMasked ? "Masked Multi-|Head Attention" : text,
+				isFeed ? "feed" : "attention",
+				y + 23,
+				36,
+				opens(isFeed ? "hidden" : "query"),
+			);
 		}
-		boxes.push(...stackBoxes(stack, stack === "decoder" && hasEncoder));
-	}
-	if (app.doc.output.length) {
-		const x = hasDecoder ? RIGHT : LEFT;
-		boxes.push(
-			{
-				id: "linear",
-				text: "Linear",
-				tint: "linear",
-				x,
-				y: 112,
-				height: 22,
-				opens: () => ({ view: "output", focus: "linear" }),
-			},
-			{
-				id: "softmax",
-				text: "Softmax",
-				tint: "softmax",
-				x,
-				y: 78,
-				height: 22,
-				opens: () => ({ view: "output", focus: "softmax" }),
-			},
-		);
+		if (app.doc.output.length && stack === (app.doc.target ? "decoder" : "encoder")) {
+			add("linear", "Linear", "linear", 112, 22, () => ({ view: "output", focus: "linear" }));
+			add("softmax", "Softmax", "softmax", 78, 22, () => ({ view: "output", focus: "softmax" }));
+		}
 	}
 	return boxes;
 }
@@ -284,8 +191,8 @@ function stackFrames(app) {
 		const y = hasCross ? 160 : 252;
 		parts.push(drawing("rect", { class: "stack", x, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
 		const labelX = isLeft ? 12 : 299;
-		parts.push(drawing("text", { class: "times", x: labelX, y: y - 4 + 16, "text-anchor": "middle" }, `${layers}×`));
-		const step = Math.min(22, (390 - y) / layers);
+		parts.push(drawing("text", { class: "times", x: labelX, y: 440, "text-anchor": "middle" }, `${layers}×`));
+		const step = Math.min(22, 320 / layers);
 		for (let layer = 0; layer < layers; layer++) {
 			const isHere = app.layerOf(stack) === layer;
 			const choose = () => {

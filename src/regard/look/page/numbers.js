@@ -55,3 +55,12 @@ export function joined(pieces, words) {
 		return text.startsWith("▁") ? text.slice(1) : text;
 	});
 }
+
+/**
+ * The pieces of a sentence as they are read; its words say which pieces go on with one.
+ * @param {{pieces: string[], words: number[][]} | null} side
+ */
+export function pieceLabels(side) {
+	const first = new Set(side?.words.map(([start]) => start));
+	return (side?.pieces ?? []).map((piece, i) => (first.has(i) ? piece.replace(/^▁/, "") || "␣" : readable(piece)));
+}

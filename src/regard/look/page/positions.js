@@ -3,7 +3,7 @@
 import { styleColour } from "./colours.js";
 import { drawing, drawToWidth, element, marks } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { readable, show } from "./numbers.js";
+import { pieceLabels, show } from "./numbers.js";
 import { codeLink } from "./parts.js";
 import { distance } from "./tensor.js";
 
@@ -182,7 +182,7 @@ export const positionsPanel = {
 		const side = name.startsWith("source") ? app.doc.source : app.doc.target;
 		const traced = await app.tensor(name);
 		const { position: kind, d_model: width } = app.doc.model.config;
-		const rows = (side?.pieces ?? []).map((piece, i) => `${i} ${readable(piece)}`);
+		const rows = pieceLabels(side).map((piece, i) => `${i} ${piece}`);
 		const parts = [
 			element(
 				"p",

@@ -43,58 +43,69 @@ export class Player {
 	}
 }
 
-/** @param {App} app @param {Player} player @returns {HTMLElement[]} */
+/** @param {App} app @param {Player} player */
 export function tokenStrips(app, player) {
 	const { source, target, output } = app.doc;
+	const { step, token } = app.state;
 	const parts = [];
 	if (source) {
 		parts.push(
-			element("span", { class: "strip-label" }, "reads"),
-			element(
-				"div",
-				{ class: "strip", role: "group", "aria-label": "Source pieces" },
-				...source.pieces.map((piece, i) =>
-					button(
-						{
-							id: `source-${i}`,
-							class: chipClass(source.pieces, i),
-							"aria-pressed": i === app.state.token ? "true" : "false",
-							title: `piece ${i}: “${piece}”, number ${source.tokens[i]} of the vocabulary`,
-							onclick: () => app.go({ token: i }),
-						},
-						element("b", {}, plain(piece)),
-						element("small", marks(source.tokens[i] ?? 0, { name: "source.tokens", index: [i] }), source.tokens[i]),
-					),
-				),
-			),
+			...strip("reads", source.pieces, source.words, (i) => ({
+				id: `source-${i}`,
+				chosen: i === token,
+				title: `piece ${i}: “${source.pieces[i]}”, number ${source.tokens[i]} of the vocabulary`,
+				press: () => app.go({ token: i }),
+				foot: element("small", marks(source.tokens[i] ?? 0, { name: "source.tokens", index: [i] }), source.tokens[i]),
+			})),
 		);
 	}
-	if (target && output.length) {
-		const pieces = output.map((each) => each.piece);
+	if (target) {
+		const pieces = output.length ? output.map((each) => each.piece) : target.pieces;
+		// What is written is what is read one place later.
+		const words = output.length ? target.words.map((span) => span.map((place) => place - 1)) : target.words;
 		parts.push(
-			element("span", { class: "strip-label" }, "writes"),
-			element(
-				"div",
-				{ class: "strip", role: "group", "aria-label": "Written pieces" },
-				...output.map((each, i) => {
-					const state = i < app.state.step ? "past" : i === app.state.step ? "now" : "future";
-					return button(
-						{
-							id: `written-${i}`,
-							class: `${chipClass(pieces, i)} ${state}`,
-							"aria-pressed": i === app.state.step ? "true" : "false",
-							title: `step ${i}: after reading “${target.pieces[i]}” it writes “${each.piece}”`,
-							onclick: () => app.go({ step: i }),
-						},
-						element("b", {}, plain(each.piece)),
-						element("small", marks(each.probability, { name: "output", index: [i] }), percent(each.probability)),
-					);
-				}),
-			),
+			...strip("writes", pieces, words, (i) => ({
+				id: `written-${i}`,
+				chosen: i === step,
+				state: i < step ? "past" : i === step ? "now" : "future",
+				title: `step ${i}: after reading “${target.pieces[i]}” it writes “${pieces[i]}”`,
+				press: () => app.go({ step: i }),
+				foot: output[i]
+					? element(
+							"small",
+							marks(output[i].probability, { name: "output", index: [i] }),
+							percent(output[i].probability),
+						)
+					: null,
+			})),
 		);
 	}
-	if (output.length > 1) parts.push(controls(app, player));
+	if (app.numSteps > 1) parts.push(controls(app, player));
 	return parts;
+}
+
+/**
+ * @param {string} label
+ * @param {string[]} pieces
+ * @param {number[][]} words
+ * @param {(i: number) => {id: string, chosen: boolean, state?: string, title: string, press: () => void, foot: HTMLElement | null}} chip
+ */
+function strip(label, pieces, words, chip) {
+	const first = new Set(words.map(([start]) => start));
+	const chips = pieces.map((piece, i) => {
+		const { id, chosen, state = "", title, press, foot } = chip(i);
+		const kind = isSpecial(piece) ? "special" : first.has(i) ? "" : "continues";
+		const text = piece.replaceAll("▁", "") || "␣";
+		return button(
+			{ id, class: `chip ${kind} ${state}`, "aria-pressed": chosen ? "true" : "false", title, onclick: press },
+			element("b", {}, text),
+			foot,
+		);
+	});
+	return [
+		element("span", { class: "strip-label" }, label),
+		element("div", { class: "strip", role: "group", "aria-label": label }, ...chips),
+	];
 }
 
 /** @param {App} app @param {Player} player */
@@ -135,19 +146,6 @@ function controls(app, player) {
 		),
 		element("span", { class: "step-count" }, `step ${app.state.step + 1} of ${app.numSteps}`),
 	);
-}
-
-/** @param {string[]} pieces @param {number} i */
-function chipClass(pieces, i) {
-	const piece = pieces[i] ?? "";
-	const before = pieces[i - 1];
-	const continues = before !== undefined && !piece.startsWith("▁") && !isSpecial(piece) && !isSpecial(before);
-	return `chip ${continues ? "continues" : ""} ${isSpecial(piece) ? "special" : ""}`;
-}
-
-/** @param {string} piece */
-function plain(piece) {
-	return piece.replaceAll("▁", "") || "␣";
 }
 
 /**

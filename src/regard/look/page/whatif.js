@@ -3,7 +3,7 @@
 import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
 import { button, element, table } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { joined, percent, readable, show } from "./numbers.js";
+import { joined, percent, pieceLabels, readable, show } from "./numbers.js";
 import { probabilityBars, trouble } from "./parts.js";
 import { distance } from "./tensor.js";
 
@@ -288,8 +288,8 @@ async function comparison(app) {
 				return matrix({
 					title: i ? "what if" : "original",
 					note: `${titleOf(part)}, head ${app.state.head + 1}`,
-					rows: sides.rows.pieces.map(readable),
-					columns: sides.columns.pieces.map(readable),
+					rows: pieceLabels(sides.rows),
+					columns: pieceLabels(sides.columns),
 					value: (row, column) => weights.at([app.state.head, row, column]),
 					place: (row, column) => ({ name: weights.name, index: [app.state.head, row, column] }),
 					scale: "share",

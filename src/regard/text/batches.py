@@ -24,7 +24,7 @@ from regard.text.layout import Batch, padded_batch
 from regard.text.packing import Buffer, Rows, group_by_length
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
-from regard.text.windows import Builder, batch_from_message, texts_to_arrays
+from regard.text.windows import Builder, batch_from_message, checksum, texts_to_arrays
 from regard.text.workers import Message, Workers
 
 __all__ = ["Batch", "BatchStream", "Pairs", "batches_for_inference", "padded_batches"]
@@ -84,8 +84,9 @@ class BatchStream:
                 f"the corpus must hold a pair of at most {max_length} pieces a side: got none of "
                 f"{len(longest)}; raise max_length"
             )
+        checksums = [checksum(texts) for texts in (self._sources, self._targets)]
         self._fingerprint = zlib.crc32(
-            repr((batch_tokens, packing, sampling, max_length, seed)).encode()
+            repr((batch_tokens, packing, sampling, max_length, seed, *checksums)).encode()
             + source_lengths.tobytes()
             + target_lengths.tobytes()
         )

@@ -299,7 +299,8 @@ class DecodeConfig:
         )
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
-                f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}"
+                f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "
+                "raise beam or lower n_best"
             )
 
 
@@ -312,7 +313,9 @@ def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Co
                 f"{where}: unknown key {key!r}{suggest(key, hints)}; known keys: {', '.join(sorted(hints))}"
             )
         if not _fits(value, hints[key]):
-            raise UsageError(f"{where}: {key} must be {_type_name(hints[key])}: got {value!r}")
+            raise UsageError(
+                f"{where}: {key} must be {_type_name(hints[key])}: got {value!r}; correct it"
+            )
     return kind(**{key: _convert(value, hints[key]) for key, value in values.items()})
 
 
@@ -381,7 +384,8 @@ def _check_choices(config: Any) -> None:
         choices, value = _choices(hint), getattr(config, name)
         if choices and value not in choices:
             raise UsageError(
-                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{suggest(str(value), choices)}"
+                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{suggest(str(value), choices)}; "
+                "use one of these"
             )
 
 
@@ -389,18 +393,18 @@ def _check_positive(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None and not value > 0:
-            raise UsageError(f"{name} must be above 0: got {value}")
+            raise UsageError(f"{name} must be above 0: got {value}; give a larger one")
 
 
 def _check_not_negative(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None and not value >= 0:
-            raise UsageError(f"{name} must not be negative: got {value}")
+            raise UsageError(f"{name} must not be negative: got {value}; give 0 or more")
 
 
 def _check_fraction(config: Any, *names: str) -> None:
     for name in names:
         value = getattr(config, name)
         if value is not None and not 0 <= value <= 1:
-            raise UsageError(f"{name} must lie between 0 and 1: got {value}")
+            raise UsageError(f"{name} must lie between 0 and 1: got {value}; give one between them")

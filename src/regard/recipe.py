@@ -63,7 +63,7 @@ class Recipe:
         if size is not None and size not in SIZES:
             raise UsageError(
                 f"{self.where}: size must be one of {', '.join(SIZES)}: got {size!r}"
-                f"{suggest(size, SIZES)}"
+                f"{suggest(size, SIZES)}; use one of these"
             )
         # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
         shape = {**SIZES[size or "tiny"], **self.model}
@@ -147,7 +147,9 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         found = [name for name, keys in known.items() if key in keys and section in ("", name)]
         if not found:
             every = sorted({key for keys in known.values() for key in keys})
-            raise UsageError(f"unknown setting {path.strip()!r}{suggest(key, every)}")
+            raise UsageError(
+                f"unknown setting {path.strip()!r}{suggest(key, every)}; known are {', '.join(every)}"
+            )
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")

@@ -171,7 +171,9 @@ class Translator:
         if not (wishes.prefix or wishes.banned or wishes.required):
             return None
         if not all(word.strip() for word in (*wishes.banned, *wishes.required)):
-            raise UsageError("a banned or required word must have letters: got an empty one")
+            raise UsageError(
+                "a banned or required word must have letters: got an empty one; leave it out"
+            )
         encode = self.target.encode
         return Constraints(
             prefix=encode(wishes.prefix) if wishes.prefix else (),

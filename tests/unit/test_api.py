@@ -131,7 +131,10 @@ def test_required_words_are_there(model: Model) -> None:
         ({"beam": "wide"}, "beam must be a whole number"),
         ({"beam": 2, "n_best": 3}, "n_best must be at most beam"),
         ({"banned": "cat"}, r"banned must be a list of words: got a str; write  banned=\['cat'\]"),
-        ({"required": [" "]}, "a banned or required word must have letters"),
+        (
+            {"required": [" "]},
+            "a banned or required word must have letters: got an empty one; leave it out",
+        ),
         ({"banned": [3]}, "a text must be a str: got int"),
     ],
 )
@@ -199,7 +202,9 @@ def test_loading_by_name_and_languages(folder: Path, monkeypatch: pytest.MonkeyP
 
 def test_only_translating_models_load_here(tmp_path: Path) -> None:
     folder = make_model_folder(tmp_path / "chat", task="chat")
-    with pytest.raises(ModelError, match="must be a model that translates: got one to chat"):
+    with pytest.raises(
+        ModelError, match="must be a model that translates: got one to chat; name another"
+    ):
         load(folder)
 
 
@@ -209,7 +214,9 @@ def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
     assert read_manifest(tmp_path / "out").weights == weights
     assert isinstance(load(tmp_path / "out").translate("Bonjour"), str)
     assert (tmp_path / "out" / "README.md").read_text() == "# A random model\n"
-    with pytest.raises(UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'"):
+    with pytest.raises(
+        UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'; int8"
+    ):
         export(folder, tmp_path / "other", weights="int4")
 
 

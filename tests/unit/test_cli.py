@@ -248,6 +248,17 @@ def test_evaluate_refuses_unequal_files(folder: str, tmp_path: Path) -> None:
     assert "got 2 in" in result.stderr and "and 1 in" in result.stderr
 
 
+@pytest.mark.parametrize("verb", ["evaluate", "score"])
+def test_an_unusable_line_is_to_be_mended(folder: str, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
+    (tmp_path / "a.en").write_bytes(b"Hello\nYes\n")
+    model, other = ([folder], "--reference") if verb == "evaluate" else (["-m", folder], "--target")
+    result = run(verb, *model, "--source", tmp_path / "a.fr", other, tmp_path / "a.en")
+    assert_one_sentence(result, 1)
+    # These verbs have no option that would drop it.
+    assert "a.fr:2: " in result.stderr and "strict" not in result.stderr
+
+
 def test_evaluate_says_what_is_missing_before_it_translates(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

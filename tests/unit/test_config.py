@@ -157,7 +157,9 @@ def test_one_table_needs_one_vocabulary():
 )
 @pytest.mark.parametrize("value", [0, -3, math.nan])
 def test_what_must_be_above_zero(kind, name, value):
-    assert refusal(kind, **{name: value}) == f"{name} must be above 0: got {value}"
+    assert (
+        refusal(kind, **{name: value}) == f"{name} must be above 0: got {value}; give a larger one"
+    )
 
 
 def test_layers_that_are_not_there_may_be_none():
@@ -175,7 +177,9 @@ def test_layers_that_are_not_there_may_be_none():
 )
 @pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])
 def test_what_must_be_a_fraction(kind, name, value):
-    assert refusal(kind, **{name: value}) == f"{name} must lie between 0 and 1: got {value}"
+    assert refusal(kind, **{name: value}) == (
+        f"{name} must lie between 0 and 1: got {value}; give one between them"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,7 +195,7 @@ def test_what_must_be_a_fraction(kind, name, value):
 def test_what_must_not_be_negative(kind, name):
     zero = 0.0 if "float" in kind.__annotations__[name] else 0
     assert getattr(kind(**{name: zero}), name) == 0
-    assert refusal(kind, **{name: -1}) == f"{name} must not be negative: got -1"
+    assert refusal(kind, **{name: -1}) == f"{name} must not be negative: got -1; give 0 or more"
 
 
 def test_top_p_of_nothing():
@@ -201,7 +205,9 @@ def test_top_p_of_nothing():
 
 
 def test_more_hypotheses_than_the_beam_holds():
-    assert refusal(DecodeConfig, n_best=5) == "n_best must be at most beam: got n_best=5, beam=4"
+    assert refusal(DecodeConfig, n_best=5) == (
+        "n_best must be at most beam: got n_best=5, beam=4; raise beam or lower n_best"
+    )
     assert DecodeConfig(method="sample", n_best=5).n_best == 5
 
 
@@ -242,7 +248,7 @@ def test_more_hypotheses_than_the_beam_holds():
     ],
 )
 def test_what_must_be_one_of_a_few(kind, values, sentence):
-    assert refusal(kind, **values) == sentence
+    assert refusal(kind, **values) == f"{sentence}; use one of these"
 
 
 # ------------------------------------------------------------ from and to files
@@ -286,7 +292,7 @@ def test_an_unknown_key_like_no_other():
     ],
 )
 def test_a_wrong_type_is_named(kind, key, value, sentence):
-    assert read_refusal(kind, {key: value}) == f"recipe.toml: {sentence}"
+    assert read_refusal(kind, {key: value}) == f"recipe.toml: {sentence}; correct it"
 
 
 def test_what_a_file_can_say_is_converted():

@@ -88,8 +88,10 @@ def test_bad_lines_are_dropped_with_their_partner_and_named(files: tuple[Path, P
     )
     assert list(corpus.parts[0].line_numbers) == [1, 5]
     assert "2 not UTF-8" in str(corpus.report)
-    with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8"):
+    with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8; mend the file$"):
         read_pairs([source], [target], strict=True)
+    with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8; set strict=false$"):
+        read_pairs([source], [target], strict=True, advice="set strict=false")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])

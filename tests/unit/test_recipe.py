@@ -51,9 +51,12 @@ def test_what_is_said_later_wins(tmp_path: Path) -> None:
     [
         ("[trian]\nsteps=1", r"unknown section \[trian\] \(did you mean 'train'\?\)"),
         ("[train]\nstep=1", r"\[train\]: unknown key 'step' \(did you mean 'steps'\?\)"),
-        ("[train]\nsteps='many'", "steps must be a whole number: got 'many'"),
+        ("[train]\nsteps='many'", "steps must be a whole number: got 'many'; correct it"),
         ("[train]\nsteps=0", "steps must be above 0"),
-        ("[model]\nsize='huge'", "size must be one of tiny, small, base, big: got 'huge'"),
+        (
+            "[model]\nsize='huge'",
+            "size must be one of tiny, small, base, big: got 'huge'; use one of these",
+        ),
         ("[model]\nd_modle=3", r"unknown key 'd_modle' \(did you mean 'd_model'\?\)"),
         ("[model]\nsize='tiny'\nnum_heads=3", "d_model must be a multiple of num_heads"),
         ("train = 3", "train must be a section"),
@@ -95,7 +98,7 @@ def test_settings() -> None:
     [
         ("steps", "must be key=value: got 'steps'"),
         ("stpes=3", r"unknown setting 'stpes' \(did you mean 'steps'\?\)"),
-        ("model.steps=3", "unknown setting 'model.steps'"),
+        ("model.steps=3", "unknown setting 'model.steps'.*; known are .*steps"),
         ("max_length=3", "data.max_length or decode.max_length"),
     ],
 )

@@ -30,7 +30,7 @@ class Arrays(Protocol):
         """Token ids or row numbers as the model takes them."""
 
     def host(self, values: Array) -> Host:
-        """A copy in the host's memory, as NumPy."""
+        """The values in the host's memory, as NumPy; what lies there already is not copied."""
 
     def log_softmax(self, logits: Array) -> Array:
         """Log-probabilities in a fresh array; a row without any possible token is all -inf."""

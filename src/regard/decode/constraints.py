@@ -82,7 +82,9 @@ class Rules:
                 )
             for ban in each.banned:
                 if not ban:
-                    raise UsageError("a banned word must have at least one piece: got an empty one")
+                    raise UsageError(
+                        "a banned word must have at least one piece: got an empty one; leave it out"
+                    )
                 if contains(prefix, ban) or any(contains(word, ban) for word in each.required):
                     raise UsageError(
                         f"a word cannot be both banned and asked for: pieces {list(ban)} are banned but "

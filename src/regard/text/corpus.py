@@ -88,18 +88,23 @@ def read_pairs(
     pairs: Sequence[str | Path] = (),
     *,
     strict: bool = False,
+    advice: str = "mend the file",
 ) -> Corpus:
-    """Read source and target files side by side, then files of source TAB target."""
+    """Read source and target files side by side, then files of source TAB target.
+
+    advice: what an error about an unusable line says to do, where `strict` allows none.
+    """
     if len(source) != len(target):
         raise UsageError(
             f"source and target must be as many files: got {len(source)} and {len(target)}; "
             "name the translation of each file"
         )
     corpus = Corpus([], [])
+    strict_advice = advice if strict else None
     for source_path, target_path in zip(source, target, strict=True):
-        _read_side_by_side(corpus, Path(source_path), Path(target_path), strict)
+        _read_side_by_side(corpus, Path(source_path), Path(target_path), strict_advice)
     for path in pairs:
-        _read_tab_separated(corpus, Path(path), strict)
+        _read_tab_separated(corpus, Path(path), strict_advice)
     if not corpus.targets:
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
@@ -118,7 +123,7 @@ def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
     return lines
 
 
-def _read_side_by_side(corpus: Corpus, source: Path, target: Path, strict: bool) -> None:
+def _read_side_by_side(corpus: Corpus, source: Path, target: Path, advice: str | None) -> None:
     part = Part(f"{source} and {target}", len(corpus), array("Q"))
     problems: list[tuple[str, str]] = []
     num_source = num_target = 0
@@ -147,10 +152,10 @@ def _read_side_by_side(corpus: Corpus, source: Path, target: Path, strict: bool)
             f"source and target must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
-    _finish(corpus, part, num_source, problems, strict)
+    _finish(corpus, part, num_source, problems, advice)
 
 
-def _read_tab_separated(corpus: Corpus, path: Path, strict: bool) -> None:
+def _read_tab_separated(corpus: Corpus, path: Path, advice: str | None) -> None:
     part = Part(str(path), len(corpus), array("Q"))
     problems: list[tuple[str, str]] = []
     number = 0
@@ -167,20 +172,17 @@ def _read_tab_separated(corpus: Corpus, path: Path, strict: bool) -> None:
         part.line_numbers.append(number)
     if number == 0:
         raise DataError(f"{path} must hold text: it is empty; give another file")
-    _finish(corpus, part, number, problems, strict)
+    _finish(corpus, part, number, problems, advice)
 
 
 def _finish(
-    corpus: Corpus, part: Part, num_lines: int, problems: list[tuple[str, str]], strict: bool
+    corpus: Corpus, part: Part, num_lines: int, problems: list[tuple[str, str]], advice: str | None
 ) -> None:
     from regard.text.alignment import check_alignment
 
-    if problems and strict:
+    if problems and advice is not None:
         where, problem = problems[0]
-        raise DataError(
-            f"{where}: every line must be usable with strict: this one is {problem}; "
-            "mend it, or leave out strict to drop such pairs"
-        )
+        raise DataError(f"{where}: every line must be usable: this one is {problem}; {advice}")
     report = corpus.report
     report.num_lines += num_lines
     report.unusable.update(problem for _, problem in problems)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search, stream
+from regard.decode.walk import NUM_SHOWN
 from regard.errors import UsageError
 
 GREEDY = DecodeConfig(method="greedy")
@@ -224,9 +225,9 @@ def test_history_tells_what_each_step_saw(toys, device):
                 abs_tol=1e-9,
             )
             probabilities = np.exp(toys.log_probabilities(logits, SOURCES[source], step.beams[at]))
-            assert step.top_tokens[at] == np.argsort(-probabilities)[:10].tolist()
+            assert step.top_tokens[at] == np.argsort(-probabilities)[:NUM_SHOWN].tolist()
             np.testing.assert_allclose(
-                step.top_probabilities[at], np.sort(probabilities)[::-1][:10], rtol=1e-4
+                step.top_probabilities[at], np.sort(probabilities)[::-1][:NUM_SHOWN], rtol=1e-4
             )
 
 
@@ -276,7 +277,7 @@ def test_what_cannot_be_asked_for_is_refused(toys):
     with pytest.raises(UsageError, match="must fit into max_length: got 3 pieces"):
         config = DecodeConfig(method="greedy", max_length=2)
         search(config=config, constraints=[Constraints(prefix=[5, 6, 7])], **ask)
-    with pytest.raises(UsageError, match="at least one piece"):
+    with pytest.raises(UsageError, match="at least one piece: got an empty one; leave it out"):
         search(config=GREEDY, constraints=[Constraints(banned=[[]])], **ask)
 
 

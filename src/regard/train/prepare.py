@@ -34,7 +34,13 @@ NUM_SAMPLED = 2000
 def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Corpus, Corpus]:
     """Training and validation pairs; without validation files some are held out of the training."""
     read_test_sets(data)  # a test set that cannot be scored is better known before the training
-    corpus = read_pairs(data.source, data.target, data.pairs, strict=data.strict)
+    corpus = read_pairs(
+        data.source,
+        data.target,
+        data.pairs,
+        strict=data.strict,
+        advice="mend it, or set strict=false to drop such pairs",
+    )
     say(str(corpus.report))
     corpus, report = clean(corpus, data)
     say(str(report))

@@ -1,23 +1,9 @@
 /** How the names of the trace hang together: which sub-layers there are and what flows into each. */
 
-/** @import { RunDocument, Side } from "./types.js" */
-
-/**
- * @typedef {object} SubLayer
- * @property {string} path such as encoder.layers.0.self_attention
- * @property {"encoder" | "decoder"} stack
- * @property {number} layer
- * @property {"self_attention" | "cross_attention" | "feed_forward"} kind
- */
-
 /** @type {SubLayer["kind"][]} */
 const ORDER = ["self_attention", "cross_attention", "feed_forward"];
 
-/**
- * Every sub-layer the trace knows, in the order it runs.
- * @param {RunDocument} doc
- * @returns {SubLayer[]}
- */
+/** Every sub-layer the trace knows, in the order it runs. @param {RunDocument} doc @returns {SubLayer[]} */
 export function subLayers(doc) {
 	/** @type {SubLayer[]} */
 	const found = [];

@@ -2,20 +2,8 @@
 
 import { attentions, numLayers, parsePath } from "./anatomy.js";
 
-/** @import { Tensor } from "./tensor.js" */
-/** @import { Place, RunDocument, State } from "./types.js" */
-
-/**
- * @typedef {object} Panel
- * @property {string} id
- * @property {string} title
- * @property {(keyof State)[]} keys the parts of the state it draws
- * @property {(app: App) => boolean} fits whether this model has anything to show in it
- * @property {(app: App) => Promise<HTMLElement[]>} draw
- */
-
 export class App {
-	/** @param {import("./store.js").Store} store @param {import("./source.js").DataSource} data */
+	/** @param {Store} store @param {DataSource} data */
 	constructor(store, data) {
 		this.store = store;
 		this.data = data;
@@ -53,10 +41,7 @@ export class App {
 	/** Open the arithmetic of a number. */
 	open = (/** @type {Place} */ place) => this.go({ place });
 
-	/**
-	 * The layer in view, for the boxes of a stack.
-	 * @param {"encoder" | "decoder"} stack
-	 */
+	/** The layer in view, for the boxes of a stack. @param {"encoder" | "decoder"} stack */
 	layerOf(stack) {
 		const part = parsePath(this.state.attention);
 		return part?.stack === stack ? part.layer : Math.max(0, Math.min(part?.layer ?? 0, numLayers(this.doc, stack) - 1));
@@ -67,8 +52,7 @@ export class App {
 		const known = attentions(this.doc);
 		const heads = this.doc.tensors[`${this.state.attention}.weights`]?.shape[0] ?? 1;
 		const isKnown =
-			parsePath(this.state.attention) &&
-			Object.keys(this.doc.tensors).some((name) => name.startsWith(`${this.state.attention}.`));
+			parsePath(this.state.attention) && Object.keys(this.doc.tensors).some((name) => name.startsWith(`${this.state.attention}.`));
 		this.go({
 			attention: isKnown ? this.state.attention : (known[0]?.path ?? ""),
 			head: Math.max(0, Math.min(Math.floor(this.state.head), isKnown ? heads - 1 : 0)),

@@ -7,26 +7,6 @@ import { parsePath, readBy, reasonHidden, sidesOf, stackOutput, streamInto } fro
 import { count, pieceLabels, readable, show } from "./numbers.js";
 import { total } from "./tensor.js";
 
-/** @import { Tensor } from "./tensor.js" */
-/** @import { Place, RunDocument } from "./types.js" */
-
-/** @typedef {(name: string, row?: number) => Promise<Tensor>} Fetch */
-/** @typedef {{value: number, place?: Place}} Operand */
-/** @typedef {{label: string, operands: Operand[], result: number}} Term */
-/** @typedef {{text: string, value: number, place?: Place}} Line */
-
-/**
- * @typedef {object} Derivation
- * @property {Place} place
- * @property {number} traced the value the model computed
- * @property {string} sentence what it is, in words
- * @property {string} formula
- * @property {string[]} columns heads of the terms' operands and of their result
- * @property {Term[]} terms
- * @property {Line[]} lines from the terms to the result
- * @property {number} result the same value, computed again here
- */
-
 const EPSILON = 1e-5;
 const BASE = 10000;
 const SHOWN_EXPONENTIALS = 24;
@@ -100,8 +80,6 @@ class Question {
 	key = (j) => pieceLabels(sidesOf(this.doc, this.subLayer).columns)[j] ?? String(j);
 }
 
-/** @typedef {{values: ArrayLike<number>, place?: (j: number) => Place}} Factor */
-
 /** @type {Record<string, (question: Question) => Promise<Derivation>>} */
 const RULES = {
 	async embedding(q) {
@@ -142,12 +120,7 @@ const RULES = {
 		const side = q.place.name.slice(0, q.place.name.indexOf("."));
 		if (q.doc.tensors[`${side}.norm`]) return same(q, `${side}.norm`, "The normalised sum of embedding and position.");
 		const names = [`${side}.embedding`, `${side}.position`].filter((name) => q.doc.tensors[name]);
-		return sumOf(
-			q,
-			names,
-			"What enters the first layer: the word's vector plus its position's.",
-			"input = embedding + position",
-		);
+		return sumOf(q, names, "What enters the first layer: the word's vector plus its position's.", "input = embedding + position");
 	},
 
 	norm: deriveNorm,
@@ -164,13 +137,7 @@ const RULES = {
 			place: (j) => ({ name: q.beside(name), index: [head, position, j] }),
 		});
 		const sentence = "How well this query matches this key: their dot product.";
-		return q.products(
-			sentence,
-			"score = Σ query × key",
-			["query", "key"],
-			await factor("query", row),
-			await factor("key", column),
-		);
+		return q.products(sentence, "score = Σ query × key", ["query", "key"], await factor("query", row), await factor("key", column));
 	},
 
 	async scaled(q) {
@@ -184,8 +151,7 @@ const RULES = {
 	async masked(q) {
 		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
 		const lines = [await q.line("scaled score", q.beside("scaled"))];
-		if (q.beside("position_bias") in q.doc.tensors)
-			lines.push(await q.line("plus position bias", q.beside("position_bias")));
+		if (q.beside("position_bias") in q.doc.tensors) lines.push(await q.line("plus position bias", q.beside("position_bias")));
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
 		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
 		const result = total(lines.map((line) => line.value));
@@ -210,11 +176,7 @@ const RULES = {
 		];
 		const sentence = "The share of attention this key gets: all shares of a row are positive and sum to one.";
 		const columns = ["masked", "exp(masked − largest)"];
-		return q.answer(sentence, "weight = exp(masked − largest) / Σ exp(masked − largest)", own / sum, {
-			columns,
-			terms,
-			lines,
-		});
+		return q.answer(sentence, "weight = exp(masked − largest) / Σ exp(masked − largest)", own / sum, { columns, terms, lines });
 	},
 
 	async context(q) {
@@ -316,11 +278,7 @@ const RULES = {
 		];
 		const sentence = `The probability of one piece among all ${count(logits.length)} of the vocabulary.`;
 		const columns = ["logit", "exp(logit − largest)"];
-		return q.answer(sentence, "probability = exp(logit − largest) / Σ exp(logit − largest)", own / sum, {
-			columns,
-			terms,
-			lines,
-		});
+		return q.answer(sentence, "probability = exp(logit − largest) / Σ exp(logit − largest)", own / sum, { columns, terms, lines });
 	},
 };
 
@@ -366,9 +324,7 @@ async function linear(q, sentence, x, matrix, input, position, column) {
 	};
 	const right = { values: (await q.fetch(`param:${q.beside(q.last)}.weight`)).row(column) };
 	const bias = (await q.bias(q.beside(q.last)))?.[column];
-	return q.products(sentence, `${q.last} = ${x} · ${matrix} + bias, column ${column}`, [x, matrix], left, right, {
-		bias,
-	});
+	return q.products(sentence, `${q.last} = ${x} · ${matrix} + bias, column ${column}`, [x, matrix], left, right, { bias });
 }
 
 /** @param {Question} q */
@@ -381,12 +337,7 @@ async function deriveNorm(q) {
 		const { [name]: _, ...others } = q.doc.tensors;
 		input = stackOutput({ ...q.doc, tensors: others }, name.startsWith("encoder") ? "encoder" : "decoder");
 	} else if (q.part) input = q.config.norm_placement === "pre" ? streamInto(q.doc, q.part) : q.beside("residual");
-	else
-		return q.answer(
-			"The normalised sum; the sum itself is not kept apart.",
-			"LayerNorm(embedding + position)",
-			q.traced,
-		);
+	else return q.answer("The normalised sum; the sum itself is not kept apart.", "LayerNorm(embedding + position)", q.traced);
 	const row = (await q.fetch(input)).row(position);
 	const gain = (await q.fetch(`param:${name}.weight`)).at([feature]);
 	const bias = (await q.bias(name))?.[feature];
@@ -440,21 +391,10 @@ async function deriveProjection(q) {
 async function deriveHidden(q) {
 	const map = q.last === "gate" ? "gate" : "hidden";
 	const sentence = `Hidden feature ${q.index[1]} of position ${q.index[0]}: the same map at every position.`;
-	return linear(
-		q,
-		sentence,
-		"x",
-		map === "gate" ? "W_gate" : "W_1",
-		readBy(q.doc, q.subLayer, map),
-		q.index[0],
-		q.index[1],
-	);
+	return linear(q, sentence, "x", map === "gate" ? "W_gate" : "W_1", readBy(q.doc, q.subLayer, map), q.index[0], q.index[1]);
 }
 
-/**
- * The share of a normal distribution below x, by its series: the Φ of GELU(x) = x Φ(x).
- * @param {number} x
- */
+/** The share of a normal distribution below x, by its series: the Φ of GELU(x) = x Φ(x). @param {number} x */
 function normalShare(x) {
 	if (Math.abs(x) > 8) return x > 0 ? 1 : 0;
 	let term = x;

@@ -4,17 +4,11 @@ import { attentions, parsePath, readBy, reasonHidden, sidesOf, streamInto, title
 import { choice, element } from "./dom.js";
 import { Cursor, matrix } from "./matrix.js";
 import { pieceLabels, show } from "./numbers.js";
-import { codeLink } from "./parts.js";
+import { card, codeLink, lead } from "./parts.js";
 import { headChoice } from "./strip.js";
 import { extent } from "./tensor.js";
 
-/** @import { SubLayer } from "./anatomy.js" */
-/** @import { App, Panel } from "./app.js" */
-
-/**
- * Which attention, as buttons: kind, layer, head.
- * @param {App} app
- */
+/** Which attention, as buttons: kind, layer, head. @param {App} app */
 export function attentionChoice(app) {
 	const known = attentions(app.doc);
 	const here = parsePath(app.state.attention);
@@ -49,20 +43,11 @@ export function attentionChoice(app) {
 	);
 }
 
-/**
- * @param {App} app
- * @param {string} box @param {string} title @param {string} text
- * @param {...HTMLElement} children
- * @returns {HTMLElement}
- */
-function card(app, box, title, text, ...children) {
-	return element(
-		"section",
-		{ class: "card", id: `part-${box}` },
-		element("h3", {}, title, codeLink(app, box)),
-		element("p", {}, text),
-		...children,
-	);
+/** @param {App} app @param {string} box @param {string} title @param {string} text @param {...HTMLElement} children */
+function station(app, box, title, text, ...children) {
+	const node = card([title, codeLink(app, box)], element("p", {}, text), ...children);
+	node.id = `part-${box}`;
+	return node;
 }
 
 /**
@@ -106,10 +91,7 @@ async function squares(app, part) {
 	const { head } = app.state;
 	const { rows, columns } = sidesOf(app.doc, part);
 	const isTarget = rows === app.doc.target;
-	const cursor = new Cursor(
-		isTarget ? app.state.step : app.state.token,
-		Math.min(app.state.token, columns.pieces.length - 1),
-	);
+	const cursor = new Cursor(isTarget ? app.state.step : app.state.token, Math.min(app.state.token, columns.pieces.length - 1));
 	const masked = app.has(`${part.path}.masked`) ? await app.tensor(`${part.path}.masked`) : null;
 	const notes = /** @type {Record<string, string>} */ ({
 		scores: "query · key",
@@ -123,10 +105,7 @@ async function squares(app, part) {
 			const name = `${part.path}.${last}`;
 			const values = await app.tensor(name);
 			const [low, high] = extent(
-				values.data.subarray(
-					head * values.length(1) * values.length(2),
-					(head + 1) * values.length(1) * values.length(2),
-				),
+				values.data.subarray(head * values.length(1) * values.length(2), (head + 1) * values.length(1) * values.length(2)),
 			);
 			const hides = (last === "masked" || last === "weights") && masked;
 			return matrix({
@@ -136,9 +115,7 @@ async function squares(app, part) {
 				columns: pieceLabels(columns),
 				value: (row, column) => values.at([head, row, column]),
 				place: (row, column) => ({ name, index: [head, row, column] }),
-				hidden: hides
-					? (row, column) => reasonHidden(app.doc, part, row, column, masked.at([head, row, column]))
-					: undefined,
+				hidden: hides ? (row, column) => reasonHidden(app.doc, part, row, column, masked.at([head, row, column])) : undefined,
 				scale: last === "weights" ? "share" : "signed",
 				limit: last === "weights" ? undefined : Math.max(-low, high),
 				markedRow: isTarget ? app.state.step : app.state.token,
@@ -174,13 +151,10 @@ export const attentionPanel = {
 				? "Queries come from what is being written, keys and values from the memory of the source."
 				: "Queries, keys and values are three views of the same words.";
 		/** @type {HTMLElement[]} */
-		const parts = [
-			element("p", { class: "lead" }, `${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`),
-			attentionChoice(app),
-		];
+		const parts = [lead(`${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`), attentionChoice(app)];
 
 		const norm = has("norm")
-			? card(
+			? station(
 					app,
 					"norm",
 					"Norm",
@@ -190,11 +164,9 @@ export const attentionPanel = {
 			: null;
 		if (isPre && norm) parts.push(norm);
 		if (has("query")) {
-			const bands = await Promise.all(
-				["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })),
-			);
+			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
 			const text = `Three learned maps make ${size} numbers of each position for this head: what it looks for (query), what it offers to be found by (key), what it hands over (value). They read ${readBy(app.doc, part, "query")}${part.kind === "cross_attention" ? " and memory" : ""}.`;
-			parts.push(card(app, "query", "Query, key, value", text, element("div", { class: "bands" }, ...bands)));
+			parts.push(station(app, "query", "Query, key, value", text, element("div", { class: "bands" }, ...bands)));
 		}
 		if (has("weights")) {
 			const hiding =
@@ -203,18 +175,12 @@ export const attentionPanel = {
 					: " Nothing is hidden here: every key may be seen.";
 			const text = `Rows ask, columns answer. Every query meets every key in a dot product; dividing by √d_k keeps the sums tame; the softmax turns each row into shares.${hiding}`;
 			parts.push(
-				card(
-					app,
-					"scores",
-					"From scores to weights",
-					text,
-					element("div", { class: "squares" }, ...(await squares(app, part))),
-				),
+				station(app, "scores", "From scores to weights", text, element("div", { class: "squares" }, ...(await squares(app, part)))),
 			);
 		}
 		if (has("context")) {
 			parts.push(
-				card(
+				station(
 					app,
 					"context",
 					"Weighted values",
@@ -225,7 +191,7 @@ export const attentionPanel = {
 		}
 		if (has("concatenated")) {
 			parts.push(
-				card(
+				station(
 					app,
 					"concatenated",
 					"Heads side by side",
@@ -236,17 +202,11 @@ export const attentionPanel = {
 		}
 		if (has("output"))
 			parts.push(
-				card(
-					app,
-					"output",
-					"Times W_O",
-					"One more learned map lets the heads speak together.",
-					await band(app, `${path}.output`),
-				),
+				station(app, "output", "Times W_O", "One more learned map lets the heads speak together.", await band(app, `${path}.output`)),
 			);
 		if (has("residual"))
 			parts.push(
-				card(
+				station(
 					app,
 					"residual",
 					"Add",
@@ -294,18 +254,14 @@ export const feedForwardPanel = {
 				.filter((last) => app.has(`${path}.${last}`))
 				.map(async (last) => {
 					const [box, title, text] = texts[last] ?? ["", last, ""];
-					const node = card(app, box, title, text, await band(app, `${path}.${last}`));
+					const node = station(app, box, title, text, await band(app, `${path}.${last}`));
 					node.id = `part-${last}`;
 					return node;
 				}),
 		);
 		const layers = attentions(app.doc).filter((each) => each.kind === "self_attention");
 		return [
-			element(
-				"p",
-				{ class: "lead" },
-				`${titleOf(part)}. After the words have looked at one another, each position works alone: the same two maps for all.`,
-			),
+			lead(`${titleOf(part)}. After the words have looked at one another, each position works alone: the same two maps for all.`),
 			element(
 				"div",
 				{ class: "choices" },

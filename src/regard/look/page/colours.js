@@ -3,33 +3,10 @@
  * all, one for signed numbers with the background as zero.
  */
 
-const CIVIDIS = [
-	"#00224e",
-	"#123570",
-	"#3b496c",
-	"#575d6d",
-	"#707173",
-	"#8a8678",
-	"#a59c74",
-	"#c3b369",
-	"#e1cc55",
-	"#fee838",
-];
-const SIGNED_LIGHT = [
-	"#053f7a",
-	"#2b73b5",
-	"#79aed6",
-	"#c3dbec",
-	"#f7f5f1",
-	"#f8d3a6",
-	"#ee9e4f",
-	"#c9641b",
-	"#7f3608",
-];
+const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+const SIGNED_LIGHT = ["#053f7a", "#2b73b5", "#79aed6", "#c3dbec", "#f7f5f1", "#f8d3a6", "#ee9e4f", "#c9641b", "#7f3608"];
 const SIGNED_DARK = ["#a3d3ff", "#5aa5ea", "#2f6fb0", "#1f4468", "#1b1f27", "#5c3a1c", "#a35a1b", "#e58a35", "#ffc98a"];
 const NUM_COLOURS = 256;
-
-/** @typedef {{table: Uint8ClampedArray, low: number, high: number}} Scale */
 
 /** @param {string} hex @returns {number[]} */
 function channels(hex) {
@@ -86,11 +63,7 @@ export function cssColour(scale, value) {
 	return `rgb(${scale.table[start]} ${scale.table[start + 1]} ${scale.table[start + 2]})`;
 }
 
-/**
- * Black or white, whichever is read better on a colour of the scale.
- * @param {Scale} scale
- * @param {number} value
- */
+/** Black or white, whichever is read better on a colour of the scale. @param {Scale} scale @param {number} value */
 export function inkOn(scale, value) {
 	const start = colourAt(scale, value);
 	const [red = 0, green = 0, blue = 0] = scale.table.subarray(start, start + 3);
@@ -109,10 +82,7 @@ export function headStyle(head) {
 	};
 }
 
-/**
- * A colour of the style sheet, for what is painted and not styled.
- * @param {string} name such as --ink
- */
+/** A colour of the style sheet, for what is painted and not styled. @param {string} name such as --ink */
 export function styleColour(name) {
 	const probe = document.createElement("i");
 	probe.style.color = `var(${name})`;

@@ -5,9 +5,7 @@ import { choice, element } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, joined, percent, readable, show } from "./numbers.js";
 import { byWords } from "./tensor.js";
-
-/** @import { App, Panel } from "./app.js" */
-/** @import { RunDocument } from "./types.js" */
+import { lead } from "./parts.js";
 
 /**
  * The mean of a model's last cross-attention over its heads, between words: rows written, columns read.
@@ -32,13 +30,7 @@ async function alignment(app, doc) {
 		rows.words,
 		columns.words,
 	);
-	return {
-		mean,
-		rows: joined(rows.pieces, rows.words),
-		columns: joined(columns.pieces, columns.words),
-		path: part.path,
-		numHeads,
-	};
+	return { mean, rows: joined(rows.pieces, rows.words), columns: joined(columns.pieces, columns.words), path: part.path, numHeads };
 }
 
 /** @param {App} app @param {RunDocument} doc */
@@ -52,12 +44,7 @@ async function oneModel(app, doc) {
 		element("h3", {}, doc.model.name),
 		element("p", {}, `${doc.model.architecture}, ${count(doc.model.num_parameters)} weights`),
 		element("p", { class: "versus" }, element("b", {}, doc.target?.text ?? "")),
-		element(
-			"p",
-			{ class: "note" },
-			"log-probability of its sentence: ",
-			element("b", { "data-value": sum }, show(sum, 3)),
-		),
+		element("p", { class: "note" }, "log-probability of its sentence: ", element("b", { "data-value": sum }, show(sum, 3))),
 		element(
 			"div",
 			{ class: "strip" },
@@ -99,9 +86,7 @@ export const comparePanel = {
 				? left.mean.filter((cells, row) => strongest(cells) === strongest(right.mean[row] ?? [])).length
 				: null;
 		return [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				"One sentence, two models. Both tables are averages over heads, from pieces put together to words, so that models cut differently can be compared.",
 			),
 			choice(

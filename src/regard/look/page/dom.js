@@ -1,9 +1,5 @@
 /** Elements without a framework: text goes in as text, never as markup. */
 
-/** @import { Place } from "./types.js" */
-/** @typedef {Node | string | number | null | undefined | false} Child */
-/** @typedef {Record<string, string | number | boolean | null | undefined | ((event: any) => void)>} Attributes */
-
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
 /** @param {Element} node @param {Attributes} attributes names that begin with "on" are listeners */
@@ -146,4 +142,37 @@ export function table(heads, rows, kind) {
 		{ class: "table-scroll", tabindex: 0 },
 		element("table", { class: kind }, element("thead", {}, head), element("tbody", {}, ...rows)),
 	);
+}
+
+/**
+ * @param {Attributes} attributes
+ * @param {Child} head
+ * @param {...Child} cells
+ */
+export function tableRow(attributes, head, ...cells) {
+	return element("tr", attributes, element("th", { scope: "row" }, head), ...cells);
+}
+
+/**
+ * A bar as long as its share of the room.
+ * @param {number} share
+ * @param {string} [kind] a class
+ */
+export function bar(share, kind = "") {
+	const node = element("i", { class: `bar ${kind}` });
+	node.style.width = `${100 * Math.max(0, share)}%`;
+	return node;
+}
+
+/**
+ * What each colour means.
+ * @param {[string, string][]} entries colour and text
+ */
+export function legend(entries) {
+	const parts = entries.map(([colour, text]) => {
+		const swatch = element("i");
+		swatch.style.background = colour;
+		return element("span", {}, swatch, text);
+	});
+	return element("p", { class: "head-legend" }, ...parts);
 }

@@ -1,16 +1,14 @@
 /** The words in view as points, and which pieces of the vocabulary lie near each of them. */
 
-import { drawing, drawToWidth, element, pressable } from "./dom.js";
+import { bar, drawing, drawToWidth, element, pressable } from "./dom.js";
 import { extent } from "./tensor.js";
-import { matrix } from "./matrix.js";
-import { percent, pieceLabels, readable, show } from "./numbers.js";
-import { codeLink, trouble } from "./parts.js";
+import { percent, readable, show } from "./numbers.js";
+import { card, codeLink, lead, trouble } from "./parts.js";
 
-/** @import { App, Panel } from "./app.js" */
 /** @typedef {{x: number, y: number, size: number}} Label */
 /** @typedef {{x: number, y: number, piece: string, token: number, side: "source" | "target", position: number}} Dot */
 
-/** @param {App} app @param {import("./types.js").Plane} plane @returns {Dot[]} */
+/** @param {App} app @param {Plane} plane @returns {Dot[]} */
 function dotsOf(app, plane) {
 	return /** @type {const} */ (["source", "target"]).flatMap((side) =>
 		plane[side].map(([x = 0, y = 0], position) => ({
@@ -25,9 +23,7 @@ function dotsOf(app, plane) {
 }
 
 /** Where a label may stand beside its point, the best place first. @type {[number, number][]} */
-const LABEL_PLACES = [10, -10].flatMap((dx) =>
-	[4, -9, 17, -22, 30, -35, 43].map((dy) => /** @type {[number, number]} */ ([dx, dy])),
-);
+const LABEL_PLACES = [10, -10].flatMap((dx) => [4, -9, 17, -22, 30, -35, 43].map((dy) => /** @type {[number, number]} */ ([dx, dy])));
 
 /** @param {Label} one @param {Label} other */
 function overlaps(one, other) {
@@ -52,8 +48,7 @@ function scatter(dots, choose) {
 			const at = { x: x(dot.x), y: y(dot.y) };
 			const size = 10 + 7 * readable(dot.piece).length;
 			const free = LABEL_PLACES.find(
-				([dx, dy]) =>
-					!taken.some((other) => overlaps(other, { x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size })),
+				([dx, dy]) => !taken.some((other) => overlaps(other, { x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size })),
 			);
 			const [dx, dy] = free ?? [10, 4];
 			taken.push({ x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size });
@@ -100,50 +95,33 @@ export const embeddingPanel = {
 						"ol",
 						{ class: "bars" },
 						...near.map((each) => {
-							const bar = element("i", { class: "bar" });
-							bar.style.width = `${Math.max(0, 100 * each.cosine)}%`;
 							return element(
 								"li",
 								{},
 								element("b", {}, readable(each.piece)),
-								element("span", { class: "track" }, bar),
-								element(
-									"span",
-									{ "data-role": "cosine", "data-index": each.token, "data-value": each.cosine },
-									show(each.cosine, 3),
-								),
+								element("span", { class: "track" }, bar(each.cosine)),
+								element("span", { "data-role": "cosine", "data-index": each.token, "data-value": each.cosine }, show(each.cosine, 3)),
 							);
 						}),
 					),
-					element(
-						"p",
-						{ class: "note" },
-						"cosine of the angle between two rows of the table, over the whole vocabulary",
-					),
+					element("p", { class: "note" }, "cosine of the angle between two rows of the table, over the whole vocabulary"),
 				);
 			} catch (error) {
 				list.replaceChildren(trouble(error));
 			}
 		};
-		const side = app.has("source.embedding") ? "source" : "target";
-		const rows = await app.tensor(`${side}.embedding`);
-		const pieces = pieceLabels(app.doc[side]);
 		const first = dots[Math.min(app.state.token, dots.length - 1)];
 		if (first) choose(first);
 		const [across = 0, up = 0] = plane.explained;
 		return [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				"Before any word has met another, each is a point in a space of meaning that training has laid out. This is that space, pressed flat onto the two directions in which the words in view differ most.",
 			),
 			element(
 				"div",
 				{ class: "columns" },
-				element(
-					"section",
-					{ class: "card" },
-					element("h3", {}, "A plane through the space", codeLink(app, "embedding")),
+				card(
+					["A plane through the space", codeLink(app, "embedding")],
 					element(
 						"p",
 						{},
@@ -153,37 +131,6 @@ export const embeddingPanel = {
 				),
 				element("section", { class: "card" }, list),
 			),
-			element(
-				"section",
-				{ class: "card" },
-				element("h3", {}, "How alike the words are"),
-				element(
-					"p",
-					{},
-					"Cosine between the traced vectors of each two pieces: 1 is the same direction, 0 has nothing in common.",
-				),
-				matrix({
-					title: "cosine",
-					note: `of ${side}.embedding`,
-					rows: pieces,
-					columns: pieces,
-					value: (row, column) => cosine(rows.row(row), rows.row(column)),
-					scale: "signed",
-					limit: 1,
-				}),
-			),
 		];
 	},
 };
-
-/** @param {Float32Array} left @param {Float32Array} right */
-function cosine(left, right) {
-	let [product, first, second] = [0, 0, 0];
-	for (let i = 0; i < left.length; i++) {
-		const [a, b] = [left[i] ?? 0, right[i] ?? 0];
-		product += a * b;
-		first += a * a;
-		second += b * b;
-	}
-	return product / Math.sqrt(first * second || 1);
-}

@@ -2,14 +2,8 @@
 
 import { sideOf } from "./anatomy.js";
 import { agreement, canDerive, derive } from "./arithmetic.js";
-import { button, element, marks } from "./dom.js";
+import { bar, button, element, marks, table, tableRow } from "./dom.js";
 import { readable, show } from "./numbers.js";
-
-/** @import { App } from "./app.js" */
-/** @import { Derivation } from "./arithmetic.js" */
-/** @import { Place } from "./types.js" */
-
-const FIRST_TERMS = 400;
 
 export class Explanation {
 	/** @param {App} app @param {HTMLElement} root */
@@ -87,26 +81,9 @@ export class Explanation {
 			element(
 				"tbody",
 				{},
-				...found.lines.map((line) =>
-					element(
-						"tr",
-						{},
-						element("th", { scope: "row" }, line.text),
-						element("td", {}, this.number(line.value, line.place)),
-					),
-				),
-				element(
-					"tr",
-					{ class: "result" },
-					element("th", { scope: "row" }, "computed here"),
-					element("td", { "data-role": "computed", "data-value": result }, show(result, 6)),
-				),
-				element(
-					"tr",
-					{ class: "result" },
-					element("th", { scope: "row" }, "in the trace"),
-					element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6)),
-				),
+				...found.lines.map((line) => tableRow({}, line.text, element("td", {}, this.number(line.value, line.place)))),
+				tableRow({ class: "result" }, "computed here", element("td", { "data-role": "computed", "data-value": result }, show(result, 6))),
+				tableRow({ class: "result" }, "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
 			),
 		);
 		return element(
@@ -126,55 +103,23 @@ export class Explanation {
 	/** @param {Derivation} found */
 	terms(found) {
 		const largest = Math.max(...found.terms.map((term) => Math.abs(term.result)), 1e-30);
-		const shown = found.terms.slice(0, FIRST_TERMS);
-		/** @param {import("./arithmetic.js").Term} term */
+		/** @param {Term} term */
 		const row = (term) => {
-			const bar = element("i", { class: term.result < 0 ? "bar negative" : "bar" });
-			bar.style.width = `${(100 * Math.abs(term.result)) / largest}%`;
-			return element(
-				"tr",
+			return tableRow(
 				{},
-				element("th", { scope: "row" }, term.label),
+				term.label,
 				...term.operands.map((operand) => element("td", {}, this.number(operand.value, operand.place))),
 				element("td", { "data-role": "term", "data-value": term.result }, show(term.result)),
-				element("td", { class: "bar-cell", "aria-hidden": "true" }, bar),
+				element(
+					"td",
+					{ class: "bar-cell", "aria-hidden": "true" },
+					bar(Math.abs(term.result) / largest, term.result < 0 ? "negative" : ""),
+				),
 			);
 		};
-		const body = element("tbody", {}, ...shown.map(row));
-		const more =
-			found.terms.length > shown.length
-				? button(
-						{
-							class: "small",
-							onclick: (/** @type {MouseEvent} */ event) => {
-								body.append(...found.terms.slice(FIRST_TERMS).map(row));
-								/** @type {HTMLElement} */ (event.currentTarget).remove();
-							},
-						},
-						`all ${found.terms.length} terms`,
-					)
-				: null;
-		return element(
-			"div",
-			{ class: "table-scroll terms", tabindex: 0, role: "region", "aria-label": "The terms" },
-			element(
-				"table",
-				{},
-				element(
-					"thead",
-					{},
-					element(
-						"tr",
-						{},
-						element("th"),
-						...found.columns.map((head) => element("th", { scope: "col" }, head)),
-						element("th"),
-					),
-				),
-				body,
-			),
-			more,
-		);
+		const terms = table(["", ...found.columns, ""], found.terms.map(row));
+		terms.classList.add("terms");
+		return terms;
 	}
 
 	/**

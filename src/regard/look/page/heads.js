@@ -2,12 +2,9 @@
 
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
-import { announce, drawing, drawToWidth, element, marks, table } from "./dom.js";
+import { announce, drawing, drawToWidth, element, marks, table, tableRow } from "./dom.js";
 import { pieceLabels, show } from "./numbers.js";
-
-/** @import { SubLayer } from "./anatomy.js" */
-/** @import { App, Panel } from "./app.js" */
-/** @import { Tensor } from "./tensor.js" */
+import { lead, card } from "./parts.js";
 
 const LARGEST_THUMBNAIL = 132;
 const MARGIN = { left: 26, top: 20, gap: 6 };
@@ -95,8 +92,7 @@ async function atlas(app, title, parts) {
 		frame?.setAttribute("x", String(MARGIN.left + here.head * (size + MARGIN.gap) - 1));
 		frame?.setAttribute("y", String(MARGIN.top + here.layer * (height + MARGIN.gap) - 1));
 	};
-	const open = () =>
-		app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" });
+	const open = () => app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" });
 
 	drawToWidth(stage, (width) => {
 		size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
@@ -119,17 +115,9 @@ async function atlas(app, title, parts) {
 			),
 		);
 		const names = layers.map((_, layer) =>
-			drawing(
-				"text",
-				{ class: "label", x: 6, y: MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4 },
-				layer + 1,
-			),
+			drawing("text", { class: "label", x: 6, y: MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4 }, layer + 1),
 		);
-		overlay.replaceChildren(
-			...heads,
-			...names,
-			drawing("rect", { class: "frame", width: size + 2, height: height + 2 }),
-		);
+		overlay.replaceChildren(...heads, ...names, drawing("rect", { class: "frame", width: size + 2, height: height + 2 }));
 		describe();
 	});
 
@@ -137,10 +125,7 @@ async function atlas(app, title, parts) {
 	const moveTo = (event) => {
 		const box = canvas.getBoundingClientRect();
 		here.head = Math.max(0, Math.min(numHeads - 1, Math.floor((event.clientX - box.left) / (size + MARGIN.gap))));
-		here.layer = Math.max(
-			0,
-			Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))),
-		);
+		here.layer = Math.max(0, Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))));
 		describe();
 	};
 	canvas.addEventListener("pointermove", moveTo);
@@ -167,22 +152,10 @@ async function atlas(app, title, parts) {
 		event.stopPropagation();
 	});
 
-	return element(
-		"section",
-		{ class: "card" },
-		element(
-			"h3",
-			{},
-			title,
-			element("span", { class: "note" }, `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`),
-		),
+	return card(
+		[title, element("span", { class: "note" }, `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`)],
 		stage,
-		element(
-			"div",
-			{ class: "matrix-foot" },
-			readout,
-			element("span", { class: "hint" }, "click or Enter: open the head"),
-		),
+		element("div", { class: "matrix-foot" }, readout, element("span", { class: "hint" }, "click or Enter: open the head")),
 		summaryTable(labels.rows, labels.columns, layers),
 	);
 }
@@ -195,10 +168,9 @@ function summaryTable(rows, columns, layers) {
 		const lines = layers.flatMap((weights, layer) =>
 			Array.from({ length: weights.length(0) }, (_, head) => {
 				const { entropy, row, column, strongest } = summary(weights, head);
-				return element(
-					"tr",
+				return tableRow(
 					{},
-					element("th", { scope: "row" }, `layer ${layer + 1}, head ${head + 1}`),
+					`layer ${layer + 1}, head ${head + 1}`,
 					element("td", {}, `${rows[row]} → ${columns[column]}`),
 					element("td", marks(strongest, { name: weights.name, index: [head, row, column] }), show(strongest)),
 					element("td", marks(entropy), show(entropy, 2)),
@@ -230,9 +202,7 @@ export const headsPanel = {
 			}),
 		);
 		return [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				"Every head of every layer. Some look at the neighbour, some at the end of the sentence, some at one word that matters: nobody told them to.",
 			),
 			...drawn.filter((node) => node !== null),

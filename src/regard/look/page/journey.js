@@ -4,9 +4,7 @@ import { layerOutput, numLayers, stackOutput } from "./anatomy.js";
 import { element } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, percent, pieceLabels, readable } from "./numbers.js";
-import { codeLink, probabilityBars } from "./parts.js";
-
-/** @import { App, Panel } from "./app.js" */
+import { codeLink, lead, probabilityBars } from "./parts.js";
 
 /**
  * @typedef {object} Stage
@@ -52,12 +50,7 @@ function stagesOf(app, stack) {
 			code: "memory",
 		});
 	else if (stackOutput(doc, stack) === "decoder.final_norm")
-		stages.push({
-			tensor: "decoder.final_norm",
-			title: "Last norm",
-			text: "The stack's output, normalised once more.",
-			code: "norm",
-		});
+		stages.push({ tensor: "decoder.final_norm", title: "Last norm", text: "The stack's output, normalised once more.", code: "norm" });
 	return stages.filter((stage) => app.has(stage.tensor));
 }
 
@@ -101,25 +94,15 @@ export const journeyPanel = {
 		const written = doc.output[state.step];
 		/** @type {HTMLElement[]} */
 		const parts = [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				`From words to words in ${drawn.length + 1} stations. Each band below is all that the model knows at that point: one row a piece, one column a feature, blue below zero and orange above. Nothing else passes from one station to the next.`,
 			),
 		];
 		if (encoder.length)
-			parts.push(
-				element("h2", {}, "Reading", element("small", {}, "all pieces at once")),
-				...drawn.slice(0, encoder.length),
-			);
+			parts.push(element("h2", {}, "Reading", element("small", {}, "all pieces at once")), ...drawn.slice(0, encoder.length));
 		if (decoder.length) {
 			parts.push(
-				element(
-					"h2",
-					{},
-					"Writing",
-					element("small", {}, `step ${state.step + 1}: one piece at a time; rows appear as they are written`),
-				),
+				element("h2", {}, "Writing", element("small", {}, `step ${state.step + 1}: one piece at a time; rows appear as they are written`)),
 				...drawn.slice(encoder.length),
 			);
 		}

@@ -3,12 +3,11 @@
 import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
 import { attentionChoice } from "./attention_panel.js";
 import { headStyle, styleColour } from "./colours.js";
-import { choice, drawing, drawToWidth, element, marks, pressable, table } from "./dom.js";
+import { choice, drawing, drawToWidth, element, legend, marks, pressable, table, tableRow } from "./dom.js";
 import { count, joined, pieceLabels, readable, show } from "./numbers.js";
 import { byWords } from "./tensor.js";
+import { lead } from "./parts.js";
 
-/** @import { SubLayer } from "./anatomy.js" */
-/** @import { App, Panel } from "./app.js" */
 /** @typedef {{row: number, column: number, weight: number, head: number, path: string}} Line */
 /** @typedef {{x: number, y: number}} Point */
 /** @typedef {{queries: Point[], keys: Point[], height: number, flat: boolean}} Arrangement */
@@ -16,17 +15,13 @@ import { byWords } from "./tensor.js";
 const FONT = '15px Georgia, "Noto Serif", "DejaVu Serif", serif';
 const GAP = 16;
 
-/**
- * Whose words stand on the two sides, in the unit the reader chose.
- * @param {App} app
- * @param {SubLayer} part
- */
+/** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part */
 function sidesInUnit(app, part) {
 	const { rows, columns } = sidesOf(app.doc, part);
 	const isWords = app.state.unit === "words";
-	/** @param {import("./types.js").Side} side */
+	/** @param {Side} side */
 	const spans = (side) => (isWords ? side.words : side.pieces.map((_, i) => [i, i]));
-	/** @param {import("./types.js").Side} side */
+	/** @param {Side} side */
 	const labels = (side) => (isWords ? joined(side.pieces, side.words) : pieceLabels(side));
 	const position = rows === app.doc.target ? app.state.step : app.state.token;
 	const rowSpans = spans(rows);
@@ -57,8 +52,7 @@ async function collect(app, part, sides) {
 	const lines = [];
 	for (const each of wanted(app, part)) {
 		const weights = await app.tensor(`${each.path}.weights`);
-		const heads =
-			app.state.heads === "one" ? [app.state.head] : Array.from({ length: weights.length(0) }, (_, head) => head);
+		const heads = app.state.heads === "one" ? [app.state.head] : Array.from({ length: weights.length(0) }, (_, head) => head);
 		for (const head of heads) {
 			const table = byWords((row, column) => weights.at([head, row, column]), sides.rowSpans, sides.columnSpans);
 			table.forEach((cells, row) => {
@@ -177,11 +171,7 @@ function labelsOf(app, sides, places, lines) {
 			drawing(
 				"g",
 				{},
-				drawing(
-					"text",
-					{ class: "writes", x: here.x, y: here.y + 28, "text-anchor": "middle" },
-					`writes ${readable(written.piece)}`,
-				),
+				drawing("text", { class: "writes", x: here.x, y: here.y + 28, "text-anchor": "middle" }, `writes ${readable(written.piece)}`),
 			),
 		);
 	}
@@ -199,9 +189,7 @@ function labelsOf(app, sides, places, lines) {
 						"text-anchor": flat ? "middle" : "start",
 						...marks(
 							line.weight,
-							app.state.unit === "pieces"
-								? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] }
-								: null,
+							app.state.unit === "pieces" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null,
 						),
 					},
 					show(line.weight, 2),
@@ -227,30 +215,15 @@ function tableOfLines(app, sides, lines) {
 		table(
 			["looks at", "layer", "head", "weight"],
 			sorted.map((line) =>
-				element(
-					"tr",
+				tableRow(
 					{},
-					element("th", { scope: "row" }, sides.keys[line.column]),
+					sides.keys[line.column],
 					element("td", {}, (parsePath(line.path)?.layer ?? 0) + 1),
 					element("td", {}, line.head + 1),
 					element("td", marks(line.weight), show(line.weight)),
 				),
 			),
 		),
-	);
-}
-
-/** @param {App} app @param {number} numHeads */
-function headLegend(app, numHeads) {
-	if (app.state.heads === "one") return null;
-	return element(
-		"p",
-		{ class: "head-legend" },
-		...Array.from({ length: numHeads }, (_, head) => {
-			const swatch = element("i");
-			swatch.style.background = headStyle(head).colour;
-			return element("span", {}, swatch, `head ${head + 1}`);
-		}),
 	);
 }
 
@@ -296,21 +269,20 @@ export const linesPanel = {
 			step: 0.01,
 			value: state.threshold,
 			"aria-label": "weakest line shown",
-			onchange: (/** @type {Event} */ event) =>
-				app.go({ threshold: Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) }),
+			onchange: (/** @type {Event} */ event) => app.go({ threshold: Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) }),
 		});
 		const about =
 			part.kind === "cross_attention"
-				? "Below, what has been read of the translation so far; above, the source. Each line is how much the next piece draws on a source word."
+				? "What has been written so far asks, the source answers: each line is how much the next piece draws on a source word."
 				: part.stack === "encoder"
-					? "Below, the word that asks; above, the same sentence that answers."
-					: "Below, the word that asks; above, all that may be seen: itself and what came before. The rest is future.";
+					? "Every word asks all words of its own sentence, itself among them."
+					: "A word asks itself and what came before; the rest is future.";
 		const unitNote =
 			state.unit === "words"
 				? "Words: what a word receives is summed over its pieces, what it gives is averaged over them."
 				: "Pieces: weights exactly as the model computed them.";
 		return [
-			element("p", { class: "lead" }, `${titleOf(part)}. ${about}`),
+			lead(`${titleOf(part)}. ${about}`),
 			attentionChoice(app),
 			element(
 				"div",
@@ -346,7 +318,7 @@ export const linesPanel = {
 				"section",
 				{ class: "card" },
 				stage,
-				headLegend(app, numHeads) ?? "",
+				state.heads === "one" ? "" : legend(Array.from({ length: numHeads }, (_, head) => [headStyle(head).colour, `head ${head + 1}`])),
 				element("p", { class: "note" }, unitNote),
 				tableOfLines(app, sides, lines),
 			),

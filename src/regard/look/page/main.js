@@ -21,8 +21,6 @@ import { Player, tokenStrips } from "./strip.js";
 import { goToStep, tourCard } from "./tour.js";
 import { runBanner, whatIfPanel } from "./whatif.js";
 
-/** @import { Panel } from "./app.js" */
-
 /** @type {Panel[]} */
 const PANELS = [
 	journeyPanel,
@@ -37,7 +35,7 @@ const PANELS = [
 	comparePanel,
 ];
 
-/** @type {import("./types.js").State} */
+/** @type {State} */
 const FIRST = {
 	run: 0,
 	view: "journey",
@@ -60,11 +58,7 @@ function part(id) {
 	return found;
 }
 
-/**
- * Draw into an element, keeping the keyboard where it was.
- * @param {HTMLElement} root
- * @param {Node[]} nodes
- */
+/** Draw into an element, keeping the keyboard where it was. @param {HTMLElement} root @param {Node[]} nodes */
 function refill(root, nodes) {
 	const focused = document.activeElement;
 	const id = focused && root.contains(focused) ? focused.id : "";
@@ -221,8 +215,7 @@ async function start() {
 	});
 	let lastKey = "";
 	/** @param {Panel} panel */
-	const keyOf = (panel) =>
-		JSON.stringify([currentTheme(), store.state.run, ...panel.keys.map((key) => store.state[key])]);
+	const keyOf = (panel) => JSON.stringify([currentTheme(), store.state.run, ...panel.keys.map((key) => store.state[key])]);
 	store.listen(["focus"], () => bringIntoSight(app));
 	store.listen(["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"], () => {
 		history.replaceState(null, "", store.address());

@@ -3,20 +3,6 @@
 import { numLayers, parsePath, subLayers } from "./anatomy.js";
 import { button, drawing, element, pressable } from "./dom.js";
 
-/** @import { App } from "./app.js" */
-/** @import { State } from "./types.js" */
-
-/**
- * @typedef {object} Box
- * @property {string} id
- * @property {string} text
- * @property {string} tint class of the paper's colour
- * @property {number} x centre
- * @property {number} y top
- * @property {number} height
- * @property {(app: App) => Partial<State>} opens
- */
-
 const BOX_WIDTH = 104;
 const LEFT = 84;
 const RIGHT = 226;
@@ -40,10 +26,8 @@ export function boxesOf(app) {
 		/** @param {string} id @param {string} text @param {string} tint @param {number} y @param {number} height @param {Box["opens"]} opens */
 		const add = (id, text, tint, y, height, opens) => boxes.push({ id, text, tint, x, y, height, opens });
 		const word = side === "source" ? "Input" : "Output";
-		if (app.has(`${side}.embedding`))
-			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding" }));
-		if (app.has(`${side}.position`))
-			add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions" }));
+		if (app.has(`${side}.embedding`)) add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding" }));
+		if (app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions" }));
 		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
 		for (const [kind, text, high, low] of STACK) {
 			if (!kinds.has(kind)) continue;
@@ -56,8 +40,7 @@ export function boxesOf(app) {
 				focus,
 			});
 			const isMasked = stack === "decoder" && kind === "self_attention";
-			if (app.has(`${stack}.layers.0.${kind}.residual`))
-				add(`${stack}.norm.${kind}`, "Add & Norm", "norm", y, 20, opens("residual"));
+			if (app.has(`${stack}.layers.0.${kind}.residual`)) add(`${stack}.norm.${kind}`, "Add & Norm", "norm", y, 20, opens("residual"));
 			add(
 				`${stack}.${kind}`,
 				isMasked ? "Masked Multi-|Head Attention" : text,
@@ -75,10 +58,7 @@ export function boxesOf(app) {
 	return boxes;
 }
 
-/**
- * The box that the state stands at.
- * @param {State} state
- */
+/** The box that the state stands at. @param {State} state */
 export function boxInView(state) {
 	const part = parsePath(state.attention);
 	if (state.view === "attention" || state.view === "feed-forward") {
@@ -116,11 +96,7 @@ function isWide() {
 	return matchMedia("(min-width: 861px)").matches;
 }
 
-/**
- * The same boxes in one line, for a narrow window.
- * @param {App} app
- * @param {Box[]} boxes
- */
+/** The same boxes in one line, for a narrow window. @param {App} app @param {Box[]} boxes */
 function miniature(app, boxes) {
 	const inOrder = boxes.filter((box) => box.tint !== "norm").sort((a, b) => a.x - b.x || b.y - a.y);
 	const here = boxInView(app.state).replace(".norm.", ".");
@@ -167,19 +143,12 @@ function drawBox(app, box) {
 		},
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
 		...lines.map((line, i) =>
-			drawing(
-				"text",
-				{ x: box.x, y: box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, "text-anchor": "middle" },
-				line,
-			),
+			drawing("text", { x: box.x, y: box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, "text-anchor": "middle" }, line),
 		),
 	);
 }
 
-/**
- * The grey frames with N× and a button for each layer.
- * @param {App} app
- */
+/** The grey frames with N× and a button for each layer. @param {App} app */
 function stackFrames(app) {
 	const parts = [];
 	for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
@@ -239,11 +208,7 @@ function arrows(app) {
 	for (const box of boxesOf(app)) {
 		if (box.tint !== "attention" && box.tint !== "feed") continue;
 		const side = box.x === LEFT ? -1 : 1;
-		const [below, edge, out] = [
-			box.y + box.height + 9,
-			box.x + (side * BOX_WIDTH) / 2,
-			box.x + side * (BOX_WIDTH / 2 + 5),
-		];
+		const [below, edge, out] = [box.y + box.height + 9, box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
 		parts.push(line(`M${box.x} ${below}H${out}V${box.y - 13}H${edge}`));
 	}
 	return parts;
@@ -255,30 +220,21 @@ function ends(app) {
 	const { doc, state } = app;
 	/** @param {string} text */
 	const short = (text) => (text.length > 20 ? `${text.slice(0, 19)}…` : text);
-	if (doc.source)
-		parts.push(drawing("text", { class: "end", x: LEFT, y: 534, "text-anchor": "middle" }, short(doc.source.text)));
+	if (doc.source) parts.push(drawing("text", { class: "end", x: LEFT, y: 534, "text-anchor": "middle" }, short(doc.source.text)));
 	if (doc.target) {
 		const read = doc.target.pieces
 			.slice(0, state.step + 1)
 			.join("")
 			.replaceAll("▁", " ");
 		parts.push(
-			drawing(
-				"text",
-				{ class: "end", x: RIGHT, y: 534, "text-anchor": "middle" },
-				read.length > 20 ? `…${read.slice(-19)}` : read,
-			),
+			drawing("text", { class: "end", x: RIGHT, y: 534, "text-anchor": "middle" }, read.length > 20 ? `…${read.slice(-19)}` : read),
 		);
 	}
 	const written = doc.output[state.step];
 	if (written) {
 		const x = numLayers(doc, "decoder") ? RIGHT : LEFT;
 		parts.push(
-			drawing(
-				"text",
-				{ class: "written", x, y: 34, "text-anchor": "middle" },
-				written.piece.replaceAll("▁", "") || "␣",
-			),
+			drawing("text", { class: "written", x, y: 34, "text-anchor": "middle" }, written.piece.replaceAll("▁", "") || "␣"),
 			drawing(
 				"text",
 				{ class: "axis", x, y: 54, "text-anchor": "middle", "data-value": written.probability },

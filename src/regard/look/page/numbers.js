@@ -11,9 +11,7 @@ export function show(value, digits = 4) {
 	if (Number.isNaN(value)) return "not a number";
 	const size = Math.abs(value);
 	const text =
-		size !== 0 && (size < 0.5 * 10 ** -digits || size >= 1e6)
-			? value.toExponential(Math.max(1, digits - 2))
-			: value.toFixed(digits);
+		size !== 0 && (size < 0.5 * 10 ** -digits || size >= 1e6) ? value.toExponential(Math.max(1, digits - 2)) : value.toFixed(digits);
 	return text.replaceAll("-", "−");
 }
 
@@ -29,10 +27,7 @@ export function count(value) {
 	return String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
-/**
- * A piece as it is read: a word's first piece bare, its later pieces after a middle dot.
- * @param {string} piece
- */
+/** A piece as it is read: a word's first piece bare, its later pieces after a middle dot. @param {string} piece */
 export function readable(piece) {
 	if (piece.startsWith("▁")) return piece.slice(1) || "␣";
 	return isSpecial(piece) ? piece : `·${piece}`;

@@ -1,22 +1,14 @@
 /** What comes out: probabilities over the whole vocabulary, the beam as a tree, a word the reader types. */
 
-import { button, drawing, element, marks, table } from "./dom.js";
+import { button, drawing, element, marks, table, tableRow } from "./dom.js";
 import { count, percent, readable, show } from "./numbers.js";
-import { codeLink, probabilityBars, trouble } from "./parts.js";
-
-/** @import { App, Panel } from "./app.js" */
+import { card, codeLink, lead, probabilityBars, trouble } from "./parts.js";
 
 const SHOWN = 12;
 
 /** @param {App} app */
 function typedWord(app) {
-	const input = element("input", {
-		type: "text",
-		id: "typed-word",
-		placeholder: "a word",
-		"aria-label": "a word",
-		autocomplete: "off",
-	});
+	const input = element("input", { type: "text", id: "typed-word", placeholder: "a word", "aria-label": "a word", autocomplete: "off" });
 	const answer = element("div", { id: "typed-answer", "aria-live": "polite" });
 	const ask = async () => {
 		const text = input.value.trim();
@@ -91,23 +83,14 @@ function beamTree(app) {
 	/** @type {SVGElement[]} */
 	const nodes = [];
 	steps.forEach((each, s) => {
-		nodes.push(
-			drawing(
-				"text",
-				{ class: "axis", x: at(s, 0).x + 40, y: 14, "text-anchor": "middle" },
-				s === 0 ? "start" : `after ${s}`,
-			),
-		);
+		nodes.push(drawing("text", { class: "axis", x: at(s, 0).x + 40, y: 14, "text-anchor": "middle" }, s === 0 ? "start" : `after ${s}`));
 		each.beams.forEach((beam, rank) => {
 			const { x, y } = at(s, rank);
 			const good = isOnWay(beam.tokens);
 			if (s > 0 && beam.parent !== null) {
 				const from = at(s - 1, beam.parent);
 				links.push(
-					drawing("path", {
-						class: good ? "way" : "",
-						d: `M${from.x + 82} ${from.y}C${from.x + 96} ${from.y} ${x - 14} ${y} ${x} ${y}`,
-					}),
+					drawing("path", { class: good ? "way" : "", d: `M${from.x + 82} ${from.y}C${from.x + 96} ${from.y} ${x - 14} ${y} ${x} ${y}` }),
 				);
 			}
 			const last = beam.pieces.at(-1);
@@ -115,17 +98,9 @@ function beamTree(app) {
 				drawing(
 					"g",
 					{ class: `node ${good ? "way" : ""} ${s === app.state.step ? "now" : ""}` },
-					drawing(
-						"title",
-						{},
-						`${beam.pieces.join("").replaceAll("▁", " ")} (sum of log-probabilities ${show(beam.score)})`,
-					),
+					drawing("title", {}, `${beam.pieces.join("").replaceAll("▁", " ")} (sum of log-probabilities ${show(beam.score)})`),
 					drawing("rect", { x, y: y - 15, width: 82, height: 30, rx: 6 }),
-					drawing(
-						"text",
-						{ x: x + 41, y: y - 2, "text-anchor": "middle" },
-						last === undefined ? "<s>" : readable(last),
-					),
+					drawing("text", { x: x + 41, y: y - 2, "text-anchor": "middle" }, last === undefined ? "<s>" : readable(last)),
 					drawing(
 						"text",
 						{
@@ -142,10 +117,8 @@ function beamTree(app) {
 		});
 	});
 	picture.append(...links, ...nodes);
-	return element(
-		"section",
-		{ class: "card" },
-		element("h3", {}, "The beam as a tree", codeLink(app, "beam")),
+	return card(
+		["The beam as a tree", codeLink(app, "beam")],
 		element(
 			"p",
 			{},
@@ -161,19 +134,16 @@ function sentenceTable(app) {
 	const rows = app.doc.output.map((each, step) => {
 		sum += Math.log(each.probability);
 		const second = each.top.find((other) => other.token !== each.token);
-		return element(
-			"tr",
+		return tableRow(
 			{ class: step === app.state.step ? "here" : "" },
-			element("th", { scope: "row" }, readable(each.piece)),
+			readable(each.piece),
 			element("td", marks(each.probability, { name: "output", index: [step] }), percent(each.probability)),
 			element("td", { "data-value": sum }, show(sum, 3)),
 			element("td", {}, second ? `${readable(second.piece)} ${percent(second.probability)}` : ""),
 		);
 	});
-	return element(
-		"section",
-		{ class: "card" },
-		element("h3", {}, "The whole sentence"),
+	return card(
+		"The whole sentence",
 		element(
 			"p",
 			{},
@@ -202,9 +172,7 @@ export const outputPanel = {
 		const place = { name: "logits", index: [state.step, written.token] };
 		const logit = app.has("logits") && app.data.isLive ? (await app.tensor("logits")).at(place.index) : null;
 		return [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				`After “${read.trim()}”, each of the ${count(size)} pieces of the vocabulary gets a score, and a softmax makes probabilities of them. All together they are 1; below are the largest.`,
 			),
 			element(

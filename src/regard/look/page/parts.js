@@ -1,9 +1,7 @@
 /** Small pieces that several panels share. */
 
-import { button, element, marks } from "./dom.js";
+import { bar, button, element, marks } from "./dom.js";
 import { percent, readable } from "./numbers.js";
-
-/** @import { App } from "./app.js" */
 
 /**
  * Where in the source a box is computed.
@@ -14,11 +12,7 @@ export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
 	const file = place.file.slice(place.file.lastIndexOf("/") + 1);
-	return element(
-		"code",
-		{ class: "code-link", title: `computed in ${place.file}, line ${place.line}` },
-		`${file}:${place.line}`,
-	);
+	return element("code", { class: "code-link", title: `computed in ${place.file}, line ${place.line}` }, `${file}:${place.line}`);
 }
 
 /**
@@ -35,20 +29,15 @@ export function probabilityBars(app, step, most) {
 		"ol",
 		{ class: "bars" },
 		...top.map((each) => {
-			const bar = element("i", { class: "bar" });
-			bar.style.width = `${100 * each.probability}%`;
 			const place = { name: "probabilities", index: [step, each.token] };
 			const shown = marks(each.probability, place);
 			return element(
 				"li",
 				{ class: each.token === written?.token ? "chosen" : "" },
 				element("b", { title: each.piece }, readable(each.piece)),
-				element("span", { class: "track" }, bar),
+				element("span", { class: "track" }, bar(each.probability)),
 				app.has("probabilities")
-					? button(
-							{ class: "operand", title: "its arithmetic", ...shown, onclick: () => app.open(place) },
-							percent(each.probability),
-						)
+					? button({ class: "operand", title: "its arithmetic", ...shown, onclick: () => app.open(place) }, percent(each.probability))
 					: element("span", shown, percent(each.probability)),
 			);
 		}),
@@ -61,4 +50,19 @@ export function probabilityBars(app, step, most) {
  */
 export function trouble(error) {
 	return element("p", { class: "trouble", role: "alert" }, error instanceof Error ? error.message : String(error));
+}
+
+/**
+ * A part of a panel.
+ * @param {Child | Child[]} title
+ * @param {...Child} children
+ * @returns {HTMLElement}
+ */
+export function card(title, ...children) {
+	return element("section", { class: "card" }, element("h3", {}, ...[title].flat()), ...children);
+}
+
+/** What a panel says first. @param {...Child} children @returns {HTMLElement} */
+export function lead(...children) {
+	return element("p", { class: "lead" }, ...children);
 }

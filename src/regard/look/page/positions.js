@@ -1,14 +1,12 @@
 /** How order enters: waves, their picture, their distances, and two simpler ideas measured against them. */
 
 import { styleColour } from "./colours.js";
-import { drawing, drawToWidth, element, marks } from "./dom.js";
+import { drawing, drawToWidth, element, legend, marks, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { pieceLabels, show } from "./numbers.js";
-import { codeLink } from "./parts.js";
+import { card, codeLink, lead } from "./parts.js";
 import { distance } from "./tensor.js";
 
-/** @import { App, Panel } from "./app.js" */
-/** @import { Tensor } from "./tensor.js" */
 /** @typedef {(position: number, length: number) => number[]} Encoding */
 
 const BASE = 10000;
@@ -50,9 +48,7 @@ function curves(traced, width) {
 			);
 		}
 		for (let position = 0; position <= last; position += 10)
-			picture.append(
-				drawing("text", { class: "axis", x: x(position), y: height - 4, "text-anchor": "middle" }, position),
-			);
+			picture.append(drawing("text", { class: "axis", x: x(position), y: height - 4, "text-anchor": "middle" }, position));
 		features.forEach((feature, i) => {
 			const colour = styleColour(names[i] ?? "--ink");
 			const points = Array.from(
@@ -73,13 +69,7 @@ function curves(traced, width) {
 				picture.append(
 					drawing(
 						"circle",
-						{
-							cx: x(position),
-							cy: y(value),
-							r: 3.2,
-							fill: colour,
-							...marks(value, { name: traced.name, index: [position, feature] }),
-						},
+						{ cx: x(position), cy: y(value), r: 3.2, fill: colour, ...marks(value, { name: traced.name, index: [position, feature] }) },
 						drawing("title", {}, `position ${position}, feature ${feature}: ${show(value)}`),
 					),
 				);
@@ -87,23 +77,22 @@ function curves(traced, width) {
 		});
 		stage.replaceChildren(picture);
 	});
-	const legend = features.map((feature, i) => {
-		const swatch = element("i");
-		swatch.style.background = styleColour(names[i] ?? "--ink");
-		return element("span", {}, swatch, `feature ${feature} (${feature % 2 ? "cosine" : "sine"})`);
-	});
-	return element("div", {}, stage, element("p", { class: "head-legend" }, ...legend));
+
+	return element(
+		"div",
+		{},
+		stage,
+		legend(features.map((feature, i) => [styleColour(names[i] ?? "--ink"), `feature ${feature} (${feature % 2 ? "cosine" : "sine"})`])),
+	);
 }
 
 /** @param {Encoding} encoding @returns {{smallest: number, early: number, late: number, most: number, farther: number, repeats: boolean}} */
 function measure(encoding) {
 	let smallest = Infinity;
 	const vectors = Array.from({ length: LONG }, (_, position) => encoding(position, LONG));
-	for (let i = 0; i < LONG; i++)
-		for (let j = 0; j < i; j++) smallest = Math.min(smallest, distance(vectors[i] ?? [], vectors[j] ?? []));
+	for (let i = 0; i < LONG; i++) for (let j = 0; j < i; j++) smallest = Math.min(smallest, distance(vectors[i] ?? [], vectors[j] ?? []));
 	/** @param {number} length */
-	const largest = (length) =>
-		Math.max(...Array.from({ length }, (_, position) => Math.max(...encoding(position, length).map(Math.abs))));
+	const largest = (length) => Math.max(...Array.from({ length }, (_, position) => Math.max(...encoding(position, length).map(Math.abs))));
 	return {
 		smallest,
 		early: distance(encoding(1, SHORT), encoding(2, SHORT)),
@@ -136,39 +125,17 @@ function criteria(width) {
 			(m) => m.farther <= m.most,
 			(m) => `largest value: ${show(m.most, 1)} up to ${LONG}, ${show(m.farther, 1)} up to ${VERY_LONG}`,
 		],
-		[
-			"the same every time",
-			(m) => m.repeats,
-			(m) => (m.repeats ? "computed twice, equal" : "computed twice, different"),
-		],
+		["the same every time", (m) => m.repeats, (m) => (m.repeats ? "computed twice, equal" : "computed twice, different")],
 	];
-	return element(
-		"div",
-		{ class: "table-scroll open" },
-		element(
-			"table",
-			{ class: "plain", id: "criteria" },
-			element(
-				"thead",
-				{},
-				element("tr", {}, element("th"), ...encodings.map(([name]) => element("th", { scope: "col" }, name))),
-			),
-			element(
-				"tbody",
-				{},
-				...tests.map(([name, holds, text]) =>
-					element(
-						"tr",
-						{},
-						element("th", { scope: "row" }, name),
-						...measured.map((m) =>
-							element("td", { class: holds(m) ? "holds" : "fails" }, element("b", {}, holds(m) ? "✓ " : "✗ "), text(m)),
-						),
-					),
-				),
-			),
-		),
-	);
+	const rows = tests.map(([name, holds, text]) => {
+		const cells = measured.map((m) =>
+			element("td", { class: holds(m) ? "holds" : "fails" }, element("b", {}, holds(m) ? "✓ " : "✗ "), text(m)),
+		);
+		return tableRow({}, name, ...cells);
+	});
+	const found = table(["", ...encodings.map(([name]) => name)], rows, "plain");
+	found.id = "criteria";
+	return found;
 }
 
 /** @type {Panel} */
@@ -184,15 +151,11 @@ export const positionsPanel = {
 		const { position: kind, d_model: width } = app.doc.model.config;
 		const rows = pieceLabels(side).map((piece, i) => `${i} ${piece}`);
 		const parts = [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				"Attention alone sees a bag of words: shuffle them and each would find the same partners. So every place gets a vector of its own, added to whatever word stands there.",
 			),
-			element(
-				"section",
-				{ class: "card" },
-				element("h3", {}, "What is added", codeLink(app, "position")),
+			card(
+				["What is added", codeLink(app, "position")],
 				element(
 					"p",
 					{},
@@ -232,25 +195,17 @@ export const positionsPanel = {
 				"div",
 				{ class: "columns" },
 				kind === "sinusoidal"
-					? element(
-							"section",
-							{ class: "card" },
-							element("h3", {}, "A few features as curves"),
+					? card(
+							"A few features as curves",
 							element("p", {}, "Lines: the formula at every place. Dots: this sentence's traced values."),
 							curves(traced, width),
 						)
 					: null,
-				element("section", { class: "card" }, element("h3", {}, "Near and far"), element("p", {}, gapText), gaps),
+				card("Near and far", element("p", {}, gapText), gaps),
 			),
-			element(
-				"section",
-				{ class: "card" },
-				element("h3", {}, "Why not something simpler?"),
-				element(
-					"p",
-					{},
-					"Two ideas come first to mind. Here they are, computed and held against what one wants of positions.",
-				),
+			card(
+				"Why not something simpler?",
+				element("p", {}, "Two ideas come first to mind. Here they are, computed and held against what one wants of positions."),
 				criteria(width),
 			),
 		);

@@ -5,8 +5,6 @@
 
 import { Tensor } from "./tensor.js";
 
-/** @import { RunDocument } from "./types.js" */
-
 /** A number that this page has no way to get, with the reason for the reader. */
 export class NotHere extends Error {}
 
@@ -64,9 +62,7 @@ export class DataSource {
 	/** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Tensor>} */
 	async load(name, run, row) {
 		const document = this.document(run);
-		const shape = name.startsWith("param:")
-			? document.parameters[name.slice("param:".length)]
-			: document.tensors[name]?.shape;
+		const shape = name.startsWith("param:") ? document.parameters[name.slice("param:".length)] : document.tensors[name]?.shape;
 		if (!shape) throw new NotHere(`The trace has no ${name}.`);
 		const data = this.isLive ? await fetchNumbers(name, run, row) : this.carried(name, run, row);
 		if (row === undefined) return new Tensor(name, shape, data);
@@ -81,15 +77,15 @@ export class DataSource {
 		const ofRun = run ? `?run=${run}` : "";
 		const found = (row === undefined ? undefined : kept[`${name}[${row}]${ofRun}`]) ?? kept[name + ofRun];
 		if (found === undefined) throw new NotHere(`This file does not carry ${name}. ${LIVE_ONLY}`);
-		if (typeof found === "string") return littleEndianFloats(bytesOf(found).buffer);
+		if (typeof found === "string") return new Float32Array(bytesOf(found).buffer);
 		// A weight that the model keeps as bytes: each row has its own scale.
 		const rows = new Int8Array(bytesOf(found.int8).buffer);
-		const scales = littleEndianFloats(bytesOf(found.scale).buffer);
+		const scales = new Float32Array(bytesOf(found.scale).buffer);
 		const width = rows.length / scales.length;
 		return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
 	}
 
-	/** @param {import("./types.js").Edit[]} edits @returns {Promise<RunDocument>} the run with these edits */
+	/** @param {Edit[]} edits @returns {Promise<RunDocument>} the run with these edits */
 	async whatIf(edits) {
 		if (!this.isLive) throw new NotHere(LIVE_ONLY);
 		const answer = await fetchJson("api/whatif", {
@@ -107,7 +103,7 @@ export class DataSource {
 		return fetchJson(`api/probability?${new URLSearchParams({ run: String(run), step: String(step), text })}`);
 	}
 
-	/** @param {number} token @param {"source" | "target"} side @returns {Promise<import("./types.js").Neighbour[]>} */
+	/** @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
 	async neighbours(token, side) {
 		if (!this.isLive) {
 			const carried = this.embedded.neighbours?.[`${side}:${token}`];
@@ -118,7 +114,7 @@ export class DataSource {
 		return answer.neighbours;
 	}
 
-	/** @param {number} run @returns {Promise<import("./types.js").Plane>} */
+	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
 		if (this.isLive) return fetchJson(`api/pca?run=${run}`);
 		const carried = this.embedded.planes?.[run];
@@ -141,7 +137,7 @@ async function fetchNumbers(name, run, row) {
 	if (row !== undefined) wish.set("row", String(row));
 	const response = await fetch(`api/tensor/${name}?${wish}`);
 	if (!response.ok) throw new NotHere(`The server has no ${name} (${response.status}).`);
-	return littleEndianFloats(await response.arrayBuffer());
+	return new Float32Array(await response.arrayBuffer());
 }
 
 /** @param {string} base64 @returns {Uint8Array<ArrayBuffer>} */
@@ -150,12 +146,4 @@ function bytesOf(base64) {
 	const bytes = new Uint8Array(text.length);
 	for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
 	return bytes;
-}
-
-/** @param {ArrayBuffer} bytes @returns {Float32Array} */
-function littleEndianFloats(bytes) {
-	const isLittle = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
-	if (isLittle) return new Float32Array(bytes);
-	const view = new DataView(bytes);
-	return Float32Array.from({ length: bytes.byteLength / 4 }, (_, i) => view.getFloat32(4 * i, true));
 }

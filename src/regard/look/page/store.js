@@ -1,18 +1,6 @@
 /** What the page shows, in one object: panels listen to the parts they draw, the address keeps it. */
 
-/** @import { State } from "./types.js" */
-
-const IN_ADDRESS = /** @type {const} */ ([
-	"view",
-	"attention",
-	"head",
-	"step",
-	"token",
-	"unit",
-	"heads",
-	"threshold",
-	"tour",
-]);
+const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
 
 export class Store {
 	/** @param {State} initial */
@@ -24,9 +12,7 @@ export class Store {
 
 	/** @param {Partial<State>} change */
 	set(change) {
-		const changed = /** @type {(keyof State)[]} */ (Object.keys(change)).filter(
-			(key) => !Object.is(this.state[key], change[key]),
-		);
+		const changed = /** @type {(keyof State)[]} */ (Object.keys(change)).filter((key) => !Object.is(this.state[key], change[key]));
 		if (!changed.length) return;
 		this.state = { ...this.state, ...change };
 		for (const { keys, listener } of [...this.listeners]) {
@@ -47,11 +33,7 @@ export class Store {
 		return `#${parts}`;
 	}
 
-	/**
-	 * The parts of the state that an address names.
-	 * @param {string} hash
-	 * @returns {Partial<State>}
-	 */
+	/** The parts of the state that an address names. @param {string} hash @returns {Partial<State>} */
 	read(hash) {
 		const parts = new URLSearchParams(hash.replace(/^#/, ""));
 		/** @type {Record<string, string | number>} */

@@ -3,8 +3,6 @@
 import { button, choice, element, marks } from "./dom.js";
 import { isSpecial, percent } from "./numbers.js";
 
-/** @import { App } from "./app.js" */
-
 const PLAY_MILLISECONDS = 1100;
 
 /** Steps through the writing, by button, by key or by itself. */
@@ -71,11 +69,7 @@ export function tokenStrips(app, player) {
 				title: `step ${i}: after reading “${target.pieces[i]}” it writes “${pieces[i]}”`,
 				press: () => app.go({ step: i }),
 				foot: output[i]
-					? element(
-							"small",
-							marks(output[i].probability, { name: "output", index: [i] }),
-							percent(output[i].probability),
-						)
+					? element("small", marks(output[i].probability, { name: "output", index: [i] }), percent(output[i].probability))
 					: null,
 			})),
 		);
@@ -126,33 +120,18 @@ function controls(app, player) {
 			"◂",
 		),
 		button(
-			{
-				id: "play",
-				class: "primary",
-				title: "play or pause (space)",
-				onclick: () => player.toggle(),
-			},
+			{ id: "play", class: "primary", title: "play or pause (space)", onclick: () => player.toggle() },
 			player.isPlaying ? "❚❚ pause" : "▶ play",
 		),
 		button(
-			{
-				id: "step-on",
-				disabled: atEnd,
-				title: "one step on (right arrow)",
-				"aria-label": "step on",
-				onclick: () => player.move(1),
-			},
+			{ id: "step-on", disabled: atEnd, title: "one step on (right arrow)", "aria-label": "step on", onclick: () => player.move(1) },
 			"▸",
 		),
 		element("span", { class: "step-count" }, `step ${app.state.step + 1} of ${app.numSteps}`),
 	);
 }
 
-/**
- * Which head, as buttons.
- * @param {App} app
- * @param {number} numHeads
- */
+/** Which head, as buttons. @param {App} app @param {number} numHeads */
 export function headChoice(app, numHeads) {
 	const options = Array.from({ length: numHeads }, (_, head) => ({ value: String(head), text: String(head + 1) }));
 	return choice("head", options, String(app.state.head), (value) => app.go({ head: Number(value) }));

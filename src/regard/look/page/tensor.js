@@ -26,11 +26,7 @@ export class Tensor {
 		return this.data[offset] ?? NaN;
 	}
 
-	/**
-	 * The numbers along the last axis.
-	 * @param {...number} index of the other axes
-	 * @returns {Float32Array}
-	 */
+	/** The numbers along the last axis. @param {...number} index of the other axes @returns {Float32Array} */
 	row(...index) {
 		const width = this.length(this.shape.length - 1);
 		let offset = 0;
@@ -55,11 +51,7 @@ export function distance(left, right) {
 	return Math.sqrt(sum);
 }
 
-/**
- * Smallest and largest finite value.
- * @param {ArrayLike<number>} values
- * @returns {[number, number]}
- */
+/** Smallest and largest finite value. @param {ArrayLike<number>} values @returns {[number, number]} */
 export function extent(values) {
 	let low = Infinity;
 	let high = -Infinity;

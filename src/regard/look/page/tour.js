@@ -5,19 +5,6 @@ import { button, element, marks } from "./dom.js";
 import { count, percent, readable, show } from "./numbers.js";
 import { codeLink } from "./parts.js";
 
-/** @import { App } from "./app.js" */
-/** @import { Place, State } from "./types.js" */
-/** @typedef {string | {value: number, place: Place, digits?: number}} Words a sentence's part, or a number of the trace */
-
-/**
- * @typedef {object} TourStep
- * @property {string} title
- * @property {string} code the box whose source file computes it
- * @property {(app: App) => boolean} fits
- * @property {(app: App) => Partial<State> | Promise<Partial<State>>} view
- * @property {(app: App) => Promise<Words[]>} tell
- */
-
 /**
  * A traced number for the text.
  * @param {App} app
@@ -29,14 +16,10 @@ async function traced(app, name, index, digits = 4) {
 	return { value: (await app.tensor(name)).at(index), place: { name, index }, digits };
 }
 
-/**
- * The longest word's piece: something with meaning to look at.
- * @param {string[]} pieces
- */
+/** The longest word's piece: something with meaning to look at. @param {string[]} pieces */
 function telling(pieces) {
 	return pieces.reduce(
-		(best, piece, i) =>
-			piece.replace(/^▁|^<.*>$/, "").length > (pieces[best] ?? "").replace(/^▁|^<.*>$/, "").length ? i : best,
+		(best, piece, i) => (piece.replace(/^▁|^<.*>$/, "").length > (pieces[best] ?? "").replace(/^▁|^<.*>$/, "").length ? i : best),
 		0,
 	);
 }
@@ -46,12 +29,7 @@ function firstAttention(app) {
 	const all = attentions(app.doc);
 	return (
 		all.find((part) => part.stack === "encoder") ??
-		all[0] ?? {
-			path: "",
-			stack: /** @type {const} */ ("encoder"),
-			layer: 0,
-			kind: /** @type {const} */ ("self_attention"),
-		}
+		all[0] ?? { path: "", stack: /** @type {const} */ ("encoder"), layer: 0, kind: /** @type {const} */ ("self_attention") }
 	);
 }
 
@@ -60,10 +38,7 @@ function writingStep(app) {
 	return telling(app.doc.output.map((each) => each.piece));
 }
 
-/**
- * The two different words that the first layer links most strongly, and the head that does.
- * @param {App} app
- */
+/** The two different words that the first layer links most strongly, and the head that does. @param {App} app */
 async function bestPair(app) {
 	const part = firstAttention(app);
 	const { rows, columns } = sidesOf(app.doc, part);
@@ -79,12 +54,7 @@ async function bestPair(app) {
 			}),
 		);
 	}
-	return {
-		part,
-		...best,
-		from: readable(rows.pieces[best.row] ?? ""),
-		to: readable(columns.pieces[best.column] ?? ""),
-	};
+	return { part, ...best, from: readable(rows.pieces[best.row] ?? ""), to: readable(columns.pieces[best.column] ?? "") };
 }
 
 /** @param {App} app @param {string} focus @returns {Promise<Partial<State>>} */
@@ -106,7 +76,6 @@ export const TOUR = [
 	{
 		title: "A sentence goes in",
 		code: "pieces",
-		fits: () => true,
 		view: () => ({ view: "journey", step: 0, token: 0 }),
 		tell: async (app) => {
 			const read = app.doc[side(app)];
@@ -310,14 +279,10 @@ export const TOUR = [
 
 /** @param {App} app @returns {TourStep[]} */
 function stepsFor(app) {
-	return TOUR.filter((step) => step.fits(app));
+	return TOUR.filter((step) => step.fits?.(app) ?? true);
 }
 
-/**
- * Bring the page to where a step of the tour speaks of.
- * @param {App} app
- * @param {number} number
- */
+/** Bring the page to where a step of the tour speaks of. @param {App} app @param {number} number */
 export async function goToStep(app, number) {
 	const steps = stepsFor(app);
 	const step = steps[Math.min(number, steps.length - 1)];
@@ -336,11 +301,7 @@ export async function tourCard(app) {
 		typeof part === "string"
 			? part
 			: button(
-					{
-						class: "operand",
-						...marks(part.value, part.place),
-						onclick: () => app.open(part.place),
-					},
+					{ class: "operand", ...marks(part.value, part.place), onclick: () => app.open(part.place) },
 					show(part.value, part.digits ?? 4),
 				),
 	);
@@ -359,10 +320,7 @@ export async function tourCard(app) {
 			"div",
 			{ class: "controls" },
 			button({ id: "tour-back", disabled: number === 0, onclick: () => goToStep(app, number - 1) }, "◂ back"),
-			button(
-				{ id: "tour-on", class: "primary", onclick: () => goToStep(app, isLast ? -1 : number + 1) },
-				isLast ? "done" : "next ▸",
-			),
+			button({ id: "tour-on", class: "primary", onclick: () => goToStep(app, isLast ? -1 : number + 1) }, isLast ? "done" : "next ▸"),
 		),
 	];
 }

@@ -1,25 +1,18 @@
 /** Change something inside the model and see what becomes of the translation, against the original. */
 
 import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
-import { button, element, table } from "./dom.js";
+import { button, element, table, tableRow } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { joined, percent, pieceLabels, readable, show } from "./numbers.js";
-import { probabilityBars, trouble } from "./parts.js";
+import { card, lead, probabilityBars, trouble } from "./parts.js";
 import { distance } from "./tensor.js";
-
-/** @import { App, Panel } from "./app.js" */
-/** @import { Edit } from "./types.js" */
 
 /** @param {App} app @returns {Edit[]} what the run in view changes */
 function editsOf(app) {
 	return app.doc.changes?.edits ?? [];
 }
 
-/**
- * An edit in words.
- * @param {App} app
- * @param {Edit} edit
- */
+/** An edit in words. @param {App} app @param {Edit} edit */
 export function editText(app, edit) {
 	const original = app.data.document(0);
 	/** @param {string} path */
@@ -63,18 +56,12 @@ function picker(id, label, options, chosen) {
 	const select = element(
 		"select",
 		{ id, "aria-label": label },
-		...options.map((option) =>
-			element("option", { value: option.value, selected: option.value === chosen }, option.text),
-		),
+		...options.map((option) => element("option", { value: option.value, selected: option.value === chosen }, option.text)),
 	);
 	return select;
 }
 
-/**
- * The list of changes a reader can make.
- * @param {App} app
- * @param {(edit: Edit) => void} add
- */
+/** The list of changes a reader can make. @param {App} app @param {(edit: Edit) => void} add */
 function workshop(app, add) {
 	const { doc, state } = app;
 	const parts = attentions(doc);
@@ -90,18 +77,8 @@ function workshop(app, add) {
 				.filter((word) => !/^<.*>$/.test(word.text))
 		: [];
 	const word = picker("change-index", "word", words, words[0]?.value ?? "");
-	const replacement = element("input", {
-		type: "text",
-		id: "change-text",
-		placeholder: "another word",
-		"aria-label": "another word",
-	});
-	const forced = element("input", {
-		type: "text",
-		id: "force-text",
-		placeholder: "a word",
-		"aria-label": "the word to force",
-	});
+	const replacement = element("input", { type: "text", id: "change-text", placeholder: "another word", "aria-label": "another word" });
+	const forced = element("input", { type: "text", id: "force-text", placeholder: "a word", "aria-label": "the word to force" });
 	/** @param {string} title @param {string} text @param {...(HTMLElement | string)} children */
 	const item = (title, text, ...children) =>
 		element(
@@ -177,10 +154,7 @@ async function rowEditor(app, add) {
 	const { head } = app.state;
 	const weights = Array.from((await app.tensor(`${part.path}.weights`)).row(head, row));
 	const isFuture = (/** @type {number} */ column) =>
-		part.stack === "decoder" &&
-		part.kind === "self_attention" &&
-		column > row &&
-		app.doc.hidden["decoder.self"] === "future";
+		part.stack === "decoder" && part.kind === "self_attention" && column > row && app.doc.hidden["decoder.self"] === "future";
 	const sum = element("b");
 	const tell = () => {
 		sum.textContent = show(
@@ -210,21 +184,14 @@ async function rowEditor(app, add) {
 	return element(
 		"details",
 		{ class: "card" },
-		element(
-			"summary",
-			{},
-			`Write an attention row by hand: ${titleOf(part)}, head ${head + 1}, “${readable(rows.pieces[row] ?? "")}”`,
-		),
+		element("summary", {}, `Write an attention row by hand: ${titleOf(part)}, head ${head + 1}, “${readable(rows.pieces[row] ?? "")}”`),
 		element("div", { class: "sliders" }, ...sliders),
 		element(
 			"div",
 			{ class: "inline-form" },
 			element("span", { class: "note" }, "sum of the row: ", sum, " (a softmax would make it 1)"),
 			button(
-				{
-					id: "do-edit-row",
-					onclick: () => add({ kind: "edit-row", attention: part.path, head, row, weights: [...weights] }),
-				},
+				{ id: "do-edit-row", onclick: () => add({ kind: "edit-row", attention: part.path, head, row, weights: [...weights] }) },
 				"use this row",
 			),
 		),
@@ -236,7 +203,7 @@ async function comparison(app) {
 	const before = app.data.document(0);
 	const after = app.doc;
 	const length = Math.max(before.output.length, after.output.length);
-	/** @param {import("./types.js").Written | undefined} each @param {string} role @param {number} step */
+	/** @param {Written | undefined} each @param {string} role @param {number} step */
 	const cells = (each, role, step) => [
 		element("td", { class: "word" }, each ? readable(each.piece) : ""),
 		element(
@@ -247,36 +214,23 @@ async function comparison(app) {
 	];
 	const rows = Array.from({ length }, (_, step) => {
 		const [old, now] = [before.output[step], after.output[step]];
-		return element(
-			"tr",
+		return tableRow(
 			{ class: old?.token === now?.token ? "" : "here" },
-			element("th", { scope: "row" }, step + 1),
+			step + 1,
 			...cells(old, "before", step),
 			...cells(now, "after", step),
 		);
 	});
 	const cards = [
-		element(
-			"section",
-			{ class: "card" },
-			element("h3", {}, "Piece by piece"),
-			table(["", "original", "", "what if", ""], rows),
-		),
-		element(
-			"section",
-			{ class: "card" },
-			element("h3", {}, `What if: step ${app.state.step + 1}`),
-			probabilityBars(app, app.state.step, 8),
-		),
+		card("Piece by piece", table(["", "original", "", "what if", ""], rows)),
+		card(`What if: step ${app.state.step + 1}`, probabilityBars(app, app.state.step, 8)),
 	];
 	const same = before.source && after.source && before.source.tokens.join() === after.source.tokens.join();
 	/** @type {HTMLElement[]} */
 	const lists = [element("div", { class: "columns" }, ...cards)];
 	if (same && app.has("memory")) {
 		const [old, now] = await Promise.all([app.data.tensor("memory", 0), app.tensor("memory")]);
-		const moved = after.source?.pieces
-			.map((piece, i) => `${readable(piece)} ${show(distance(old.row(i), now.row(i)), 2)}`)
-			.join(" · ");
+		const moved = after.source?.pieces.map((piece, i) => `${readable(piece)} ${show(distance(old.row(i), now.row(i)), 2)}`).join(" · ");
 		lists.push(element("p", { class: "note" }, `How far the memory of each piece moved: ${moved}`));
 	}
 	const part = parsePath(app.state.attention);
@@ -296,14 +250,7 @@ async function comparison(app) {
 				});
 			}),
 		);
-		lists.push(
-			element(
-				"section",
-				{ class: "card" },
-				element("h3", {}, "Attention before and after"),
-				element("div", { class: "squares" }, ...squares),
-			),
-		);
+		lists.push(card("Attention before and after", element("div", { class: "squares" }, ...squares)));
 	}
 	return lists;
 }
@@ -321,9 +268,7 @@ export const whatIfPanel = {
 		const add = (edit) => apply(app, [...edits, edit], status);
 		const original = app.data.document(0);
 		const parts = [
-			element(
-				"p",
-				{ class: "lead" },
+			lead(
 				"Reach in and change something. The model runs again with your change, search and all, and every panel of this page then shows the changed run.",
 			),
 			element("section", { class: "card" }, workshop(app, add), status),
@@ -392,10 +337,7 @@ export const whatIfPanel = {
 export function runBanner(app) {
 	const { doc } = app;
 	if (doc.run === 0) return [];
-	const back = button(
-		{ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) },
-		"back to the original",
-	);
+	const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the original");
 	if (!doc.changes) return [element("span", {}, `You see ${doc.model.name}, the second model.`), back];
 	return [
 		element("span", {}, `What if: ${doc.changes.edits.map((edit) => editText(app, edit)).join("; ")}.`),

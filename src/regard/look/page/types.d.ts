@@ -1,0 +1,247 @@
+/** The shapes that several modules share. A browser never loads this file; `tsc` reads it. */
+
+type App = import("./app.js").App;
+type Store = import("./store.js").Store;
+type DataSource = import("./source.js").DataSource;
+type Tensor = import("./tensor.js").Tensor;
+type Cursor = import("./matrix.js").Cursor;
+
+/* what the server sends */
+
+interface ModelConfig {
+	architecture: string;
+	num_encoder_layers: number;
+	num_decoder_layers: number;
+	d_model: number;
+	d_ff: number;
+	num_heads: number;
+	source_vocab_size: number;
+	target_vocab_size: number;
+	position: string;
+	norm: string;
+	norm_placement: string;
+	embedding_norm: boolean;
+	feed_forward: string;
+	tied: string;
+}
+
+/** One of the two sentences. */
+interface Side {
+	text: string;
+	tokens: number[];
+	pieces: string[];
+	/** first and last piece of each word */
+	words: number[][];
+}
+
+interface Candidate {
+	token: number;
+	piece: string;
+	probability: number;
+}
+
+/** What one target position says comes next. */
+interface Written extends Candidate {
+	top: Candidate[];
+}
+
+interface Beam {
+	tokens: number[];
+	pieces: string[];
+	score: number;
+	parent: number | null;
+}
+
+type Edit =
+	| { kind: "head-off"; attention: string; head: number }
+	| { kind: "no-positions" }
+	| { kind: "no-mask" }
+	| { kind: "replace-word"; index: number; text: string }
+	| { kind: "force-next"; step: number; text: string }
+	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] };
+
+/** Everything about one run but its arrays. */
+interface RunDocument {
+	version: number;
+	run: number;
+	title: string;
+	model: { name: string; architecture: string; config: ModelConfig; num_parameters: number };
+	source: Side | null;
+	target: Side | null;
+	tensors: Record<string, { shape: number[] }>;
+	/** why a masked cell is hidden, for each kind of attention */
+	hidden: Record<string, string | null>;
+	/** what the search saw */
+	steps: { beams: Beam[]; top: Candidate[][] }[];
+	output: Written[];
+	parameters: Record<string, number[]>;
+	code: Record<string, { file: string; line: number }>;
+	changes: { edits: Edit[]; original_text: string; text: string } | null;
+	compare?: RunDocument | null;
+}
+
+interface Plane {
+	source: number[][];
+	target: number[][];
+	explained: number[];
+}
+
+interface Neighbour {
+	token: number;
+	piece: string;
+	cosine: number;
+}
+
+/* what the page shows */
+
+/** One number: a tensor's name and where in it. */
+interface Place {
+	name: string;
+	index: number[];
+}
+
+interface State {
+	run: number;
+	view: string;
+	/** path of the sub-layer in view */
+	attention: string;
+	head: number;
+	/** the target position that is being written */
+	step: number;
+	/** the source position in view */
+	token: number;
+	/** pieces or words */
+	unit: string;
+	/** which heads the lines show: one, layer, all */
+	heads: string;
+	threshold: number;
+	/** the step of the tour, -1 when nobody takes it */
+	tour: number;
+	/** the number whose arithmetic is open */
+	place: Place | null;
+	/** the part of a panel to bring into sight */
+	focus: string;
+}
+
+interface Panel {
+	id: string;
+	title: string;
+	/** the parts of the state it draws */
+	keys: (keyof State)[];
+	/** whether this model has anything to show in it */
+	fits: (app: App) => boolean;
+	draw: (app: App) => Promise<HTMLElement[]>;
+}
+
+interface SubLayer {
+	/** such as encoder.layers.0.self_attention */
+	path: string;
+	stack: "encoder" | "decoder";
+	layer: number;
+	kind: "self_attention" | "cross_attention" | "feed_forward";
+}
+
+/** A box of the map. */
+interface Box {
+	id: string;
+	text: string;
+	/** class of the paper's colour */
+	tint: string;
+	/** its centre */
+	x: number;
+	/** its top */
+	y: number;
+	height: number;
+	opens: (app: App) => Partial<State>;
+}
+
+/** A sentence's part, or a number of the trace. */
+type Words = string | { value: number; place: Place; digits?: number };
+
+interface TourStep {
+	title: string;
+	/** the box whose source file computes it */
+	code: string;
+	fits?: (app: App) => boolean;
+	view: (app: App) => Partial<State> | Promise<Partial<State>>;
+	tell: (app: App) => Promise<Words[]>;
+}
+
+/* arithmetic */
+
+type Fetch = (name: string, row?: number) => Promise<Tensor>;
+
+interface Operand {
+	value: number;
+	place?: Place;
+}
+
+interface Term {
+	label: string;
+	operands: Operand[];
+	result: number;
+}
+
+/** One step between the terms and the result. */
+interface Line extends Operand {
+	text: string;
+}
+
+/** One side of a sum of products. */
+interface Factor {
+	values: ArrayLike<number>;
+	place?: (j: number) => Place;
+}
+
+interface Derivation {
+	place: Place;
+	/** the value the model computed */
+	traced: number;
+	/** what it is, in words */
+	sentence: string;
+	formula: string;
+	/** heads of the terms' operands and of their result */
+	columns: string[];
+	terms: Term[];
+	lines: Line[];
+	/** the same value, computed again here */
+	result: number;
+}
+
+/* drawing */
+
+type Child = Node | string | number | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
+
+interface Scale {
+	table: Uint8ClampedArray;
+	low: number;
+	high: number;
+}
+
+interface HeatmapOptions {
+	rows: string[];
+	/** labels, or how many features there are */
+	columns: string[] | number;
+	value: (row: number, column: number) => number;
+	/** why a cell may not be seen */
+	hidden?: (row: number, column: number) => string | null;
+	scale: "share" | "signed";
+	/** the size at which a signed scale is full */
+	limit?: number;
+	markedRow?: number;
+	/** first and one past the last */
+	markedColumns?: [number, number];
+	rowHeight?: number;
+}
+
+interface MatrixOptions extends HeatmapOptions {
+	title: string;
+	note?: string;
+	place?: (row: number, column: number) => Place | null;
+	/** shared by matrices of the same cells */
+	cursor?: Cursor;
+	open?: (place: Place) => void;
+	/** a class: query, key, value */
+	role?: string;
+}

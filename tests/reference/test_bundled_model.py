@@ -38,7 +38,9 @@ PAIRS = [
 
 def test_the_running_example() -> None:
     model = regard.load("fr-en")
-    assert model.translate("Jane visite l'Afrique en septembre.") == "Jane visits Africa in September."
+    assert (
+        model.translate("Jane visite l'Afrique en septembre.") == "Jane visits Africa in September."
+    )
 
 
 def test_int8_is_as_good_as_fp32() -> None:

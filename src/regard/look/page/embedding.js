@@ -5,9 +5,6 @@ import { extent } from "./tensor.js";
 import { percent, readable, show } from "./numbers.js";
 import { card, codeLink, lead, trouble } from "./parts.js";
 
-/** @typedef {{x: number, y: number, size: number}} Label */
-/** @typedef {{x: number, y: number, piece: string, token: number, side: "source" | "target", position: number}} Dot */
-
 /** @param {App} app @param {Plane} plane @returns {Dot[]} */
 function dotsOf(app, plane) {
 	return /** @type {const} */ (["source", "target"]).flatMap((side) =>

@@ -6,14 +6,6 @@ import { matrix } from "./matrix.js";
 import { count, percent, pieceLabels, readable } from "./numbers.js";
 import { codeLink, lead, probabilityBars } from "./parts.js";
 
-/**
- * @typedef {object} Stage
- * @property {string} tensor
- * @property {string} title
- * @property {string} text
- * @property {string} code
- */
-
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
 	const { doc } = app;

@@ -8,10 +8,6 @@ import { count, joined, pieceLabels, readable, show } from "./numbers.js";
 import { byWords } from "./tensor.js";
 import { lead } from "./parts.js";
 
-/** @typedef {{row: number, column: number, weight: number, head: number, path: string}} Line */
-/** @typedef {{x: number, y: number}} Point */
-/** @typedef {{queries: Point[], keys: Point[], height: number, flat: boolean}} Arrangement */
-
 const FONT = '15px Georgia, "Noto Serif", "DejaVu Serif", serif';
 const GAP = 16;
 
@@ -46,9 +42,9 @@ function wanted(app, part) {
 	return attentions(app.doc).filter((each) => each.stack === part.stack && each.kind === part.kind);
 }
 
-/** @param {App} app @param {SubLayer} part @param {ReturnType<typeof sidesInUnit>} sides @returns {Promise<Line[]>} every line, weak ones too */
+/** @param {App} app @param {SubLayer} part @param {ReturnType<typeof sidesInUnit>} sides @returns {Promise<Link[]>} every line, weak ones too */
 async function collect(app, part, sides) {
-	/** @type {Line[]} */
+	/** @type {Link[]} */
 	const lines = [];
 	for (const each of wanted(app, part)) {
 		const weights = await app.tensor(`${each.path}.weights`);
@@ -102,9 +98,10 @@ function arrange(queries, keys, width) {
 	return { queries: row(below, height - 46), keys: row(above, 34), height, flat };
 }
 
-/** @param {CanvasRenderingContext2D} context @param {Line[]} lines @param {Arrangement} places @param {number} focus @param {boolean} byHead */
+/** @param {CanvasRenderingContext2D} context @param {Link[]} lines @param {Arrangement} places @param {number} focus @param {boolean} byHead */
 function paintLines(context, lines, places, focus, byHead) {
 	const one = styleColour("--accent");
+	const last = Math.max(...lines.map((line) => line.head), 0);
 	for (const isFocused of [false, true]) {
 		for (const line of lines) {
 			if ((line.row === focus) !== isFocused) continue;
@@ -114,17 +111,19 @@ function paintLines(context, lines, places, focus, byHead) {
 			context.strokeStyle = colour;
 			context.setLineDash(dash);
 			context.globalAlpha = (isFocused ? 0.9 : 0.14) * Math.sqrt(line.weight);
-			context.lineWidth = isFocused ? 1 + 7 * line.weight : 1 + 2 * line.weight;
+			context.lineWidth = 1 + line.weight * (isFocused ? (byHead ? 2.5 : 7) : byHead ? 1 : 2);
+			// Heads side by side, so that none hides another.
+			const aside = byHead ? (line.head - last / 2) * Math.min(3, 16 / (last + 1)) : 0;
 			context.beginPath();
 			if (places.flat) {
 				const [start, end] = [from.y - 16, to.y + 10];
 				const middle = (start + end) / 2;
-				context.moveTo(from.x, start);
-				context.bezierCurveTo(from.x, middle, to.x, middle, to.x, end);
+				context.moveTo(from.x + aside, start);
+				context.bezierCurveTo(from.x + aside, middle, to.x + aside, middle, to.x + aside, end);
 			} else {
 				const middle = (from.x + to.x) / 2;
-				context.moveTo(from.x + 5, from.y);
-				context.bezierCurveTo(middle, from.y, middle, to.y, to.x - 5, to.y);
+				context.moveTo(from.x + 5, from.y + aside);
+				context.bezierCurveTo(middle, from.y + aside, middle, to.y + aside, to.x - 5, to.y + aside);
 			}
 			context.stroke();
 		}
@@ -137,12 +136,12 @@ function paintLines(context, lines, places, focus, byHead) {
  * @param {App} app
  * @param {ReturnType<typeof sidesInUnit>} sides
  * @param {Arrangement} places
- * @param {Line[]} lines
+ * @param {Link[]} lines
  */
 function labelsOf(app, sides, places, lines) {
 	const { flat } = places;
 	const strongest = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
-	/** @type {Map<number, Line>} */
+	/** @type {Map<number, Link>} */
 	const seen = new Map();
 	for (const line of strongest) if (seen.size < 4 && !seen.has(line.column)) seen.set(line.column, line);
 	/** @param {number} row */
@@ -205,7 +204,7 @@ function labelsOf(app, sides, places, lines) {
 	return [...queries, ...keys];
 }
 
-/** @param {App} app @param {ReturnType<typeof sidesInUnit>} sides @param {Line[]} lines */
+/** @param {App} app @param {ReturnType<typeof sidesInUnit>} sides @param {Link[]} lines */
 function tableOfLines(app, sides, lines) {
 	const sorted = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
 	return element(

@@ -135,8 +135,11 @@ function panelDrawer(app) {
 		requestAnimationFrame(() => {
 			root.style.minHeight = "";
 			if (isNew) window.scrollTo({ top: 0 });
-			bringIntoSight(app);
-			root.dataset["drawn"] = String(mine);
+			// Heat maps take their height from their width, one frame later.
+			requestAnimationFrame(() => {
+				bringIntoSight(app);
+				root.dataset["drawn"] = String(mine);
+			});
 		});
 	};
 }

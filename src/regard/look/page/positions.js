@@ -7,8 +7,6 @@ import { pieceLabels, show } from "./numbers.js";
 import { card, codeLink, lead } from "./parts.js";
 import { distance } from "./tensor.js";
 
-/** @typedef {(position: number, length: number) => number[]} Encoding */
-
 const BASE = 10000;
 const SHORT = 6;
 const LONG = 60;

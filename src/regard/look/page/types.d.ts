@@ -245,3 +245,46 @@ interface MatrixOptions extends HeatmapOptions {
 	/** a class: query, key, value */
 	role?: string;
 }
+
+/* single panels */
+
+interface Stage {
+	tensor: string;
+	title: string;
+	text: string;
+	code: string;
+}
+
+interface Link {
+	row: number;
+	column: number;
+	weight: number;
+	head: number;
+	path: string;
+}
+
+interface Point {
+	x: number;
+	y: number;
+}
+
+/** Where the words of both sides stand; flat: in two rows, else in two columns. */
+interface Arrangement {
+	queries: Point[];
+	keys: Point[];
+	height: number;
+	flat: boolean;
+}
+
+interface Label extends Point {
+	size: number;
+}
+
+interface Dot extends Point {
+	piece: string;
+	token: number;
+	side: "source" | "target";
+	position: number;
+}
+
+type Encoding = (position: number, length: number) => number[];

@@ -43,7 +43,8 @@ function stagesOf(app, stack) {
 		});
 	else if (stackOutput(doc, stack) === "decoder.final_norm")
 		stages.push({ tensor: "decoder.final_norm", title: "Last norm", text: "The stack's output, normalised once more.", code: "norm" });
-	return stages.filter((stage) => app.has(stage.tensor));
+	// Where no position is added, the sum is the embedding itself.
+	return stages.filter((stage) => app.has(stage.tensor) && (app.has(`${side}.position`) || stage.code !== "input"));
 }
 
 /** @param {App} app @param {Stage} stage @param {number} number */

@@ -195,7 +195,10 @@ async function start() {
 	app.settle();
 
 	const player = new Player(app);
-	const drawStrips = () => refill(part("strips"), tokenStrips(app, player));
+	const drawStrips = () => {
+		refill(part("strips"), tokenStrips(app, player));
+		part("strips").querySelector(".now")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+	};
 	const drawMap = () => refill(part("map"), [figureOne(app)]);
 	const drawPanel = panelDrawer(app);
 	player.changed = drawStrips;

@@ -36,7 +36,8 @@ def model_card(
                 f"    - {{type: chrf, value: {score.chrf:.2f}, name: chrF}}",
             ]
     model = manifest.model
-    direction = " to ".join(languages) if len(languages) == 2 else manifest.task
+    purpose = "translation" if manifest.task == "translate" else manifest.task
+    direction = " to ".join(languages) if len(languages) == 2 else purpose
     body = [
         f"# {name}",
         "",

@@ -64,7 +64,7 @@ def finish(
             ),
             ("steps", f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens"),
             ("weights of steps", ", ".join(f"{step:,}" for step in sorted(best))),
-            ("hours", f"{seconds / 3600:.2f} on {_device_name(trainer.device)}"),
+            ("time", f"{_duration(seconds)} on {_device_name(trainer.device)}"),
         ],
         scores=scores,
     )
@@ -83,6 +83,17 @@ def _names(*files: str) -> str:
     """Each file once, and how often it was named."""
     counts = Counter(Path(file).name for file in files)
     return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.items())
+
+
+def _duration(seconds: float) -> str:
+    """As coarse as a reader would say it.
+
+    >>> _duration(42.3), _duration(90), _duration(9000)
+    ('42 seconds', '1.5 minutes', '2.5 hours')
+    """
+    if seconds < 60:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.1f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
 
 
 def _device_name(device: torch.device) -> str:

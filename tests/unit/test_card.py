@@ -1,0 +1,25 @@
+"""The card of a finished model, for readers."""
+
+import pytest
+
+from regard.checkpoint import Manifest
+from regard.config import ModelConfig
+from regard.train.card import model_card
+from regard.train.finish import _duration
+
+
+@pytest.mark.parametrize(
+    "languages, purpose", [(("", ""), "translation"), (("fr", "en"), "fr to en")]
+)
+def test_what_a_model_is_for(languages: tuple[str, str], purpose: str) -> None:
+    source, target = languages
+    manifest = Manifest(source_language=source, target_language=target, model=ModelConfig())
+    card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
+    assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
+
+
+@pytest.mark.parametrize(
+    "seconds, said", [(4.4, "4 seconds"), (90, "1.5 minutes"), (9000, "2.5 hours")]
+)
+def test_how_long_it_took(seconds: float, said: str) -> None:
+    assert _duration(seconds) == said

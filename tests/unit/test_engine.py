@@ -18,7 +18,7 @@ from regard.engine import open_engine
 from regard.engine.onnxruntime import OnnxEngine, OnnxState, default_threads
 from regard.engine.padding import pad
 from regard.engine.torch import TorchEngine, load_model, to_tensors
-from regard.errors import ModelError, UsageError
+from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
 from regard.model.transformer import Transformer
 
@@ -85,6 +85,27 @@ print(logits.shape)
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_engine(saved(), **arguments)
+
+
+@pytest.mark.parametrize(
+    "graphs, arguments, purpose",
+    [
+        (True, {"kind": "torch"}, "the torch engine"),
+        (True, {"device": "cuda"}, "device=cuda"),
+        (True, {"precision": "bf16"}, "precision=bf16"),
+        (False, {}, "running a model without the CPU engine's graphs"),
+    ],
+)
+def test_what_needs_torch_is_named(
+    saved: Saver,
+    monkeypatch: pytest.MonkeyPatch,
+    graphs: bool,
+    arguments: dict[str, Any],
+    purpose: str,
+) -> None:
+    monkeypatch.setattr("regard.engine.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=f"^{purpose} needs the package torch"):
+        open_engine(saved(graphs=graphs), **arguments)
 
 
 def test_graphs_that_cannot_run(saved: Saver) -> None:

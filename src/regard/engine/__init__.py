@@ -45,17 +45,22 @@ def open_engine(
         raise UsageError(
             f"threads must be at least 1: got {threads}; leave it out to have it chosen"
         )
+    purpose = "the torch engine"
     if kind == "auto":
         has_graphs = (Path(folder) / "decoder.onnx").is_file()
         on_cpu = device in ("auto", "cpu") and precision != "bf16"
         kind = "onnxruntime" if has_graphs and on_cpu else "torch"
+        if has_graphs:
+            purpose = "precision=bf16" if precision == "bf16" else f"device={device}"
+        else:
+            purpose = "running a model without the CPU engine's graphs"
     if kind == "onnxruntime":
         return _open_onnxruntime(folder, device, threads, precision)
     if kind != "torch":
         raise UsageError(
             f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
         )
-    return _open_torch(folder, device, threads, precision)
+    return _open_torch(folder, device, threads, precision, purpose)
 
 
 def _open_onnxruntime(
@@ -71,12 +76,12 @@ def _open_onnxruntime(
 
 
 def _open_torch(
-    folder: str | Path, device: str, threads: int | None, precision: Precision
+    folder: str | Path, device: str, threads: int | None, precision: Precision, purpose: str
 ) -> Engine:
     if precision == "int8":
         raise UsageError("the torch engine computes in fp32 or bf16: got int8; use onnxruntime")
     if find_spec("torch") is None:
-        raise MissingExtra("torch", "torch", "running a model without the CPU engine's graphs")
+        raise MissingExtra("torch", "torch", purpose)
     import torch
 
     from regard.engine.torch import TorchEngine, load_model

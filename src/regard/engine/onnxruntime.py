@@ -99,10 +99,13 @@ class OnnxEngine:
         suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
         options = _options(threads, quantized=manifest.weights == "int8" and not suffix)
         layout = sha256(checkpoint.read_header(folder)).hexdigest()
-        self._encoder = None
+        self._encoder, seen = None, set()
         if self.config.has_encoder:
-            self._encoder = _open(folder / f"encoder{suffix}.onnx", options, layout)
-        self._decoder = _open(folder / f"decoder{suffix}.onnx", options, layout)
+            path = folder / f"encoder{suffix}.onnx"
+            self._encoder = _open(path, options, layout, {"tokens", "lengths"})
+            seen = {output.name for output in self._encoder.get_outputs()}
+        takes = {"tokens", "position", *self._past_names(), *seen}
+        self._decoder = _open(folder / f"decoder{suffix}.onnx", options, layout, takes)
         self._outputs = [output.name for output in self._decoder.get_outputs()]
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
@@ -114,9 +117,13 @@ class OnnxEngine:
             values = self._encoder.run(names, {"tokens": tokens, "lengths": lengths})
             read = Sources(dict(zip(names, values, strict=True)))
         empty = np.zeros((rows, config.num_heads, 0, config.head_dim), dtype=np.float32)
-        past = {f"{part}.{i}": empty for i in range(config.num_decoder_layers) for part in _PARTS}
+        past = dict.fromkeys(self._past_names(), empty)
         wanted = attention and self._encoder is not None
         return OnnxState(rows, 0, past, read, np.arange(rows), read, wants_attention=wanted)
+
+    def _past_names(self) -> list[str]:
+        layers = range(self.config.num_decoder_layers)
+        return [f"{part}.{i}" for i in layers for part in ("key", "value")]
 
     def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
         state = cast(OnnxState, state)
@@ -134,10 +141,7 @@ class OnnxEngine:
         )
 
 
-_PARTS = ("key", "value")
-
-
-def _open(path: Path, options: Any, layout: str) -> Any:
+def _open(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
     if not path.is_file():
         raise ModelError(
             f"the onnxruntime engine needs {path}, which is not there: "
@@ -154,6 +158,8 @@ def _open(path: Path, options: Any, layout: str) -> Any:
         raise ModelError(
             f"{path} was made for another {checkpoint.WEIGHTS} than the one beside it; export it again"
         )
+    if {each.name for each in session.get_inputs()} != takes:
+        raise ModelError(f"{path} is another graph than its name says; export it again")
     return session
 
 

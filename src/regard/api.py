@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
@@ -15,6 +15,7 @@ from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.tensors import WeightForm
+from regard.text.given import check_text
 from regard.text.tokenizer import Tokenizer
 from regard.translator import Candidate, Sentence, Translation, Translator, Wishes
 
@@ -79,12 +80,15 @@ class Model:
 
         A text of several sentences is cut at their ends and put together again with its own white space;
         split=False takes it as one sentence. Each output begins with `prefix`, holds none of the `banned`
-        words and all of the `required` ones; with a prefix or a required word a text is one sentence.
+        words and all of the `required` ones, spelt exactly so; with a prefix or a required word a text is
+        one sentence.
         `number` counts the sentences that came before in other calls: it and the seed decide what is sampled.
         Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
-        texts = [text] if isinstance(text, str) else _checked_texts(text)
-        wishes = Wishes(prefix, _words("banned", banned), _words("required", required))
+        texts = _checked_texts([text] if isinstance(text, str) else text)
+        wishes = Wishes(
+            check_text(prefix, "prefix"), _words("banned", banned), _words("required", required)
+        )
         config = self._decode_config(decode)
         results = self.translator.translate(texts, config, wishes, sentences=split, number=number)
         answers = results if details else [each.text for each in results]
@@ -99,6 +103,7 @@ class Model:
     def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
         """Translate the sources, each as one sentence, and score them against the references."""
         require_metrics()
+        sources, references = _checked_texts(sources), _checked_texts(references)
         _check_counts("sources and references", sources, references)
         return evaluate(self.translate(sources, split=False, **decode), references)
 
@@ -115,6 +120,9 @@ class Model:
         With a target, of that translation; without, of the one the search finds. `edits` maps names to
         functions that change the value there, [batch, ...], in the search as well.
         """
+        check_text(source, "the sentence to trace")
+        if target is not None:
+            check_text(target, "its translation")
         try:
             from regard import tracing
         except ModuleNotFoundError as error:
@@ -125,6 +133,7 @@ class Model:
             trace = tracing.trace_search(self._network, ids, self._decode_config(decode), edits)
         else:
             trace = tracing.trace_pair(self._network, ids, translator.target.encode(target), edits)
+            trace.check_names(edits or ())
         read, written = trace["source.tokens"].tolist(), trace["target.tokens"].tolist()
         trace.metadata |= {
             "source": source,
@@ -229,7 +238,15 @@ def export(model: str | Path, output: str | Path, *, weights: str = "int8") -> N
     if weights not in get_args(WeightForm):
         forms = ", ".join(get_args(WeightForm))
         raise UsageError(f"weights must be one of {forms}: got {weights!r}; int8 is the smallest")
-    folder = find(model)
+    folder, output = find(model), Path(output)
+    if output.is_dir() and any(output.iterdir()):
+        try:
+            read_manifest(output)
+        except ModelError as error:
+            raise UsageError(
+                f"a model is written into a new, an empty or a model's folder: {output} holds other "
+                "files; name another folder"
+            ) from error
     try:
         from regard.exchange import onnx
     except ModuleNotFoundError as error:
@@ -245,12 +262,11 @@ def export(model: str | Path, output: str | Path, *, weights: str = "int8") -> N
     )
 
 
-def _checked_texts(texts: Sequence[str]) -> list[str]:
-    texts = list(texts)
-    for text in texts:
-        if not isinstance(text, str):
-            raise UsageError(f"a text must be a str: got {type(text).__name__}; convert it first")
-    return texts
+def _checked_texts(texts: object) -> list[str]:
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        kind = type(texts).__name__
+        raise UsageError(f"texts must be a str or a list of them: got {kind}; convert it first")
+    return [check_text(text) for text in texts]
 
 
 def _words(name: str, words: Sequence[str]) -> list[str]:

@@ -26,6 +26,9 @@ Precision = Literal["auto", "fp32", "bf16"]
 
 _Config = TypeVar("_Config")
 
+MOST_HYPOTHESES = 256
+"""of one sentence, searched at the same time"""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelConfig:
@@ -255,7 +258,9 @@ class TrainConfig:
         _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
         for name in ("beta1", "beta2", "dropout", "ema"):
             if getattr(self, name) == 1:
-                raise UsageError(f"{name} must be below 1: got 1; nothing would be learnt")
+                raise UsageError(
+                    f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
+                )
         _check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
 
 
@@ -266,13 +271,13 @@ class DecodeConfig:
     method: Literal["beam", "greedy", "sample"] = "beam"
     """beam search, the single best piece each time, or a draw"""
     beam: int = 4
-    """hypotheses kept alive (the paper: 4)"""
+    """hypotheses kept alive, at most 256 (the paper: 4)"""
     length_penalty: float = 0.6
     """alpha: scores are divided by ((5 + length) / 6) ** alpha (the paper: 0.6)"""
     coverage_penalty: float = 0.0
     """beta: rewards hypotheses that have attended to the whole source (Wu et al. 2016, eq. 14)"""
     n_best: int = 1
-    """hypotheses returned for each input; at most beam"""
+    """texts returned for each input, all different unless sampled; at most beam, which widens to it if not given"""
     max_length: int = 0
     """longest output in pieces; 0 means input length * 2 + 50 (for an input of n pieces)"""
     min_length: int = 0
@@ -291,6 +296,12 @@ class DecodeConfig:
     def __post_init__(self) -> None:
         _check_choices(self)
         _check_positive(self, "beam", "n_best", "temperature")
+        for name in ("n_best", "beam"):
+            if getattr(self, name) > MOST_HYPOTHESES:
+                raise UsageError(
+                    f"{name} must be at most {MOST_HYPOTHESES}, or memory runs out: got "
+                    f"{getattr(self, name)}; give a smaller one, 4 to 8 is usual"
+                )
         _check_fraction(self, "top_p")
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")

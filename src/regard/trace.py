@@ -12,15 +12,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from regard.errors import DataError
+from regard.errors import DataError, UsageError, suggest
 
 Value = TypeVar("Value")
 
 _STEPS = "steps."
+
+
+class UnknownName(UsageError, KeyError):
+    """No value has this name; a KeyError too, as of any mapping."""
+
+    __str__ = Exception.__str__  # a KeyError shows its message in quotes
 
 
 class Trace:
@@ -39,6 +45,12 @@ class Trace:
     def __init__(self, edits: Mapping[str, Callable[[Any], Any]] | None = None) -> None:
         self._values: dict[str, Any] = {}
         self._edits = dict(edits or {})
+        for path, edit in self._edits.items():
+            if not callable(edit):
+                raise UsageError(
+                    f"the edit at {path!r} must be a function of the value there: got "
+                    f"{type(edit).__name__}; write  lambda value: ..."
+                )
         self._prefix = ""
         self.metadata: dict[str, Any] = {}
         """what the arrays are of: tokens, configuration; anything that JSON can hold"""
@@ -54,12 +66,26 @@ class Trace:
     def record(self, name: str, value: Value) -> Value:
         path = self._prefix + name
         if path in self._edits:
-            value = self._edits[path](value)
+            value = _edited(path, value, self._edits[path])
         self._values[path] = value
         return value
 
+    def check_names(self, paths: Iterable[str]) -> None:
+        """Refuse a name that the pass has no value for; an edit there would have changed nothing."""
+        for path in paths:
+            if path not in self._values:
+                raise UnknownName(
+                    f"a name must be one of the {len(self)} of the trace: got "
+                    f"{path!r}{suggest(path, self._values)}; list(trace) shows them all"
+                )
+
     def __getitem__(self, path: str) -> Any:
+        self.check_names([path])
         return self._values[path]
+
+    def __repr__(self) -> str:
+        some = ", ".join(list(self._values)[:3])
+        return f"<regard.Trace of {len(self)} values: {some}{', ...' if len(self) > 3 else ''}>"
 
     def __contains__(self, path: str) -> bool:
         return path in self._values
@@ -115,6 +141,20 @@ class Trace:
                 f"{path} must be a trace that regard saved: it is another file or damaged ({error})"
             ) from error
         return trace
+
+
+def _edited(path: str, value: Value, edit: Callable[[Value], Any]) -> Value:
+    changed = edit(value)
+    if changed is None:
+        raise UsageError(f"the edit at {path!r} must return the changed value: got None; return it")
+    expected, got = (getattr(each, "shape", None) for each in (value, changed))
+    if got != expected:
+        shapes = [None if each is None else list(each) for each in (expected, got)]
+        raise UsageError(
+            f"the edit at {path!r} must return a value of shape {shapes[0]}: got "
+            f"{type(changed).__name__ if got is None else shapes[1]}; keep the shape"
+        )
+    return cast(Value, changed)
 
 
 def keep(trace: Trace | None, name: str, value: Value) -> Value:

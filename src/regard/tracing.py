@@ -56,6 +56,7 @@ def trace_search(
     engine = UncachedEngine(model, lambda position: edits) if edits else TorchEngine(model)
     found = find(engine, source, config)
     trace = trace_pair(model, source, found.hypotheses[0].tokens, edits)
+    trace.check_names(edits or ())
     record_steps(trace, found.history)
     return trace
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.checkpoint import Manifest
-from regard.config import DecodeConfig, ModelConfig
+from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search
+from regard.decode.required import contains
 from regard.errors import RegardWarning, UsageError
 from regard.text.batches import batches_for_inference
 from regard.text.sentences import Parts, split
@@ -20,6 +21,9 @@ from regard.text.words import Spellings
 
 _BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}
 """source pieces times hypotheses that are searched together: enough to keep the device busy"""
+
+_WIDENINGS = 2
+"""how often the beam is doubled for texts that differ; with few words to choose from there are no more"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,8 @@ class Translation:
     source: str
     text: str
     alternatives: list[str]
-    """the whole text n_best times: of each sentence the best candidate, then the second, and so on"""
+    """the whole text n_best times: of each sentence the best candidate, then the second, and so on;
+    fewer where the search finds no more that differ"""
     sentences: list[Sentence]
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +72,7 @@ class Wishes:
     prefix: str = ""
     """it begins with this"""
     banned: Sequence[str] = field(default=())
-    """it holds none of these words"""
+    """it holds none of these words, spelt exactly so, however they are cut into pieces"""
     required: Sequence[str] = field(default=())
     """it holds all of these words"""
 
@@ -175,10 +180,20 @@ class Translator:
                 "a banned or required word must have letters: got an empty one; leave it out"
             )
         encode = self.target.encode
+        prefix = encode(wishes.prefix) if wishes.prefix else []
+        required = {word: encode(word) for word in wishes.required}
+        banned = {word: self._spellings.of(word) for word in wishes.banned}
+        for word, spellings in banned.items():
+            for asked, ids in {wishes.prefix: prefix, **required}.items():
+                if any(contains(ids, spelling) for spelling in spellings):
+                    raise UsageError(
+                        f"a word cannot be both banned and asked for: {word!r} is banned and stands in "
+                        f"{asked!r}; drop one of the two"
+                    )
         return Constraints(
-            prefix=encode(wishes.prefix) if wishes.prefix else (),
-            banned=[spelling for word in wishes.banned for spelling in self._spellings.of(word)],
-            required=[encode(word) for word in wishes.required],
+            prefix=prefix,
+            banned=[spelling for spellings in banned.values() for spelling in spellings],
+            required=list(required.values()),
         )
 
     @functools.cached_property
@@ -192,10 +207,51 @@ class Translator:
         constraints: Constraints | None,
         number: int,
     ) -> list[Sentence]:
-        """The candidates of each sentence, found in batches of like length."""
+        """The candidates of each sentence; one that comes again has the same ones, unless they are drawn."""
+        if decode.method == "sample":
+            numbers = [number + i for i in range(len(sentences))]
+            found = self._candidates(sentences, decode, constraints, numbers)
+            return list(map(Sentence, sentences, found))
+        once = list(dict.fromkeys(sentences))
+        known = dict(zip(once, self._different(once, decode, constraints), strict=True))
+        return [Sentence(sentence, known[sentence]) for sentence in sentences]
+
+    def _different(
+        self, sentences: Sequence[str], decode: DecodeConfig, constraints: Constraints | None
+    ) -> list[list[Candidate]]:
+        """The n best of each sentence with different texts; where too many are alike the beam widens.
+
+        One text has many spellings in pieces, and each of them is a hypothesis of its own.
+        """
+        if decode.n_best == 1:
+            return self._candidates(sentences, decode, constraints)
+        found: dict[str, list[Candidate]] = {}
+        missing, beam = list(sentences), decode.beam
+        for _ in range(_WIDENINGS + 1):
+            wide = dataclasses.replace(decode, beam=beam, n_best=beam)
+            for sentence, candidates in zip(
+                missing, self._candidates(missing, wide, constraints), strict=True
+            ):
+                by_text: dict[str, Candidate] = {}
+                for candidate in candidates:
+                    by_text.setdefault(candidate.text, candidate)
+                found[sentence] = list(by_text.values())[: decode.n_best]
+            missing = [each for each in missing if len(found[each]) < decode.n_best]
+            beam = min(2 * beam, MOST_HYPOTHESES)
+        return [found[sentence] for sentence in sentences]
+
+    def _candidates(
+        self,
+        sentences: Sequence[str],
+        decode: DecodeConfig,
+        constraints: Constraints | None,
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Candidate]]:
+        """What the search finds for each sentence, in batches of like length."""
         ids = self.source_ids(sentences)
         found: dict[int, list[Hypothesis]] = {}
-        for group in batches_for_inference(ids, self._batch_tokens // decode.beam):
+        num_paths = max(decode.beam, decode.n_best)
+        for group in batches_for_inference(ids, max(self._batch_tokens // num_paths, 1)):
             hypotheses = search(
                 self.engine,
                 [ids[i] for i in group],
@@ -204,13 +260,10 @@ class Translator:
                 eos_id=self.config.eos_id,
                 pad_id=self.config.pad_id,
                 constraints=[constraints] * len(group) if constraints else None,
-                numbers=[number + i for i in group],
+                numbers=None if numbers is None else [numbers[i] for i in group],
             )
             found.update(zip(group, hypotheses, strict=True))
-        return [
-            Sentence(sentence, [self._candidate(each) for each in found[i]])
-            for i, sentence in enumerate(sentences)
-        ]
+        return [[self._candidate(each) for each in found[i]] for i in range(len(ids))]
 
     def _candidate(self, hypothesis: Hypothesis) -> Candidate:
         return Candidate(

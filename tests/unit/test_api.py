@@ -9,9 +9,11 @@ import torch
 from fixtures import make_model_folder
 
 import regard
-from regard import catalogue
+from regard import catalogue, translator
 from regard.api import Model, export, load
 from regard.checkpoint import read_manifest
+from regard.config import DecodeConfig
+from regard.decode import search
 from regard.decode.walk import NUM_SHOWN
 from regard.errors import DataError, ModelError, RegardWarning, UsageError
 from regard.trace import Trace
@@ -78,10 +80,10 @@ def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
 
 
 def test_a_learned_position_table_limits_a_sentence(tmp_path: Path, folder: Path) -> None:
-    translator = load(folder).translator
+    loaded = load(folder).translator
     config = dataclasses.replace(read_manifest(folder).model, position="learned", max_positions=31)
-    translator.manifest = dataclasses.replace(translator.manifest, model=config)
-    assert translator.longest == 30
+    loaded.manifest = dataclasses.replace(loaded.manifest, model=config)
+    assert loaded.longest == 30
 
 
 def test_details(model: Model) -> None:
@@ -104,6 +106,52 @@ def test_details(model: Model) -> None:
 
 def test_the_beam_holds_the_n_best(model: Model) -> None:
     assert len(model.translate("Bonjour", n_best=6, details=True).alternatives) == 6
+
+
+def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several spellings of one text the best stays, and the search goes on for others."""
+    tokenizer = model.translator.target
+
+    def decode(ids: list[int]) -> str:
+        return ("odd", "even")[sum(ids) % 2] + str(ids[0] % 5)
+
+    widths: list[int] = []
+
+    def searching(engine: object, sources: list, config: DecodeConfig, **options: object) -> list:
+        widths.append(config.beam)
+        return search(engine, sources, config, **options)
+
+    monkeypatch.setattr(tokenizer, "decode", decode)
+    monkeypatch.setattr(translator, "search", searching)
+    for sentence in model.translate(["Bonjour", "Le chat"], n_best=4, beam=4, details=True):
+        candidates = sentence.sentences[0].candidates
+        assert len({candidate.text for candidate in candidates}) == len(candidates) == 4
+        assert candidates == sorted(candidates, key=lambda each: (each.stop, -each.score))
+    assert widths[0] == 4 and max(widths) in (8, 16)
+
+
+def test_where_there_are_no_more_texts_fewer_are_given(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model.translator.target, "decode", lambda ids: "always this")
+    assert model.translate("Bonjour", n_best=3, details=True).alternatives == ["always this"]
+
+
+def test_a_part_that_comes_again_is_searched_once(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_sources: list[int] = []
+
+    def searching(engine: object, sources: list, *args: object, **options: object) -> list:
+        num_sources.append(len(sources))
+        return search(engine, sources, *args, **options)
+
+    monkeypatch.setattr(translator, "search", searching)
+    with pytest.warns(RegardWarning, match="1 sentence.* translated in parts"):
+        details = model.translate("a" * 20_000, details=True)
+    assert "".join(sentence.source for sentence in details.sentences) == "a" * 20_000
+    assert len(details.sentences) > 60
+    assert sum(num_sources) == len({sentence.source for sentence in details.sentences}) <= 2
 
 
 def test_prefix(model: Model) -> None:
@@ -130,6 +178,10 @@ def test_required_words_are_there(model: Model) -> None:
         ({"bem": 3}, r"unknown key 'bem' \(did you mean 'beam'\?\)"),
         ({"beam": "wide"}, "beam must be a whole number"),
         ({"beam": 2, "n_best": 3}, "n_best must be at most beam"),
+        ({"beam": 100_000}, "beam must be at most 256, or memory runs out: got 100000; give"),
+        ({"n_best": 257}, "n_best must be at most 256"),
+        ({"banned": ["cat"], "required": ["cat"]}, "'cat' is banned and stands in 'cat'; drop"),
+        ({"banned": ["cat"], "prefix": "The cat"}, "'cat' is banned and stands in 'The cat'"),
         ({"banned": "cat"}, r"banned must be a list of words: got a str; write  banned=\['cat'\]"),
         (
             {"required": [" "]},
@@ -146,6 +198,38 @@ def test_options_that_cannot_be_meant(model: Model, options: dict, message: str)
 def test_a_prefix_needs_one_sentence(model: Model) -> None:
     with pytest.raises(UsageError, match="must be one sentence of at most 256 pieces"):
         model.translate("le chat dort " * 500, prefix="The")
+
+
+@pytest.mark.parametrize("text, got", [(None, "NoneType"), (3, "int"), (b"Bonjour", "bytes")])
+def test_only_texts_are_translated(model: Model, text: object, got: str) -> None:
+    with pytest.raises(UsageError, match=f"a str or a list of them: got {got}; convert it"):
+        model.translate(text)
+
+
+@pytest.mark.parametrize("options", [{}, {"prefix": "A\udcff"}, {"banned": ["A\udcff"]}])
+def test_half_a_character_is_no_text(model: Model, options: dict) -> None:
+    text = "Bonjour" if options else "A\udcffB"
+    message = r"must be UTF-8 text: got '\\udcff', which is no character, in place 2; convert"
+    with pytest.raises(UsageError, match=message):
+        model.translate(text, **options)
+
+
+def test_one_sentence_is_traced(model: Model) -> None:
+    with pytest.raises(UsageError, match="the sentence to trace must be a str: got list"):
+        model.trace(["Bonjour", "Le chat"])
+    with pytest.raises(UsageError, match="its translation must be a str: got int"):
+        model.trace("Bonjour", 3)
+
+
+@pytest.mark.parametrize("target", [None, "The cat"], ids=["of the search", "of a translation"])
+@pytest.mark.parametrize("name", ["encoder.layer.0.norm", "steps.0.scores"])
+def test_an_edit_that_changes_nothing_is_refused(
+    model: Model, target: str | None, name: str
+) -> None:
+    with pytest.raises(UsageError, match=f"got '{name}'.*list\\(trace\\)"):
+        model.trace("Le chat", target, edits={name: lambda value: value})
+    with pytest.raises(UsageError, match=r"did you mean 'encoder.layers.0.self_attention.query'\?"):
+        model.trace("Le chat", target, edits={"encoder.layer.0.self_attention.query": torch.neg})
 
 
 def test_texts_must_be_texts(model: Model) -> None:
@@ -218,6 +302,17 @@ def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
         UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'; int8"
     ):
         export(folder, tmp_path / "other", weights="int4")
+
+
+def test_a_folder_of_other_files_is_not_exported_into(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(UsageError, match="holds other files; name another folder"):
+        export(folder, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+    for name in ("empty", "empty"):  # the second time it is a model's
+        (tmp_path / name).mkdir(exist_ok=True)
+        export(folder, tmp_path / name)
+    assert read_manifest(tmp_path / "empty").weights == "int8"
 
 
 def test_a_folder_without_a_card_is_exported(folder: Path, tmp_path: Path) -> None:

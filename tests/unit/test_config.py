@@ -182,6 +182,21 @@ def test_what_must_be_a_fraction(kind, name, value):
     )
 
 
+@pytest.mark.parametrize("name", ["beta1", "beta2", "dropout", "ema"])
+def test_what_must_be_below_one(name):
+    assert refusal(TrainConfig, **{name: 1.0}) == (
+        f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
+    )
+
+
+@pytest.mark.parametrize("name", ["beam", "n_best"])
+def test_how_many_hypotheses_there_may_be(name):
+    assert DecodeConfig(**{"beam": 256, name: 256}).beam == 256
+    assert refusal(DecodeConfig, **{name: 257}) == (
+        f"{name} must be at most 256, or memory runs out: got 257; give a smaller one, 4 to 8 is usual"
+    )
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

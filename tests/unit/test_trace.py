@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from regard.errors import UsageError
 from regard.trace import Trace, at, keep
 
 
@@ -24,8 +25,31 @@ def test_values_are_recorded_under_their_path_in_order():
     assert len(trace) == 3
     assert "memory" in trace and "norm" not in trace
     assert trace["decoder.norm"] == 3
-    with pytest.raises(KeyError):
-        trace["norm"]
+    assert repr(trace) == "<regard.Trace of 3 values: encoder.layers.0.norm, memory, decoder.norm>"
+
+
+def test_an_unknown_name_is_a_key_error_and_suggests_one():
+    trace = Trace()
+    keep(trace, "memory", 2)
+    with pytest.raises(KeyError) as caught:
+        trace["memry"]
+    assert isinstance(caught.value, UsageError)
+    assert str(caught.value).startswith("a name must be one of the 1 of the trace: got 'memry'")
+    assert "(did you mean 'memory'?)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "edit, message",
+    [
+        (3, "at 'memory' must be a function of the value there: got int"),
+        (lambda value: None, "at 'memory' must return the changed value: got None"),
+        (lambda value: value[1:], r"must return a value of shape \[5, 3\]: got \[4, 3\]"),
+        (lambda value: 0, r"must return a value of shape \[5, 3\]: got int"),
+    ],
+)
+def test_an_edit_must_give_a_value_of_the_same_shape(edit, message):
+    with pytest.raises(UsageError, match=message):
+        keep(Trace(edits={"memory": edit}), "memory", torch.ones(5, 3))
 
 
 def test_an_edit_is_applied_at_its_full_path_only():

@@ -20,6 +20,7 @@ from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import Transformer
 from regard.placing import write_file
+from regard.text.given import check_text
 from regard.trace import Trace
 
 
@@ -43,7 +44,7 @@ class Look:
     def __init__(
         self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None
     ) -> None:
-        if not text.strip():
+        if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
         self.session = Session(subject, text, decode, compare)
 

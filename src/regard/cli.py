@@ -7,22 +7,18 @@ Only typer and the standard library are imported here; a verb imports what it ne
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
-import os
-import signal
-import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
 import typer
 
 from regard import __version__
+from regard.cli_ending import guarded, run
 from regard.cli_look import look
 from regard.cli_train import export, train
-from regard.errors import RegardError, RegardWarning, UsageError
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model
@@ -66,35 +62,11 @@ Output = Annotated[
 
 
 def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    """A command whose user's mistakes end in one sentence, and whose closed pipe ends in silence."""
-
-    @functools.wraps(function)
-    def guarded(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("always", RegardWarning)
-                warnings.showwarning = _show_warning
-                function(*args, **kwargs)
-        except RegardError as error:
-            typer.echo(f"regard: {error}", err=True)
-            raise typer.Exit(error.exit_code) from error
-        except BrokenPipeError:
-            # What is still buffered has no reader; at exit Python would complain about it.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(128 + 13) from None
-
-    return app.command()(guarded)
+    return app.command()(guarded(function))
 
 
 def main() -> None:
-    signal.signal(signal.SIGTERM, _terminate)
-    app(prog_name="regard")
-
-
-def _terminate(number: int, frame: object) -> None:
-    """Leave through every `finally` and `with`, so that nothing stays half-written; only once."""
-    signal.signal(number, signal.SIG_IGN)
-    sys.exit(128 + number)
+    run(app)
 
 
 def _show_version(asked: bool) -> None:
@@ -132,10 +104,10 @@ def translate(
     ] = None,
     prefix: Annotated[str, typer.Option("--prefix", help="What the output begins with.")] = "",
     ban: Annotated[
-        list[str] | None, typer.Option("--ban", metavar="WORD", help="Not in the output.")
+        list[str] | None, typer.Option("--ban", metavar="WORD", help="Not in the output, spelt so.")
     ] = None,
     require: Annotated[
-        list[str] | None, typer.Option("--require", metavar="WORD", help="In the output.")
+        list[str] | None, typer.Option("--require", metavar="WORD", help="In the output, spelt so.")
     ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Take each text as one sentence, not to be cut.")
@@ -200,7 +172,7 @@ def score(
 ) -> None:
     """Write the log-probability of given translations.
 
-    They are two arguments, two files, or the lines of stdin: source TAB target.
+    They are two arguments, two files, or the lines of stdin: source TAB target; an empty one stays empty.
     """
     from regard import cli_lines
 
@@ -210,8 +182,8 @@ def score(
         )
     loaded = _load(model, source, target, engine=engine, device=device, threads=threads)
     with cli_lines.Writer(output) as writer:
-        for sources, targets in cli_lines.pairs(pair, source_file, target_file):
-            for answer in cli_lines.scored(loaded, sources, targets, as_json):
+        for pairs in cli_lines.pairs(pair, source_file, target_file):
+            for answer in cli_lines.scored(loaded, pairs, as_json):
                 writer.write(answer + "\n")
 
 
@@ -240,7 +212,7 @@ def evaluate(
     from regard.text.corpus import read_pairs
 
     require_metrics()
-    corpus = read_pairs([source], [reference], strict=True)
+    corpus = read_pairs([source], [reference], strict=True, sides=("--source", "--reference"))
     loaded = _load(model, None, None, engine=engine, device=device, threads=threads)
     options = _decode_options(settings, beam=beam)
     hypotheses: list[str] = []
@@ -289,20 +261,3 @@ def _decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
 
     given = {key: value for key, value in flags.items() if value is not None}
     return {**parse_settings(settings or (), ["decode"]).get("decode", {}), **given}
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    ours = issubclass(category, RegardWarning)
-    text = (
-        f"regard: {message}\n"
-        if ours
-        else warnings.formatwarning(message, category, filename, lineno)
-    )
-    typer.echo(text, err=True, nl=False)

@@ -33,6 +33,8 @@ class Writer:
 
     def __enter__(self) -> Writer:
         if self._path is None:
+            if sys.stdout is None:
+                raise UsageError("standard output must be open: it is closed; name a file with -o")
             self._file: IO[bytes] = sys.stdout.buffer
             self._for_eyes = sys.stdout.isatty()
             return self
@@ -52,8 +54,7 @@ class Writer:
     def write(self, text: str) -> None:
         if self._for_eyes:
             text = _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
-        # A lone surrogate is no character: nothing decoded from UTF-8 holds one, an argument may.
-        self._file.write(text.encode(errors="replace"))
+        self._file.write(text.encode())
         self._file.flush()
 
     def __exit__(
@@ -79,6 +80,8 @@ def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
     """The lines of files, one after another; `-` is stdin."""
     for path in paths:
         if path == _STDIN:
+            if sys.stdin is None:
+                raise UsageError("standard input must be open: it is closed; give texts or files")
             yield from arriving(sys.stdin.buffer, "standard input")
         else:
             with open_lines(path) as file:
@@ -100,50 +103,59 @@ def as_json(answer: Translation, count: int = 1) -> list[str]:
     return [json.dumps(answer.to_dict(), ensure_ascii=False)]
 
 
+Pair = tuple[str, str]
+
+
 def pairs(
     pair: list[str] | None, source: Path | None, target: Path | None
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Sources and their targets: two arguments, two files, or stdin with a tab between."""
+) -> Iterator[list[Pair | None]]:
+    """Sources and their targets: two arguments, two files, or stdin with a tab between.
+
+    None stands for an empty line of stdin.
+    """
     if pair:
-        yield [pair[0]], [pair[1]]
+        yield [(pair[0], pair[1])]
     elif source is not None and target is not None:
         from regard.text.corpus import read_pairs
 
-        corpus = read_pairs([source], [target], strict=True)
+        corpus = read_pairs([source], [target], strict=True, sides=("--source", "--target"))
         for start in range(0, len(corpus), _PROGRESS_LINES):
-            stop = start + _PROGRESS_LINES
-            yield corpus.sources[start:stop], corpus.targets[start:stop]
+            part = slice(start, start + _PROGRESS_LINES)
+            yield list(zip(corpus.sources[part], corpus.targets[part], strict=True))
     elif source is not None or target is not None:
         raise UsageError("--source and --target belong together: got one; name both files")
     else:
         number = 0
         for lines in arriving_lines([_STDIN]):
-            both: list[tuple[str, str]] = []
+            known: list[Pair | None] = []
             for line in lines:
                 number += 1
                 left, tab, rest = line.text.partition("\t")
-                if not tab:
+                if line.text and not tab:
+                    yield known
                     raise DataError(
                         f"standard input:{number}: a line must be source TAB target: got no tab; "
                         "or name the two files with --source and --target"
                     )
-                both.append((left, rest.partition("\t")[0]))
-            yield [left for left, _ in both], [right for _, right in both]
+                known.append((left, rest.partition("\t")[0]) if tab else None)
+            yield known
 
 
-def scored(
-    model: Model, sources: Sequence[str], targets: Sequence[str], with_details: bool
-) -> Iterator[str]:
+def scored(model: Model, pairs: Sequence[Pair | None], with_details: bool) -> Iterator[str]:
     """A line for each pair: the log-probability of its target, with its pieces' own if asked for."""
+    known = [pair for pair in pairs if pair is not None]
+    answers = iter(model.score([source for source, _ in known], [target for _, target in known]))
     tokenizer = model.translator.target
-    for source, target, values in zip(sources, targets, model.score(sources, targets), strict=True):
+    for pair in pairs:
+        source, target = pair or ("", "")
+        values = next(answers) if pair else []
         if not with_details:
-            yield f"{sum(values):.4f}"
+            yield f"{sum(values):.4f}" if pair else ""
             continue
         answer = {
             "source": source,
             "target": target,
-            "log_probability": sum(values),
+            "log_probability": sum(values) if pair else None,
             "pieces": tokenizer.pieces(tokenizer.encode(target)),
             "token_log_probabilities": values,
         }

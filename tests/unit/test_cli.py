@@ -227,6 +227,17 @@ def test_score(folder: str, tmp_path: Path) -> None:
     assert_one_sentence(run("score", "-m", folder, stdin=b"no tab\n"), 1)
 
 
+def test_scoring_line_by_line(folder: str) -> None:
+    alone = run("score", "-m", folder, "Bonjour", "Hello").stdout
+    result = run("score", "-m", folder, stdin=b"Bonjour\tHello\n\nno tab\nBonjour\tHello\n")
+    assert result.exit_code == 1 and result.stdout == f"{alone}\n"
+    assert result.stderr.startswith("regard: standard input:3: a line must be source TAB target")
+    result = run("score", "-m", folder, "--json", stdin=b"\nBonjour\tHello\n")
+    first, second = (json.loads(line) for line in result.stdout.splitlines())
+    assert first["log_probability"] is None and first["token_log_probabilities"] == []
+    assert second["log_probability"] == pytest.approx(float(alone), abs=1e-3)
+
+
 def test_evaluate(folder: str, tmp_path: Path) -> None:
     sources = ["Bonjour", "Le chat dort."]
     (tmp_path / "test.fr").write_text("".join(f"{text}\n" for text in sources))
@@ -245,7 +256,8 @@ def test_evaluate_refuses_unequal_files(folder: str, tmp_path: Path) -> None:
     files = ("--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en")
     result = run("evaluate", folder, *files)
     assert_one_sentence(result, 1)
-    assert "got 2 in" in result.stderr and "and 1 in" in result.stderr
+    assert "--source and --reference must have as many lines: got 2 in" in result.stderr
+    assert "and 1 in" in result.stderr
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "score"])
@@ -296,6 +308,8 @@ def test_bad_models(folder: str, tmp_path: Path) -> None:
         ("model.safetensors", b"\0" * 100),
         ("config.json", b"{"),
         ("tokenizer.model", b"x"),
+        ("decoder.onnx", (Path(folder) / "encoder.onnx").read_bytes()),
+        ("encoder.onnx", (Path(folder) / "decoder.onnx").read_bytes()),
     ):
         broken = make_broken(folder, tmp_path / name, name, content)
         result = run("translate", "-m", broken, "Bonjour")
@@ -376,6 +390,24 @@ def test_a_closed_pipe_ends_in_silence(folder: str) -> None:
         assert process.stderr.read() == b""
 
 
+@pytest.mark.parametrize(
+    "redirected, code, message",
+    [
+        ("'Bonjour' > /dev/full", 1, "the system could not read or write: No space left"),
+        ("'Bonjour' >&-", 2, "standard output must be open: it is closed; name a file with -o"),
+        ("<&-", 2, "standard input must be open: it is closed; give texts or files"),
+        ("$'A\\xffB'", 2, "a text must be UTF-8 text: got '\\udcff', which is no character"),
+    ],
+)
+def test_what_cannot_be_read_or_written(
+    folder: str, redirected: str, code: int, message: str
+) -> None:
+    command = f"{' '.join(REGARD)} translate -m {folder} {redirected}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert ended.returncode == code and ended.stdout == ""
+    assert ended.stderr.startswith(f"regard: {message}") and ended.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals(folder: str, tmp_path: Path, number: int, code: int) -> None:
     with start("translate", "-m", folder, "-o", tmp_path / "out") as process:
@@ -389,6 +421,7 @@ def test_signals(folder: str, tmp_path: Path, number: int, code: int) -> None:
             assert process.poll() is None
         # A signal that comes just before the process waits for input is only seen at the next one.
         while process.poll() is None:
+            process.send_signal(number)
             process.send_signal(number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=0.5)

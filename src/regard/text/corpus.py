@@ -89,10 +89,12 @@ def read_pairs(
     *,
     strict: bool = False,
     advice: str = "mend the file",
+    sides: tuple[str, str] = ("source", "target"),
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
-    advice: what an error about an unusable line says to do, where `strict` allows none.
+    advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
+    user calls them.
     """
     if len(source) != len(target):
         raise UsageError(
@@ -102,7 +104,7 @@ def read_pairs(
     corpus = Corpus([], [])
     strict_advice = advice if strict else None
     for source_path, target_path in zip(source, target, strict=True):
-        _read_side_by_side(corpus, Path(source_path), Path(target_path), strict_advice)
+        _read_side_by_side(corpus, Path(source_path), Path(target_path), strict_advice, sides)
     for path in pairs:
         _read_tab_separated(corpus, Path(path), strict_advice)
     if not corpus.targets:
@@ -123,7 +125,9 @@ def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
     return lines
 
 
-def _read_side_by_side(corpus: Corpus, source: Path, target: Path, advice: str | None) -> None:
+def _read_side_by_side(
+    corpus: Corpus, source: Path, target: Path, advice: str | None, sides: tuple[str, str]
+) -> None:
     part = Part(f"{source} and {target}", len(corpus), array("Q"))
     problems: list[tuple[str, str]] = []
     num_source = num_target = 0
@@ -149,7 +153,7 @@ def _read_side_by_side(corpus: Corpus, source: Path, target: Path, advice: str |
             raise DataError(f"{path} must hold text: it is empty; give another file")
     if num_source != num_target:
         raise DataError(
-            f"source and target must have as many lines: got {num_source} in {source} and "
+            f"{sides[0]} and {sides[1]} must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
     _finish(corpus, part, num_source, problems, advice)

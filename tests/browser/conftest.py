@@ -1,0 +1,164 @@
+"""A real browser, and the bundled model's page of one sentence, served as `regard look` serves it.
+
+Nothing but this machine can be reached: a request that goes anywhere else is aborted and fails the test, and so
+does an error in the page's console or a breach of its security policy.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from browser.find_tools import find_browser
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
+
+import regard
+from regard.look.server import Server
+from regard.look.session import Run
+from regard.look.view import Look
+
+SENTENCE = "Jane visite l'Afrique en septembre."
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-quic",
+]
+HERE = ("127.0.0.1", "localhost")
+WATCH = """window.breaches = [];
+document.addEventListener("securitypolicyviolation", event =>
+    window.breaches.push(`${event.violatedDirective}: ${event.blockedURI}`));"""
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    path = find_browser()
+    assert path, "a browser must be there: run ./check once, or python tests/browser/find_tools.py"
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, browser_path: str) -> Iterator[Browser]:
+    started = playwright.chromium.launch(executable_path=browser_path, args=OPTIONS)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="session")
+def look() -> Look:
+    return regard.load("fr-en").look(SENTENCE)
+
+
+@pytest.fixture(scope="session")
+def run(look: Look) -> Run:
+    """What the page must show: the run, its trace and its model."""
+    return look.session.original
+
+
+@pytest.fixture(scope="session")
+def server(look: Look) -> Iterator[Server]:
+    with look.serve() as serving:
+        thread = threading.Thread(target=serving.serve_forever, daemon=True)
+        thread.start()
+        yield serving
+        serving.shutdown()
+        thread.join()
+
+
+@dataclass
+class Window:
+    """A browser window that knows what went wrong in it."""
+
+    context: BrowserContext
+    page: Page
+    troubles: list[str] = field(default_factory=list)
+
+    def goto(self, address: str) -> Page:
+        self.page.goto(address)
+        self.page.wait_for_selector("body[data-ready=true]")
+        self.page.wait_for_selector("#panel[data-drawn]")
+        return self.page
+
+    def check(self) -> None:
+        assert self.troubles == []
+        assert self.page.evaluate("window.breaches") == []
+
+
+@pytest.fixture
+def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
+    """Opens windows; whatever goes wrong in one fails the test, but an error that is expected."""
+    opened: list[Window] = []
+
+    def make(width: int = 1280, height: int = 900, expected: str = "\0", **options: Any) -> Window:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, reduced_motion="reduce", **options
+        )
+        context.set_default_timeout(30_000)
+        window = Window(context, context.new_page())
+
+        def away(route: Route) -> None:
+            window.troubles.append(f"asked for {route.request.url}")
+            route.abort()
+
+        context.route(_is_away, away)
+        context.add_init_script(WATCH)
+        page = window.page
+        page.on("pageerror", lambda error: window.troubles.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                window.troubles.append(message.text)
+                if message.type in ("error", "warning") and expected not in message.text
+                else None
+            ),
+        )
+        opened.append(window)
+        return window
+
+    yield make
+    for window in opened:
+        window.check()
+        window.context.close()
+
+
+@pytest.fixture
+def show(windows: Callable[..., Window], server: Server) -> Callable[..., Page]:
+    """Opens the served page at a view; other parts of its address by name."""
+
+    def make(view: str = "journey", *, window: dict[str, Any] | None = None, **state: Any) -> Page:
+        return windows(**(window or {})).goto(address_of(server.url, view, **state))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def saved(look: Look, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page as one file."""
+    path = tmp_path_factory.mktemp("saved") / "look.html"
+    look.save(path)
+    return path
+
+
+def address_of(url: str, view: str, **state: Any) -> str:
+    return f"{url}#{urlencode({'view': view, **state})}"
+
+
+def _is_away(url: str) -> bool:
+    parts = urlsplit(url)
+    if parts.scheme in ("data", "blob", "file", "about"):
+        return False
+    return parts.hostname not in HERE

@@ -1,0 +1,159 @@
+"""The page as one file, from disk, with no network at all; and the page of weights from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser.conftest import Window, address_of
+from browser.reading import assert_traced, reads_as, shown_in
+from browser.test_arithmetic import click_cell, read_dock
+from browser.test_panels import open_tables, rows_of
+from browser.test_use import turn_to
+from playwright.sync_api import Page, expect
+
+import regard
+from regard.look.session import Run
+
+Windows = Callable[..., Window]
+VIEWS = [
+    *("journey", "lines", "attention", "feed-forward", "heads"),
+    *("positions", "embedding", "output"),
+]
+
+
+@pytest.fixture
+def show_saved(windows: Windows, saved: Path) -> Callable[..., Page]:
+    """Opens the file at a view, cut off from everything."""
+
+    def make(view: str, **state: object) -> Page:
+        window = windows(offline=True)
+        return window.goto(address_of(saved.as_uri(), view, **state))
+
+    return make
+
+
+def test_the_same_numbers_as_served(
+    show: Callable[..., Page], show_saved: Callable[..., Page], run: Run
+) -> None:
+    state = {"attention": "decoder.layers.1.cross_attention", "head": 4, "step": 2}
+    pages = [make("journey", **state) for make in (show, show_saved)]
+    for view in VIEWS:
+        found = []
+        for page in pages:
+            turn_to(page, view)
+            if view not in ("journey", "feed-forward"):
+                open_tables(page)
+            if view == "embedding":
+                expect(page.locator("#neighbours li").first).to_be_visible()
+            shown = shown_in(page.locator("#panel"), "[data-value]")
+            found.append([each for each in shown if each.name != "logits"])
+        served, alone = found
+        if view == "embedding":
+            # The file may hold a few neighbours more.
+            assert set(served) <= set(alone)
+        else:
+            assert alone == served
+        assert len(served) > 1
+        assert_traced([each for each in alone if each.name], run, 0)
+
+
+def test_arithmetic_from_disk(show_saved: Callable[..., Page], run: Run) -> None:
+    page = show_saved("attention", attention="encoder.layers.5.self_attention", head=3)
+    for title, row, column in (
+        ("query", 2, 9),
+        ("scores", 1, 4),
+        ("weights", 1, 4),
+        ("output", 3, 7),
+    ):
+        click_cell(page, title, row, column)
+        computed, traced, _, _ = read_dock(page)
+        assert_traced([traced], run)
+        assert computed == pytest.approx(traced.value, rel=1e-4, abs=1e-5)
+        page.click("#close-explanation")
+
+
+def test_what_needs_the_model_says_so(show_saved: Callable[..., Page]) -> None:
+    page = show_saved("what-if")
+    expect(page.locator("#panel [role=alert]")).to_contain_text("regard look")
+    page.click("#tab-output")
+    page.fill("#typed-word", "visits")
+    page.keyboard.press("Enter")
+    expect(page.locator("#typed-answer [role=alert]")).to_contain_text("regard look")
+
+
+def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    source, target = ["the", "cat", "sleeps", "."], ["le", "chat", "dort", "ici", "."]
+
+    def shares(*shape: int) -> np.ndarray:
+        weights = rng.random(shape).astype(np.float32)
+        return weights / weights.sum(axis=-1, keepdims=True)
+
+    given = {
+        "encoder": shares(2, 3, 4, 4),
+        "decoder": shares(1, 2, 5, 5),
+        "cross": shares(1, 2, 5, 4),
+    }
+    path = tmp_path / "attention.html"
+    regard.look.attention(**given, source=source, target=target).save(path)
+    window = windows(offline=True)
+    page = window.goto(address_of(path.as_uri(), "heads"))
+    tabs = page.locator("#tabs button").all_inner_texts()
+    assert tabs == ["Lines", "Attention", "All heads"]
+    kinds = {
+        "encoder.layers.{}.self_attention.weights": given["encoder"],
+        "decoder.layers.{}.self_attention.weights": given["decoder"],
+        "decoder.layers.{}.cross_attention.weights": given["cross"],
+    }
+    by_name = {
+        name.format(layer): value
+        for name, layers in kinds.items()
+        for layer, value in enumerate(layers)
+    }
+    open_tables(page)
+    expect(page.locator("#panel details tbody tr")).to_have_count(2 * 3 + 2 + 2)
+    shown = shown_in(page.locator("#panel"))
+    assert {each.name for each in shown} == set(by_name)
+    for each in shown:
+        assert each.value == float(by_name[each.name][each.index]) and each.reads()
+    page.click("#tab-lines")
+    page.click("#choice-attention-decoder_cross_attention")
+    expect(page.locator("#panel .lead")).to_contain_text("cross-attention")
+    open_tables(page)
+    rows = rows_of(page.locator("#panel details table"))
+    assert {word for word, *_ in rows} == set(source)
+    head = given["cross"][0, 0]
+    for word, _, _, weight in rows:
+        assert any(reads_as(weight, float(each)) for each in head[:, source.index(word)])
+    page.click("#tab-attention")
+    figure = page.locator("figure[data-title=weights]")
+    figure.locator("button[aria-expanded]").click()
+    cells = figure.locator("table td[data-value]").all_inner_texts()
+    assert [reads_as(text, float(each)) for text, each in zip(cells, head.flat, strict=True)] == [
+        True
+    ] * head.size
+
+
+def test_a_page_without_a_decoder(windows: Windows, tmp_path: Path) -> None:
+    path = tmp_path / "attention.html"
+    weights = np.full((1, 2, 3, 3), 1 / 3)
+    regard.look.attention(encoder=weights, source=["a", "b", "c"]).save(path)
+    page = windows(offline=True).goto(path.as_uri())
+    expect(page.locator("#line-count")).to_have_text(re.compile("9 of 9 lines"))
+
+
+def test_in_a_notebook_it_shows_itself(
+    windows: Windows, look: regard.look.view.Look, tmp_path: Path
+) -> None:
+    """As a notebook does: its HTML inside another page."""
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><title>notebook</title>{look._repr_html_()}", encoding="utf-8")
+    window = windows(offline=True)
+    window.page.goto(path.as_uri())
+    frame = window.page.frame_locator("iframe")
+    expect(frame.locator("body[data-ready=true]")).to_be_visible()
+    expect(frame.locator("#sentence .to")).to_have_text(look.text)

@@ -1,0 +1,264 @@
+"""The page in use: played and stepped, by keyboard alone, dark and light, on a telephone, without a network."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Callable
+
+import pytest
+from browser.reading import assert_traced, shown_in
+from playwright.sync_api import Page, expect
+
+from regard.look.server import Server
+from regard.look.session import Run
+
+Show = Callable[..., Page]
+VIEWS = [
+    *("journey", "lines", "attention", "feed-forward", "heads"),
+    *("positions", "embedding", "output", "what-if"),
+]
+
+
+def turn_to(page: Page, view: str) -> None:
+    """Choose another view on an open page."""
+    page.click(f"#tab-{view}")
+    page.wait_for_selector(f"#panel[data-view={view}]")
+    page.wait_for_function("() => !document.getElementById('panel').style.minHeight")
+
+
+def test_play_step_and_back(show: Show, run: Run) -> None:
+    page = show("journey")
+    count = page.locator(".step-count")
+    last = len(run.output) + 1
+    expect(page.locator("#step-back")).to_be_disabled()
+    page.click("#step-on")
+    expect(count).to_have_text(f"step 2 of {last}")
+    page.click("#step-back")
+    expect(count).to_have_text(f"step 1 of {last}")
+    page.clock.install()
+    page.click("#play")
+    expect(page.locator("#play")).to_contain_text("pause")
+    for step in range(2, last + 1):
+        page.clock.run_for(1200)
+        expect(count).to_have_text(f"step {step} of {last}")
+        expect(page.locator(f"#written-{step - 1}")).to_have_attribute("aria-pressed", "true")
+    page.clock.run_for(1200)
+    expect(page.locator("#play")).to_contain_text("play")
+    expect(page.locator("#step-on")).to_be_disabled()
+    expect(page.locator("#strips .future")).to_have_count(0)
+
+
+def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
+    page = show("journey")
+    page.evaluate("window.scrollTo(0, 3000)")
+    expect(page.locator("#map svg")).to_be_in_viewport()
+    boxes = page.locator("#map [role=button]")
+    seen = set()
+    for i in range(boxes.count()):
+        boxes.nth(i).click()
+        expect(page.locator("#panel")).to_have_attribute("data-view", re.compile("."))
+        page.wait_for_function(
+            "() => location.hash.includes('view=' + document.getElementById('panel').dataset.view)"
+        )
+        seen.add(page.locator("#panel").get_attribute("data-view"))
+    assert seen >= {"attention", "feed-forward", "positions", "embedding", "output"}
+
+
+def test_by_keyboard_alone(show: Show, run: Run) -> None:
+    """From the address bar to the arithmetic of a number and back, never touching the pointer."""
+    page = show("journey")
+
+    def tab_to(selector: str) -> None:
+        for _ in range(200):
+            page.keyboard.press("Tab")
+            if page.evaluate("selector => document.activeElement?.matches(selector)", selector):
+                outline = page.evaluate(
+                    """() => { const style = getComputedStyle(document.activeElement);
+                    return style.outlineStyle !== "none" || style.boxShadow !== "none"; }"""
+                )
+                assert outline, f"{selector} does not show that it has the keyboard"
+                return
+        raise AssertionError(f"the keyboard does not reach {selector}")
+
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    tab_to("#step-on")
+    page.keyboard.press("Enter")
+    expect(page.locator(".step-count")).to_contain_text("step 2 of")
+    assert page.evaluate("document.activeElement.id") == "step-on", "the keyboard keeps its place"
+    tab_to("#tab-attention")
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel")).to_have_attribute("data-view", "attention")
+    tab_to("figure[data-title=scores] canvas")
+    for key in ("Home", "ArrowDown", "ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    label = page.locator("figure[data-title=scores] canvas").get_attribute("aria-label") or ""
+    expect(page.locator("#announcer")).to_have_text(label)
+    [under] = shown_in(page.locator("figure[data-title=scores]"), ".readout [data-value]")
+    assert under.index[1:] == (1, 2)
+    page.keyboard.press("Enter")
+    expect(page.locator("#explanation")).to_be_visible()
+    expect(page.locator("#explanation [data-role=traced]")).to_be_visible()
+    [traced] = shown_in(page.locator("#explanation"), "[data-role=traced]")
+    assert traced.index == under.index
+    assert_traced([traced, under], run)
+    tab_to("#explanation button.operand")
+    page.keyboard.press("Enter")
+    expect(page.locator("#explanation .dock-title code")).to_contain_text(".query[")
+    tab_to("#close-explanation")
+    page.keyboard.press("Enter")
+    expect(page.locator("#explanation")).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.locator("body").press("ArrowRight")
+    expect(page.locator(".step-count")).to_contain_text("step 3 of")
+
+
+def test_every_control_has_a_name_and_the_keyboard(show: Show) -> None:
+    page = show()
+    for view in VIEWS:
+        turn_to(page, view)
+        nameless = page.locator(
+            "button, a, input, select, [role=button], canvas[tabindex]"
+        ).evaluate_all(
+            """nodes => nodes.filter(node => !(node.getAttribute("aria-label") || node.textContent.trim()
+                || node.labels?.length || node.title)).map(node => node.outerHTML)"""
+        )
+        assert nameless == []
+        unreachable = page.locator("[role=button]").evaluate_all(
+            "nodes => nodes.filter(node => node.tabIndex < 0).map(node => node.outerHTML)"
+        )
+        assert unreachable == []
+
+
+LUMINANCE = """selector => {
+    const rgb = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+    const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+        .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = node => {
+        for (; node; node = node.parentElement) {
+            const colour = rgb(getComputedStyle(node).backgroundColor);
+            if (colour.length === 3 || colour[3] === 1) return colour;
+        }
+        return [255, 255, 255];
+    };
+    const worst = [];
+    for (const node of document.querySelectorAll(selector)) {
+        if (!node.checkVisibility() || node.disabled || ![...node.childNodes].some(
+            child => child.nodeType === 3 && child.textContent.trim())) continue;
+        if (node.closest(".future, [aria-hidden=true], svg, :disabled")) continue;
+        const [a, b] = [light(rgb(getComputedStyle(node).color)), light(behind(node))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) worst.push(`${ratio.toFixed(2)} ${node.outerHTML.slice(0, 120)}`);
+    }
+    return worst;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_dark_and_light_can_be_read(show: Show, run: Run, scheme: str) -> None:
+    page = show(step=2, window={"color_scheme": scheme})
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    level = sum(int(each) for each in re.findall(r"\d+", colour)[:3]) / 3
+    assert level < 60 if scheme == "dark" else level > 200
+    for view in VIEWS:
+        turn_to(page, view)
+        assert page.evaluate(LUMINANCE, "body *") == []
+        assert_traced(shown_in(page.locator("#panel")), run, 0)
+
+
+def test_the_theme_can_be_changed(show: Show) -> None:
+    page = show("attention", window={"color_scheme": "light"})
+    background = "getComputedStyle(document.body).backgroundColor"
+    pixels = "document.querySelector('figure[data-title=scores] canvas').toDataURL()"
+    page.wait_for_function(f"() => {pixels}.length > 1000")
+    light, painted = page.evaluate(background), page.evaluate(pixels)
+    page.click("#theme")
+    page.wait_for_function(f"before => {background} !== before", arg=light)
+    page.wait_for_function(f"before => {pixels} !== before", arg=painted)
+    page.click("#theme")
+    page.wait_for_function(f"before => {background} === before", arg=light)
+
+
+def test_narrow_pages_do_not_scroll_sideways(show: Show, run: Run) -> None:
+    page = show(step=3, window={"width": 390, "height": 844})
+    for view in VIEWS:
+        turn_to(page, view)
+        page.locator("#panel details").evaluate_all(
+            "nodes => nodes.forEach(node => node.open = true)"
+        )
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 390, f"{view} is {width} wide"
+        outside = page.locator("#panel :is(p, h2, h3, canvas, button)").evaluate_all(
+            """nodes => nodes.filter(node => node.checkVisibility() && !node.closest(".table-scroll, .tree-scroll")
+            && node.getBoundingClientRect().right > innerWidth + 1).map(node => node.outerHTML.slice(0, 120))"""
+        )
+        assert outside == []
+        small = page.locator("#panel p").evaluate_all(
+            "nodes => nodes.filter(node => parseFloat(getComputedStyle(node).fontSize) < 11.5).length"
+        )
+        assert small == 0
+        assert_traced(shown_in(page.locator("#panel")), run, 0)
+    page.click("#start-tour")
+    expect(page.locator("#tour")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_every_canvas_has_a_table(show: Show) -> None:
+    page = show(step=2)
+    for view in VIEWS:
+        turn_to(page, view)
+        canvases = page.locator("#panel canvas")
+        for i in range(canvases.count()):
+            holder = canvases.nth(i).locator("xpath=ancestor::*[self::figure or self::section][1]")
+            button = holder.locator("button[aria-expanded], details > summary").first
+            button.evaluate("node => node.click()")
+            expect(holder.locator("table td").first).to_be_visible()
+            assert holder.locator("table td").count() > 1
+            button.evaluate("node => node.click()")
+
+
+def test_the_address_keeps_what_is_in_view(show: Show) -> None:
+    page = show("lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer")
+    page.click("#choice-unit-words")
+    page.click("#step-on")
+    expect(page.locator(".step-count")).to_contain_text("step 7 of")
+    again = show("journey").context.new_page()
+    again.goto(page.url)
+    again.wait_for_selector("body[data-ready=true]")
+    expect(again.locator(".step-count")).to_contain_text("step 7 of")
+    expect(again.locator("#choice-unit-words")).to_have_attribute("aria-pressed", "true")
+    expect(again.locator("#line-count")).to_have_text(page.locator("#line-count").inner_text())
+
+
+def test_layers_are_fetched_when_they_are_looked_at(show: Show, server: Server) -> None:
+    page = show("positions")
+    asked: list[str] = []
+    page.on("response", lambda answer: asked.append(answer.url))
+    page.click("#tab-attention")
+    expect(page.locator("figure[data-title=weights] canvas")).to_be_visible()
+    names = [url.split("/api/tensor/")[1].split("?")[0] for url in asked if "/api/tensor/" in url]
+    assert names and all(name.startswith("encoder.layers.0.self_attention.") for name in names)
+    assert len(names) == len(set(names))
+
+
+def test_the_policy_lets_nothing_else_in(show: Show, server: Server) -> None:
+    with urllib.request.urlopen(server.url) as answer:
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'self';")
+    page = show("journey", window={"expected": "Content Security Policy"})
+    done = page.evaluate(
+        """async () => {
+            const inline = document.createElement("script");
+            inline.textContent = "window.ran = true";
+            document.body.append(inline);
+            const image = new Image();
+            image.src = "http://192.0.2.1/x.png";
+            document.body.append(image);
+            const met = await fetch("http://192.0.2.1/").then(() => "met", () => "refused");
+            return [window.ran ?? false, met];
+        }"""
+    )
+    assert done == [False, "refused"]
+    page.wait_for_function("() => window.breaches.length >= 3")
+    page.evaluate("() => { window.breaches = []; }")

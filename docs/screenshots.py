@@ -1,0 +1,116 @@
+"""Take the pictures of `regard look` that the documents show: `python docs/screenshots.py`."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+import regard
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from browser.conftest import OPTIONS, SENTENCE  # noqa: E402
+from browser.find_tools import find_browser  # noqa: E402
+
+CROSS = "decoder.layers.1.cross_attention"
+MAX_BYTES = 250_000
+
+
+def attention(page: Page) -> None:
+    """A number of the scores, taken apart."""
+    canvas = page.locator("figure[data-title=weights] canvas")
+    canvas.scroll_into_view_if_needed()
+    canvas.focus()
+    for key in ("Home", "ArrowDown", "ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    page.wait_for_selector("#explanation [data-role=traced]")
+    page.locator("#part-scores").evaluate("node => node.scrollIntoView()")
+
+
+def what_if(page: Page) -> None:
+    page.select_option("#change-index", label="septembre")
+    page.fill("#change-text", "janvier")
+    page.click("#do-replace-word")
+    page.wait_for_selector("#what-if-result")
+
+
+# name, view and state, window, what to do first
+PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
+    ("look", {"view": "lines", "attention": CROSS, "step": 4, "heads": "layer"}, {}, None),
+    ("journey", {"view": "journey", "step": 4}, {}, None),
+    (
+        "attention",
+        {"view": "attention", "attention": "decoder.layers.0.self_attention", "step": 4},
+        {},
+        attention,
+    ),
+    ("heads", {"view": "heads"}, {}, None),
+    ("positions", {"view": "positions"}, {}, None),
+    ("output", {"view": "output", "step": 2}, {}, None),
+    ("what-if", {"view": "what-if", "step": 4}, {}, what_if),
+    ("tour", {"view": "journey", "tour": 4}, {}, None),
+    ("dark", {"view": "output", "step": 4}, {"color_scheme": "dark"}, None),
+    (
+        "phone",
+        {"view": "lines", "attention": CROSS, "step": 4},
+        {"viewport": {"width": 390, "height": 844}},
+        None,
+    ),
+]
+
+
+def take(
+    browser: Browser, url: str, state: dict[str, Any], window: dict[str, Any], prepare: Any
+) -> bytes:
+    options = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light", **window}
+    page = browser.new_page(**options, reduced_motion="reduce")
+    page.goto(f"{url}#{urlencode(state)}")
+    page.wait_for_selector("body[data-ready=true]")
+    page.wait_for_selector("#panel[data-drawn]")
+    if prepare:
+        prepare(page)
+    page.wait_for_timeout(600)
+    picture = page.screenshot()
+    page.close()
+    return picture
+
+
+def small(picture: bytes) -> bytes:
+    """As few colours as it takes to stay under the limit."""
+    image = Image.open(io.BytesIO(picture)).convert("RGB")
+    for colours in (256, 128, 64):
+        out = io.BytesIO()
+        image.quantize(colours, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+        if len(out.getvalue()) < MAX_BYTES:
+            return out.getvalue()
+    raise SystemExit("a picture is too large even with few colours")
+
+
+def main() -> None:
+    folder = ROOT / "docs" / "images"
+    folder.mkdir(exist_ok=True)
+    wanted = set(sys.argv[1:])
+    look = regard.load("fr-en").look(SENTENCE)
+    with look.serve() as server, sync_playwright() as playwright:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=find_browser(), args=OPTIONS)
+        for name, state, window, prepare in PICTURES:
+            if wanted and name not in wanted:
+                continue
+            picture = small(take(browser, server.url, state, window, prepare))
+            (folder / f"{name}.png").write_bytes(picture)
+            print(f"{name}.png {len(picture):,} bytes")
+        browser.close()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

@@ -25,6 +25,7 @@ STATIONS: list[Cell] = [
     *(("source.embedding", 2, 7), ("source.position", 4, 9), ("target.input", 3, 11)),
     *(("memory", 5, 101), ("decoder.final_norm", 6, 200)),
 ]
+STATIONS_SHOWN = {name for name, _, _ in STATIONS}
 ATTENTION: list[Cell] = [
     *(("query", 3, 17), ("key", 2, 5), ("value", 1, 60)),
     *(("scores", 4, 2), ("scaled", 4, 2), ("masked", 4, 2), ("weights", 4, 2)),
@@ -37,16 +38,15 @@ FEED_FORWARD_CELLS: list[Cell] = [
 ]
 
 
-def click_cell(page: Page, title: str, row: int, column: int) -> tuple[str, tuple[int, ...]]:
-    """Click where the cell is drawn and wait for its arithmetic; the name and index that the readout has for it."""
+def click_cell(
+    page: Page, run: Run, name: str, row: int, column: int
+) -> tuple[str, tuple[int, ...]]:
+    """Click where a cell is drawn and wait for its arithmetic; the name and index that the readout has for it."""
+    title = name if name in STATIONS_SHOWN else name.rsplit(".", 1)[1]
     figure = page.locator(f"#panel figure[data-title='{title}']")
     canvas = figure.locator("canvas")
     canvas.scroll_into_view_if_needed()
-    table = figure.locator("button[aria-expanded]")
-    table.click()
-    numbers = figure.locator("tbody tr")
-    num_rows, num_columns = numbers.count(), numbers.first.locator("td").count()
-    table.click()
+    num_rows, num_columns = run.trace[name].shape[-2:]
     box = canvas.bounding_box()
     assert box is not None
     position = {
@@ -58,7 +58,7 @@ def click_cell(page: Page, title: str, row: int, column: int) -> tuple[str, tupl
     # Where cells are narrower than a pixel, the neighbour may be hit.
     near = 1 + num_columns / box["width"] if num_columns > box["width"] else 0
     assert under.index[-2] == row and abs(under.index[-1] - column) <= near
-    assert under.name.endswith(title)
+    assert under.name == name
     inside = ", ".join(str(each) for each in under.index)
     expect(dock(page).locator(".dock-title code")).to_have_text(f"{under.name}[{inside}]")
     return under.name, under.index
@@ -99,7 +99,8 @@ def test_a_clicked_cell_adds_up(
 ) -> None:
     page = show(view, **state)
     for title, row, column in cells:
-        name, index = click_cell(page, title, row, column)
+        path = str(state["attention"]) + "." if "attention" in state else ""
+        name, index = click_cell(page, run, path + title, row, column)
         computed, traced, terms, text = read_dock(page)
         assert (traced.name, traced.index) == (name, index)
         assert_traced([each for each in shown_in(dock(page)) if each.name in run.trace], run)
@@ -116,12 +117,12 @@ def test_a_clicked_cell_adds_up(
 
 def test_a_hidden_cell_is_explained(show: Show, run: Run) -> None:
     page = show("attention", attention=DECODER, head=1)
-    click_cell(page, "masked", 2, 6)
+    click_cell(page, run, f"{DECODER}.masked", 2, 6)
     computed, traced, _, text = read_dock(page)
     assert computed == traced.value == float("-inf") and "future: " in text
     page.click("#close-explanation")
     expect(dock(page)).to_be_hidden()
-    click_cell(page, "weights", 2, 6)
+    click_cell(page, run, f"{DECODER}.weights", 2, 6)
     computed, traced, _, _ = read_dock(page)
     assert computed == traced.value == 0
 
@@ -129,7 +130,7 @@ def test_a_hidden_cell_is_explained(show: Show, run: Run) -> None:
 def test_operands_lead_back_to_the_word(show: Show, run: Run) -> None:
     """From a weight over its score, query and input to the embedding, one click each."""
     page = show("attention", attention="encoder.layers.0.self_attention", head=0)
-    name, _ = click_cell(page, "weights", 3, 1)
+    name, _ = click_cell(page, run, "encoder.layers.0.self_attention.weights", 3, 1)
     names = [name]
     for wanted in ("masked", "scaled", "scores", "query"):
         dock(page).locator(f"button[data-name$='.{wanted}']").first.click()

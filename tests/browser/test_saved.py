@@ -62,14 +62,15 @@ def test_the_same_numbers_as_served(
 
 
 def test_arithmetic_from_disk(show_saved: Callable[..., Page], run: Run) -> None:
-    page = show_saved("attention", attention="encoder.layers.5.self_attention", head=3)
+    path = "encoder.layers.5.self_attention"
+    page = show_saved("attention", attention=path, head=3)
     for title, row, column in (
         ("query", 2, 9),
         ("scores", 1, 4),
         ("weights", 1, 4),
         ("output", 3, 7),
     ):
-        click_cell(page, title, row, column)
+        click_cell(page, run, f"{path}.{title}", row, column)
         computed, traced, _, _ = read_dock(page)
         assert_traced([traced], run)
         assert computed == pytest.approx(traced.value, rel=1e-4, abs=1e-5)

@@ -19,7 +19,7 @@ def test_what_a_model_is_for(languages: tuple[str, str], purpose: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "seconds, said", [(4.4, "4 seconds"), (90, "1.5 minutes"), (9000, "2.5 hours")]
+    "seconds, said", [(4.4, "4 seconds"), (90.0, "1.5 minutes"), (9000.0, "2.5 hours")]
 )
 def test_how_long_it_took(seconds: float, said: str) -> None:
     assert _duration(seconds) == said

@@ -88,7 +88,7 @@ def _names(*files: str) -> str:
 def _duration(seconds: float) -> str:
     """As coarse as a reader would say it.
 
-    >>> _duration(42.3), _duration(90), _duration(9000)
+    >>> _duration(42.3), _duration(90.0), _duration(9000.0)
     ('42 seconds', '1.5 minutes', '2.5 hours')
     """
     if seconds < 60:

@@ -50,8 +50,8 @@ class Layout:
         if self.boundaries is None:
             rows = torch.arange(len(self.lengths), device=self.lengths.device)
             return rows[:, None].expand(-1, self.length)
-        # Those that have ended before it. Not searchsorted: compiled by torch 2.11 for a GPU it ignores
-        # where a view like boundaries[1:] begins.
+        # Those that have ended before it. Not searchsorted: compiled for a GPU by torch 2.11, training
+        # with it went wrong, see docs/log.md.
         return (places[:, None] >= self.boundaries[1:]).sum(dim=1)[None]
 
     def positions(self) -> Int[Tensor, "batch length"]:

@@ -46,10 +46,11 @@ class Updater:
         self.device = next(model.parameters()).device
         self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
         self._num_targets = torch.ones((), device=self.device)
-        self._records = self.device.type == "cuda" and bool(settings.packing)
+        self.records = self.device.type == "cuda" and bool(settings.packing)
+        """whether all batches must have one shape, that of the recording"""
         self._num_updates = 0
         self._recorded: Recording | None = None
-        self.stream = torch.cuda.Stream(self.device) if self._records else None
+        self.stream = torch.cuda.Stream(self.device) if self.records else None
 
     def own_stream(self) -> AbstractContextManager[object]:
         """What is recorded must never have run on the default stream; so nothing of a run does."""
@@ -61,16 +62,25 @@ class Updater:
     def __call__(self, batches: list[Fed], rate: float) -> Sums:
         """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
         set_rate(self.optimizer, rate)
-        self._num_targets.fill_(sum(fed.num_targets for fed in batches))
-        if self._records and self._num_updates == STEPS_BEFORE_RECORDING:
-            self._recorded = Recording(self, batches[0])
-        self._num_updates += 1
-        totals = [self._gradients_of(fed) for fed in batches]
+        sums = self.gather(batches)
         if self._recorded is None:
             self.apply()
         else:
             self._recorded.application.replay()
+        self._num_updates += 1
+        return sums
+
+    def gather(self, batches: list[Fed]) -> Sums:
+        """The gradients of one step, which `apply` uses; when it fails, `forget` makes room for another try."""
+        self._num_targets.fill_(sum(fed.num_targets for fed in batches))
+        if self.records and self._num_updates == STEPS_BEFORE_RECORDING:
+            self._recorded = Recording(self, batches[0])
+        totals = [self._gradients_of(fed) for fed in batches]
         return Sums(*(torch.stack(parts).sum() for parts in zip(*totals, strict=True)))
+
+    def forget(self) -> None:
+        """Drop the gradients of a step that was not finished."""
+        self.optimizer.zero_grad(set_to_none=True)
 
     def _gradients_of(self, fed: Fed) -> Sums:
         if self._recorded is not None:
@@ -97,7 +107,7 @@ class Updater:
         if self.settings.clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=not self._records)
+        self.optimizer.zero_grad(set_to_none=not self.records)
 
 
 class Recording:

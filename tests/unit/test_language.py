@@ -1,0 +1,42 @@
+"""Which language a text is in."""
+
+import pytest
+
+from regard.errors import UsageError
+from regard.text import language
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Où est le chat ?", "fr"),
+        ("Where is the cat?", "en"),
+        ("Wo ist die Katze?", "de"),
+        ("¿Dónde está el gato?", "es"),
+        ("Dov'è il gatto?", "it"),
+        ("Где кошка?", "ru"),
+        ("猫在哪里？", "zh"),
+    ],
+)
+def test_short_sentences_are_recognised(text: str, code: str) -> None:
+    ranked = language.rank(text)
+    assert ranked[0][0] == code
+    probabilities = [probability for _, probability in ranked]
+    assert probabilities == sorted(probabilities, reverse=True)
+    assert all(0 <= each <= 1 for each in probabilities)
+
+
+def test_lines_and_spaces_do_not_matter() -> None:
+    assert language.rank("Où est\n\n le\tchat ?") == language.rank("Où est le chat ?")
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "12:30", "!!! 🙂 ???"])
+def test_a_text_without_letters_is_in_no_language(text: str) -> None:
+    assert language.rank(text) == []
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "_model", lambda: None)
+    assert language.detector() is None
+    with pytest.raises(UsageError, match="pip install fasttext-predict"):
+        language.rank("Bonjour")

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.model.attention import MultiHeadAttention
+from regard.model.attention import KeyValue, MultiHeadAttention
 from regard.model.layout import Layout, Visibility
 from regard.model.transformer import EncoderDecoder
 from regard.trace import Trace
@@ -165,7 +165,10 @@ def test_cross_attention_equals_torch_multihead_attention(tiny_config):
     target = Layout.padded(torch.full((5,), 11), 11)
     visibility = Visibility(target, Layout.padded(lengths, 7))
     trace = Trace()
-    layer.across(x, layer.keys_and_values(memory), visibility, trace=trace)
+    remembered = KeyValue(
+        *(layer.split_heads(linear(memory)) for linear in (layer.key, layer.value))
+    )
+    layer.across(x, remembered, visibility, trace=trace)
     output, weights = theirs(
         x,
         memory,

@@ -10,7 +10,14 @@ from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.loss import Tensors, batch_loss, disagreement, smoothed_cross_entropy
+from regard.train import loss
+from regard.train.loss import (
+    LinearCrossEntropy,
+    Tensors,
+    batch_loss,
+    disagreement,
+    smoothed_cross_entropy,
+)
 
 PAD = 0
 
@@ -34,6 +41,26 @@ def test_equal_to_torch_with_padding() -> None:
     plain = F.cross_entropy(logits, correct, ignore_index=PAD, reduction="sum")
     torch.testing.assert_close(sums.loss, smoothed)
     torch.testing.assert_close(sums.negative_log_likelihood, plain)
+
+
+@pytest.mark.parametrize("scores_at_once", [1, 7 * 5, 10**6])
+def test_the_fused_loss_is_the_plain_one(
+    monkeypatch: pytest.MonkeyPatch, scores_at_once: int
+) -> None:
+    """Values and gradients, whatever part of the tokens is looked at together."""
+    monkeypatch.setitem(loss.SCORES_AT_ONCE, "cpu", scores_at_once)
+    weight = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
+    hidden = torch.randn(11, 3, dtype=torch.float64, requires_grad=True)
+    correct = torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
+    plain = smoothed_cross_entropy(hidden @ weight.T, correct, PAD, 0.1)
+    fused = LinearCrossEntropy.apply(hidden, weight, correct, PAD, 0.1)
+    for ours, theirs in zip(fused, plain, strict=True):
+        torch.testing.assert_close(ours, theirs.float())
+    expected = torch.autograd.grad(3 * plain.loss, (hidden, weight))
+    for ours, theirs in zip(
+        torch.autograd.grad(3 * fused[0], (hidden, weight)), expected, strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-6)
 
 
 def test_disagreement_by_hand() -> None:

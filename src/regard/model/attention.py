@@ -14,7 +14,8 @@ Differs from the paper: the four projections carry a bias, as in the authors' ow
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import torch
 from jaxtyping import Float
@@ -32,8 +33,29 @@ if torch.version.cuda is not None:
     # It brings the compiler with it, two seconds that a build for the CPU need not spend.
     from torch.nn.attention.varlen import varlen_attn
 
+    from regard.model.packed_attention import packed_attention
+
 # Without cuDNN's, which plans anew for every shape, a tenth of a second each: sentences vary in length.
 BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+
+
+KERNEL_HEAD_DIMS = (16, 32, 64, 128)
+"""what our own kernel for packed rows takes; torch's takes the others"""
+
+
+class Seen(Protocol):
+    """What is attended to, wherever it is kept; see also `regard.model.static`."""
+
+    def followed_by(self, new: KeyValue) -> Seen:
+        """The same with newer words behind it."""
+
+    def attended_by(
+        self,
+        query: Float[Tensor, "batch heads query_len head_dim"],
+        visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> Float[Tensor, "batch heads query_len head_dim"]:
+        """Equation 1."""
 
 
 class KeyValue(NamedTuple):
@@ -46,6 +68,15 @@ class KeyValue(NamedTuple):
         return KeyValue(
             torch.cat([self.key, new.key], dim=2), torch.cat([self.value, new.value], dim=2)
         )
+
+    def attended_by(
+        self,
+        query: Float[Tensor, "batch heads query_len head_dim"],
+        visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> Float[Tensor, "batch heads query_len head_dim"]:
+        key, value = keep(trace, "key", self.key), keep(trace, "value", self.value)
+        return attend(query, key, value, visibility, trace)
 
     def select(self, rows: Tensor) -> KeyValue:
         return KeyValue(self.key.index_select(0, rows), self.value.index_select(0, rows))
@@ -92,10 +123,14 @@ def packed(
     """The same for packed rows on a GPU: each sentence attends within its own boundaries only."""
     boundaries = visibility.query.boundaries
     assert boundaries is not None
+    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
+    if query.shape[-1] in KERNEL_HEAD_DIMS:
+        ranges = (*visibility.key_ranges(), *visibility.query_ranges())
+        return packed_attention(query, key, value, *ranges)[0].transpose(0, 1)[None]
     context = varlen_attn(
-        query[0].transpose(0, 1),
-        key[0].transpose(0, 1),
-        value[0].transpose(0, 1),
+        query,
+        key,
+        value,
         boundaries,
         visibility.key.boundaries,
         visibility.query.longest,
@@ -123,6 +158,19 @@ def attend(
     return fused(query, key, value, visibility)
 
 
+def together(
+    x: Float[Tensor, "batch length d_model"], maps: Sequence[nn.Linear]
+) -> Sequence[Float[Tensor, "batch length features"]]:
+    """Several linear maps of the same vectors as one wide product, which keeps a processor busier."""
+    if x.shape[1] == 1:
+        # For a single word, laying the weights side by side would cost as much as the product.
+        return [linear(x) for linear in maps]
+    weight, bias = (
+        torch.cat([getattr(linear, name) for linear in maps]) for name in ("weight", "bias")
+    )
+    return F.linear(x, weight, bias).chunk(len(maps), dim=-1)
+
+
 class MultiHeadAttention(SubLayer):
     """The orange boxes of Figure 1, with the Add & Norm above each."""
 
@@ -139,14 +187,19 @@ class MultiHeadAttention(SubLayer):
         x: Float[Tensor, "batch query_len d_model"],
         visibility: Visibility | None = None,
         *,
-        past: KeyValue | None = None,
+        past: Seen | None = None,
         rotation: Rotation | None = None,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch query_len d_model"], KeyValue]:
+    ) -> tuple[Float[Tensor, "batch query_len d_model"], Seen]:
         """Self-attention: the words attend to one another, and to the `past` words before them."""
         inputs = self.before(x, trace)
-        query = self._query(inputs, rotation, trace)
-        present = self.keys_and_values(inputs, rotation)
+        query, key, value = map(
+            self.split_heads, together(inputs, [self.query, self.key, self.value])
+        )
+        if rotation is not None:
+            query, key = rotate(query, rotation), rotate(key, rotation)
+        query = keep(trace, "query", query)
+        present: Seen = KeyValue(key, value)
         if past is not None:
             present = past.followed_by(present)
         return self._mix(x, query, present, visibility, trace), present
@@ -154,47 +207,29 @@ class MultiHeadAttention(SubLayer):
     def across(
         self,
         x: Float[Tensor, "batch query_len d_model"],
-        remembered: KeyValue,
+        remembered: Seen,
         visibility: Visibility | None = None,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch query_len d_model"]:
         """Cross-attention: the words attend to what was `remembered` of the other sentence."""
-        query = self._query(self.before(x, trace), None, trace)
+        query = keep(trace, "query", self.split_heads(self.query(self.before(x, trace))))
         return self._mix(x, query, remembered, visibility, trace)
-
-    def keys_and_values(
-        self, x: Float[Tensor, "batch key_len d_model"], rotation: Rotation | None = None
-    ) -> KeyValue:
-        key = self._split_heads(self.key(x))
-        return KeyValue(
-            key if rotation is None else rotate(key, rotation), self._split_heads(self.value(x))
-        )
-
-    def _query(
-        self,
-        x: Float[Tensor, "batch query_len d_model"],
-        rotation: Rotation | None,
-        trace: Trace | None,
-    ) -> Float[Tensor, "batch heads query_len head_dim"]:
-        query = self._split_heads(self.query(x))
-        return keep(trace, "query", query if rotation is None else rotate(query, rotation))
 
     def _mix(
         self,
         x: Float[Tensor, "batch query_len d_model"],
         query: Float[Tensor, "batch heads query_len head_dim"],
-        seen: KeyValue,
+        seen: Seen,
         visibility: Visibility | None,
         trace: Trace | None,
     ) -> Float[Tensor, "batch query_len d_model"]:
-        key, value = keep(trace, "key", seen.key), keep(trace, "value", seen.value)
-        context = attend(query, key, value, visibility, trace)
+        context = seen.attended_by(query, visibility, trace)
         concatenated = keep(trace, "concatenated", context.transpose(1, 2).flatten(2))
         output = keep(trace, "output", self.output(concatenated))
         return self.after(x, output, trace)
 
-    def _split_heads(
+    def split_heads(
         self, x: Float[Tensor, "batch length d_model"]
     ) -> Float[Tensor, "batch heads length head_dim"]:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import cast
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.model.attention import KeyValue, MultiHeadAttention
+from regard.model.attention import KeyValue, MultiHeadAttention, Seen, together
 from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
 from regard.model.norm import make_norm
@@ -47,6 +48,14 @@ class DecoderState:
             source_lengths=None if lengths is None else lengths.index_select(0, rows),
         )
 
+    def positions_of(self, tokens: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
+        """The position of each row's newest token."""
+        return torch.full_like(tokens, self.position)
+
+    def advanced(self, past: tuple[Seen, ...]) -> DecoderState:
+        """The state after one more token, given all keys and values so far."""
+        return replace(self, past=cast(tuple[KeyValue, ...], past), position=self.position + 1)
+
     def cross_visibility(self, num_rows: int) -> Visibility | None:
         """Each new word sees its own source sentence, not the padding behind it."""
         if self.source_lengths is None:
@@ -65,21 +74,17 @@ class DecoderLayer(nn.Module):
         self.cross_attention = MultiHeadAttention(config, dropout) if config.has_encoder else None
         self.feed_forward = FeedForward(config, dropout)
 
-    def remember(self, memory: Float[Tensor, "batch source_len d_model"]) -> KeyValue:
-        assert self.cross_attention is not None
-        return self.cross_attention.keys_and_values(memory)
-
     def forward(
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: KeyValue | None = None,
+        remembered: Seen | None = None,
         cross_visibility: Visibility | None = None,
         *,
-        past: KeyValue | None = None,
+        past: Seen | None = None,
         rotation: Rotation | None = None,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch target_len d_model"], KeyValue]:
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], Seen]:
         x, present = self.self_attention(
             x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention")
         )
@@ -103,19 +108,23 @@ class Decoder(nn.Module):
 
     def remember(self, memory: Float[Tensor, "batch source_len d_model"]) -> tuple[KeyValue, ...]:
         """For each layer, the keys and values of the encoder's output: computed once a sentence."""
-        return tuple(cast(DecoderLayer, layer).remember(memory) for layer in self.layers)
+        attentions = [cast(DecoderLayer, layer).cross_attention for layer in self.layers]
+        crossing = [attention for attention in attentions if attention is not None]
+        maps = [linear for attention in crossing for linear in (attention.key, attention.value)]
+        split = iter(map(crossing[0].split_heads, together(memory, maps)))
+        return tuple(KeyValue(key, value) for key, value in zip(split, split, strict=True))
 
     def forward(
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: tuple[KeyValue, ...] = (),
+        remembered: tuple[Seen, ...] = (),
         cross_visibility: Visibility | None = None,
         *,
-        past: tuple[KeyValue, ...] | None = None,
+        past: tuple[Seen, ...] | None = None,
         rotation: Rotation | None = None,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[KeyValue, ...]]:
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[Seen, ...]]:
         """The new hidden vectors, and for each layer the keys and values of all words so far."""
         present = []
         for i, layer in enumerate(self.layers):

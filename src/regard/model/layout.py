@@ -86,5 +86,23 @@ class Visibility:
             visible = visible & self.not_future()
         return visible[:, None]
 
+    def key_ranges(self) -> tuple[Int[Tensor, " query_len"], Int[Tensor, " query_len"]]:
+        """Packed: for each query the first key it may see, and the first one behind those."""
+        assert self.key.boundaries is not None
+        sequence = self.query.sequence_of()[0]
+        first = self.key.boundaries[sequence]
+        if self.causal:
+            return first, torch.arange(1, self.query.length + 1, device=first.device).to(first)
+        return first, self.key.boundaries[sequence + 1]
+
+    def query_ranges(self) -> tuple[Int[Tensor, " key_len"], Int[Tensor, " key_len"]]:
+        """Packed: for each key the first query that may see it, and the first one behind those."""
+        assert self.query.boundaries is not None
+        sequence = self.key.sequence_of()[0]
+        last = self.query.boundaries[sequence + 1]
+        if self.causal:
+            return torch.arange(self.key.length, device=last.device).to(last), last
+        return self.query.boundaries[sequence], last
+
     def not_future(self) -> Bool[Tensor, "batch query_len key_len"]:
         return self.key.positions()[:, None, :] <= self.query.positions()[:, :, None]

@@ -12,9 +12,8 @@ Differs from the paper: nowhere in the default.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TypeVar
 
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -24,7 +23,10 @@ from regard.model.embedding import InputEmbedding
 from regard.model.encoder import Encoder
 from regard.model.layout import Layout, Visibility
 from regard.model.position import Rotation, rotation
+from regard.model.static import StaticState
 from regard.trace import Trace, at, keep
+
+AnyState = TypeVar("AnyState", DecoderState, StaticState)
 
 
 class Transformer(nn.Module):
@@ -84,12 +86,23 @@ class Transformer(nn.Module):
     def step(
         self,
         tokens: Int[Tensor, " batch"],
-        state: DecoderState,
+        state: AnyState,
         *,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch vocab"], DecoderState]:
+    ) -> tuple[Float[Tensor, "batch vocab"], AnyState]:
         """The scores of the next piece after one more token, and the state that has read it."""
-        positions = torch.full_like(tokens, state.position)[:, None]
+        hidden, state = self.read(tokens, state, trace=trace)
+        return self.project(hidden, trace=trace), state
+
+    def read(
+        self,
+        tokens: Int[Tensor, " batch"],
+        state: AnyState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch d_model"], AnyState]:
+        """The decoder's last hidden vector after one more token, and the state that has read it."""
+        positions = state.positions_of(tokens)[:, None]
         hidden, past = self.decoder(
             self.target(tokens[:, None], positions, trace=at(trace, "target")),
             None,  # everything before the newest word may be seen
@@ -99,8 +112,7 @@ class Transformer(nn.Module):
             rotation=self._rotation(positions),
             trace=at(trace, "decoder"),
         )
-        logits = self.project(hidden[:, 0], trace=trace)
-        return logits, replace(state, past=past, position=state.position + 1)
+        return hidden[:, 0], state.advanced(past)
 
 
 class EncoderDecoder(Transformer):

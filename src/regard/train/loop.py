@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,11 +22,13 @@ from regard.errors import RegardError, TrainingError
 from regard.model.transformer import EncoderDecoder
 from regard.text.batches import BatchStream
 from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
-from regard.train.feed import Fed, Feed
-from regard.train.loss import Sums
-from regard.train.optimizer import RunningAverage, Schedule, make_optimizer
+from regard.train.course import Course
+from regard.train.feed import Feed
+from regard.train.meter import Clock, Meter
+from regard.train.optimizer import RunningAverage, make_optimizer
 from regard.train.report import Reporter
-from regard.train.update import Updater
+from regard.train.split import SplittingUpdater
+from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 LOG_EVERY = {"cuda": 20}
 """steps between two looks at the loss, where a look makes the host wait for the device; elsewhere 1"""
@@ -71,48 +72,70 @@ class Trainer:
         *,
         longest: int,
     ) -> None:
-        assert settings.steps and settings.warmup and settings.learning_rate
         self.model, self.settings, self.run_folder = model, settings, run
         self.validate_model = validate
         self.device = next(model.parameters()).device
-        self.schedule = Schedule(
-            settings.schedule, settings.learning_rate, settings.warmup, settings.steps
-        )
+        self.course = Course(settings)
+        self.clock = Clock()
         self.optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(model.parameters(), settings.ema)
         self.stream = stream
         self.history = History([])
         self.step = 0
+        self.is_done = False
         self._signal = 0
         self.update = Updater(model, self.optimizer, settings, longest=longest)
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
-        """Train to the last step, to `stop_at`, or until nothing improves any more."""
-        settings = self.settings
-        assert settings.steps and settings.validate_every
-        last = min(settings.steps, stop_at or settings.steps)
+        """Train to the end, to the step `stop_at`, or until nothing improves any more."""
+        settings, course, clock = self.settings, self.course, self.clock
+        update = SplittingUpdater(self.update, reporter.say)
+        first_steps = range(self.step, self.step + self._num_first_steps)
+        validated_at = clock.seconds
         with self._signals(), self.update.own_stream(), Feed(self.stream, self.device) as feed:
             meter = Meter(self.device)
             self.model.train()
-            while self.step < last and not self._exhausted:
+            clock.run(first=self.step in first_steps)
+            while not (self.is_done or self._exhausted or self.step == stop_at):
                 batches = [next(feed) for _ in range(settings.accumulate)]
-                sums = self.update(batches, self.schedule.rate(self.step + 1))
+                sums = update(batches, course.rate(self.step + 1, clock.seconds))
                 if settings.ema:
                     self.average.update(self.step)
                 self.step += 1
                 meter.add(batches, sums)
-                validates = self.step % settings.validate_every == 0 or self.step == settings.steps
-                saves = validates or self.step == last or bool(self._signal)
+                if self.step == first_steps.stop:
+                    self._wait_for_device()
+                    clock.run()
+                seconds = clock.seconds
+                self.is_done = course.done(self.step, seconds) == 1
+                validates = course.is_due(self.step, seconds, validated_at)
+                saves = validates or self.step == stop_at or bool(self._signal)
                 if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
+                if saves:
+                    clock.stop()
                 if validates:
+                    validated_at = seconds
                     self._validate(reporter)
                     meter.restart()
                 if saves:
                     self.save(feed.position)
                     keep_best(self.run_folder, [step for *_, step in self.history.best])
+                    clock.run(first=self.step in first_steps)
                 if self._signal:
                     raise Interrupted(self._signal)
+            clock.stop()
+
+    @property
+    def _num_first_steps(self) -> int:
+        """Steps that compile and record, whose time says nothing about the others."""
+        if self.update.records:
+            return STEPS_BEFORE_RECORDING + 1
+        return int(bool(self.settings.compile))
+
+    def _wait_for_device(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     @property
     def _exhausted(self) -> bool:
@@ -121,9 +144,11 @@ class Trainer:
     def _log(self, meter: Meter, reporter: Reporter) -> None:
         loss, plain, speed = meter.read()
         self._check_number(loss)
-        rate = self.schedule.rate(self.step)
-        reporter.record("train", self.step, loss=loss, nll=plain, tokens_a_second=speed, rate=rate)
-        reporter.progress(self.step, loss, speed, rate)
+        seconds = self.clock.seconds
+        rate = self.course.rate(self.step, seconds)
+        measured = {"loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
+        reporter.record("train", self.step, seconds=round(seconds, 3), **measured)
+        reporter.progress(self.step, seconds, loss, speed, rate)
 
     def _check_number(self, loss: float) -> None:
         """Before anything is saved: weights that are no numbers must never replace good ones."""
@@ -159,7 +184,8 @@ class Trainer:
                 save_best(self.run_folder, self.step, weights_of(self.model))
         self.history.best = ranked
         self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
-        reporter.record("valid", self.step, loss=result.loss, bleu=result.bleu)
+        seconds = round(self.clock.seconds, 3)
+        reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
         reporter.say(
             f"step {self.step:,}: validation loss {result.loss:.3f}"
             + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
@@ -184,6 +210,8 @@ class Trainer:
             tensors,
             {
                 "step": self.step,
+                "seconds": self.clock.seconds,
+                "first_seconds": self.clock.first_seconds,
                 "position": position,
                 "best": self.history.best,
                 "without_improvement": self.history.without_improvement,
@@ -212,6 +240,8 @@ class Trainer:
         if "generator.cuda" in tensors and self.device.type == "cuda":
             torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.device)
         self.step = state["step"]
+        self.clock.set(state["seconds"], state["first_seconds"])
+        self.is_done = self.course.done(self.step, self.clock.seconds) == 1
         self.stream.restore(state["position"])
         self.history = History(
             [(score, other, step) for score, other, step in state["best"]],
@@ -239,31 +269,6 @@ class Trainer:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-
-class Meter:
-    """Mean losses and speed since the last look, without making the device wait in between."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(2, device=device)
-        self.restart()
-
-    def restart(self) -> None:
-        self._sums.zero_()
-        self._num_targets = self._num_tokens = 0
-        self._since = time.perf_counter()
-
-    def add(self, batches: list[Fed], sums: Sums) -> None:
-        self._sums += torch.stack(list(sums))
-        self._num_targets += sum(fed.num_targets for fed in batches)
-        self._num_tokens += sum(fed.num_tokens for fed in batches)
-
-    def read(self) -> tuple[float, float, float]:
-        """Loss and plain cross-entropy for each target token, and tokens a second; then start anew."""
-        loss, plain = (self._sums / self._num_targets).tolist()
-        speed = self._num_tokens / (time.perf_counter() - self._since)
-        self.restart()
-        return loss, plain, speed
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:

@@ -21,8 +21,11 @@ LEAST_EPOCHS, MOST_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
 """a batch is this part of the corpus, within the two bounds below"""
 SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
+LARGEST_ON_CPU = 8192
+"""tokens at once; more take memory and no less time, so a larger batch is made of several"""
 LEAST_STEPS = 500
 WARMUP_SHARE = 0.08
+"""of the steps, or of the minutes"""
 NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
 """for the cosine schedule; wider models need less, by the square root"""
@@ -46,23 +49,31 @@ def choose_dropout(num_pairs: int) -> float:
 def complete(
     settings: TrainConfig, model: ModelConfig, *, num_pairs: int, num_tokens: int, on_gpu: bool
 ) -> TrainConfig:
-    """The settings with every None replaced. `num_tokens` counts both sides of the corpus once."""
+    """The settings with every None replaced, but for what is counted in steps when minutes are given.
+
+    `num_tokens` counts both sides of the corpus once.
+    """
     epochs = EPOCHS_AT_30K * math.sqrt(30_000 / num_pairs)
     epochs = min(MOST_EPOCHS, max(LEAST_EPOCHS, epochs))
     wanted = num_tokens / STEPS_AN_EPOCH
     batch_tokens = settings.batch_tokens or int(min(LARGEST_BATCH, max(SMALLEST_BATCH, wanted)))
-    an_update = batch_tokens * settings.accumulate
-    steps = settings.steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
-    warmup = settings.warmup or max(1, round(WARMUP_SHARE * steps))
-    if settings.schedule == "inverse-sqrt" and settings.warmup is None:
-        warmup = min(4000, max(1, steps // 4))
-    validate_every = settings.validate_every or max(1, steps // NUM_VALIDATIONS)
+    accumulate = settings.accumulate
+    if not on_gpu and settings.batch_tokens is None:
+        batch_tokens, num_parts = divide(batch_tokens, LARGEST_ON_CPU)
+        accumulate *= num_parts
+    steps, warmup, validate_every = settings.steps, settings.warmup, settings.validate_every
+    if settings.minutes is None:
+        an_update = batch_tokens * accumulate
+        steps = steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
+        warmup = warmup or _warmup(settings, steps)
+        validate_every = validate_every or max(1, steps // NUM_VALIDATIONS)
     dropout = settings.dropout
     packing = on_gpu if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
         steps=steps,
         batch_tokens=batch_tokens,
+        accumulate=accumulate,
         warmup=warmup,
         learning_rate=settings.learning_rate or _peak(settings, model, warmup),
         dropout=choose_dropout(num_pairs) if dropout is None else dropout,
@@ -73,7 +84,24 @@ def complete(
     )
 
 
-def _peak(settings: TrainConfig, model: ModelConfig, warmup: int) -> float:
+def divide(tokens: int, most: int) -> tuple[int, int]:
+    """Tokens of a part and the number of equal parts, none larger than `most`.
+
+    >>> divide(65536, 30000)
+    (21846, 3)
+    """
+    num_parts = max(1, math.ceil(tokens / most))
+    return math.ceil(tokens / num_parts), num_parts
+
+
+def _warmup(settings: TrainConfig, steps: int) -> int:
     if settings.schedule == "inverse-sqrt":
+        return min(4000, max(1, steps // 4))
+    return max(1, round(WARMUP_SHARE * steps))
+
+
+def _peak(settings: TrainConfig, model: ModelConfig, warmup: int | None) -> float:
+    if settings.schedule == "inverse-sqrt":
+        assert warmup is not None
         return paper_peak(model.d_model, warmup)
     return PEAK_RATE_AT_256 * math.sqrt(256 / model.d_model)

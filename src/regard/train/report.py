@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from regard.config import TrainConfig
 from regard.errors import MissingExtra
 
 METRICS = "metrics.jsonl"
@@ -19,16 +20,18 @@ class Reporter:
     """Writes each measurement to metrics.jsonl and shows the newest on the screen."""
 
     def __init__(
-        self, run: Path, *, num_steps: int, step: int, tensorboard: bool, show: bool
+        self, run: Path, settings: TrainConfig, *, step: int, seconds: float, show: bool
     ) -> None:
-        self.num_steps, self.show, self._shown_at = num_steps, show, time.monotonic()
+        self.minutes, self.num_steps = settings.minutes, settings.steps
+        self.show, self._shown_at = show, time.monotonic()
         _forget_after(run / METRICS, step)
         self._file = (run / METRICS).open("a", encoding="utf-8")
-        self._board = _open_tensorboard(run) if tensorboard else None
+        self._board = _open_tensorboard(run) if settings.tensorboard else None
         self._bar: Any = None
         self._task: Any = None
         if show:
-            self._bar, self._task = _progress_bar(num_steps, step)
+            done, total, unit = self._extent(step, seconds)
+            self._bar, self._task = _progress_bar(done, total, unit)
 
     def __enter__(self) -> Reporter:
         if self._bar is not None:
@@ -52,11 +55,14 @@ class Reporter:
                 if isinstance(value, (int, float)):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
 
-    def progress(self, step: int, loss: float, tokens_a_second: float, rate: float) -> None:
+    def progress(
+        self, step: int, seconds: float, loss: float, tokens_a_second: float, rate: float
+    ) -> None:
+        done, total, unit = self._extent(step, seconds)
         if self._bar is not None:
             self._bar.update(
                 self._task,
-                completed=step,
+                completed=done,
                 loss=f"{loss:.3f}",
                 speed=f"{tokens_a_second:,.0f}",
                 rate=f"{rate:.2e}",
@@ -64,9 +70,16 @@ class Reporter:
         elif self.show and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
             self._shown_at = time.monotonic()
             self.say(
-                f"step {step:,}/{self.num_steps:,}  loss {loss:.3f}  "
+                f"{unit} {done:,}/{total:,}  loss {loss:.3f}  "
                 f"{tokens_a_second:,.0f} tokens/s  rate {rate:.2e}"
             )
+
+    def _extent(self, step: int, seconds: float) -> tuple[int, int, str]:
+        """What is behind, the whole, and what is counted."""
+        if self.minutes is not None:
+            return round(seconds), round(60 * self.minutes), "second"
+        assert self.num_steps is not None
+        return step, self.num_steps, "step"
 
     def say(self, text: str) -> None:
         """A line for the reader, above the progress bar."""
@@ -76,7 +89,7 @@ class Reporter:
             print(text, file=sys.stderr, flush=True)
 
 
-def _progress_bar(num_steps: int, step: int) -> tuple[Any, Any]:
+def _progress_bar(done: int, total: int, unit: str) -> tuple[Any, Any]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as TimeLeft
@@ -88,13 +101,14 @@ def _progress_bar(num_steps: int, step: int) -> tuple[Any, Any]:
         TextColumn("training"),
         BarColumn(),
         MofNCompleteColumn(),
+        TextColumn(f"{unit}s"),
         TextColumn("loss {task.fields[loss]}"),
         TextColumn("{task.fields[speed]} tokens/s"),
         TextColumn("rate {task.fields[rate]}"),
         TimeLeft(),
         console=console,
     )
-    task = bar.add_task("", total=num_steps, completed=step, loss="-", speed="-", rate="-")
+    task = bar.add_task("", total=total, completed=done, loss="-", speed="-", rate="-")
     return bar, task
 
 

@@ -61,14 +61,17 @@ class Plan:
 
     def describe(self, device: str) -> str:
         model, train = self.model, self.train
+        more = f" x {train.accumulate}" if train.accumulate > 1 else ""
+        after = f" after {train.warmup:,}" if train.warmup else ""
+        every = f", a validation every {train.validate_every:,}" if train.validate_every else ""
         return (
             f"model: {model.num_encoder_layers}+{model.num_decoder_layers} layers, "
             f"d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, "
             f"{model.norm_placement}-norm, {model.target_vocab_size:,} pieces\n"
-            f"training on {device}: {train.steps:,} steps of {train.batch_tokens:,} tokens"
+            f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
             f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
-            f"{train.schedule} to {train.learning_rate:.2e} after {train.warmup:,}, "
-            f"dropout {train.dropout}, a validation every {train.validate_every:,}"
+            f"{train.schedule} to {train.learning_rate:.2e}{after}, "
+            f"dropout {train.dropout}{every}"
         )
 
 

@@ -1,0 +1,30 @@
+"""What a program will fill in, or a reader will click on: it has to come back letter for letter."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+# The repetitions are bounded so that a hostile text costs no more than its length.
+PLACEHOLDER = re.compile(
+    r"""
+      \{\{[^{}\n]{0,200}\}\} | \{%[^{}\n]{0,200}%\}            # templates: {{ name }}, {% if %}
+    | [%$\#]?\{[\w.\[\]!:,<>=^+|-]{0,100}\}                    # {}, {0}, {name:>10}, ${NAME}, %{name}, #{name}
+    | %\([\w. -]{1,100}\)[-+\#0]{0,5}\d{0,9}(?:\.\d{1,9})?[a-zA-Z]   # %(name)s
+    | %(?:\d{1,3}\$)?[-+\#0]{0,5}(?:\d{1,9}|\*)?(?:\.(?:\d{1,9}|\*))?(?:hh|h|ll|l|L|q|j|z|t)?[diouxXeEfFgGaAcspn@](?![^\W_])
+    | %\d{1,2}(?!\w) | %%                                      # %1 of Qt, and the sign itself
+    | \bhttps?://[^\s<>"'`)\]}]{0,2000}[^\s<>"'`)\]}.,;:!?]
+    | \bwww\.[\w.-]{1,200}\w(?:/[^\s<>"'`)\]}]{0,2000}[^\s<>"'`)\]}.,;:!?])?
+    | \b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b
+    """,
+    re.VERBOSE,
+)
+
+
+def placeholders(text: str) -> Counter[str]:
+    """Each placeholder of a text with how often it stands there.
+
+    >>> sorted(placeholders("%s and {name}: 100 % of {name}").items())
+    [('%s', 1), ('{name}', 2)]
+    """
+    return Counter(PLACEHOLDER.findall(text))

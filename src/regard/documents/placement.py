@@ -1,0 +1,182 @@
+"""Where the tags of a sentence go in its translation: around the words that translate the words they stood around.
+
+Tags become a tree, and each tag a stretch of the translation: from the first to the last word that is linked to
+one of its own words. A stretch lies inside that of the tag around it and apart from those beside it, so the result
+is well nested whatever the links say. Without links the stretches are as far along as in the source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from regard.documents.segments import Code
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class Link(Protocol):
+    """A word of the source and the word of the target that it became, each from where to where."""
+
+    @property
+    def source(self) -> Span: ...
+    @property
+    def target(self) -> Span: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A code that shows nothing, and where it stands in the text; with its partner's place in the list."""
+
+    code: Code
+    position: int
+    partner: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    source: Span
+    target: Span
+
+
+@dataclass(slots=True)
+class _Node:
+    """A pair of tags, or one alone."""
+
+    first: int
+    last: int
+    source: Span
+    children: list[_Node] = field(default_factory=list)
+
+
+def place(
+    marks: Sequence[Mark],
+    source: str,
+    target: str,
+    links: Sequence[Link] | None,
+    whole: Sequence[Span],
+) -> list[tuple[int, int]] | None:
+    """(position in the target, index of the mark), in the order of writing; None where there is no room.
+
+    No tag is put into the middle of one of the `whole` spans of the target.
+    """
+    words = [match.span() for match in _WORD.finditer(target)]
+    words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
+    planner = _Planner(source, target, links or (), words)
+    found: list[tuple[int, int]] = []
+    fits = planner.lay(_tree(marks), (0, len(target)), found)
+    return found if fits else None
+
+
+def _tree(marks: Sequence[Mark]) -> list[_Node]:
+    top: list[_Node] = []
+    opened: list[_Node] = []
+    for index, mark in enumerate(marks):
+        if mark.partner is not None and mark.partner < index:
+            opened.pop()
+            continue
+        last = index if mark.partner is None else mark.partner
+        node = _Node(index, last, (mark.position, marks[last].position))
+        (opened[-1].children if opened else top).append(node)
+        if last != index:
+            opened.append(node)
+    return top
+
+
+class _Planner:
+    def __init__(
+        self, source: str, target: str, links: Sequence[Link], words: Sequence[Span]
+    ) -> None:
+        self.source, self.target, self.words = source, target, words
+        # A link into a part of a word is one to the word.
+        self.links = [
+            Linked(link.source, (met[0][0], met[-1][1]))
+            for link in links
+            if (met := [word for word in words if _meet(word, link.target)])
+        ]
+
+    def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
+        """Find the place of these nodes and of all inside them; False where a tag would lose its words."""
+        wished = [self._linked(node, room) for node in nodes]
+        order = sorted(range(len(nodes)), key=lambda i: (sum(wished[i]), i))
+        spans = self._apart([(nodes[i], wished[i]) for i in order], room)
+        if spans is None:
+            order = list(range(len(nodes)))
+            spans = self._apart([(node, self._along(node, room)) for node in nodes], room)
+        if spans is None:
+            return False
+        for index, span in zip(order, spans, strict=True):
+            node = nodes[index]
+            found.append((span[0], node.first))
+            if not self.lay(node.children, span, found):
+                return False
+            if node.last != node.first:
+                found.append((span[1], node.last))
+        return True
+
+    def _linked(self, node: _Node, room: Span) -> Span:
+        start, end = node.source
+        if start == end:
+            return self._between(start, room)
+        spans = [link.target for link in self.links if _meet(link.source, node.source)]
+        spans = [span for span in spans if room[0] <= span[0] and span[1] <= room[1]]
+        if not spans:
+            return self._along(node, room)
+        return min(span[0] for span in spans), max(span[1] for span in spans)
+
+    def _between(self, position: int, room: Span) -> Span:
+        """After what the words before became, unless what comes next became something nearer."""
+        before = [link for link in self.links if link.source[1] <= position]
+        after = [link for link in self.links if link.source[0] >= position]
+        place = None
+        if after:
+            nearest = min(link.source[0] for link in after)
+            place = min(link.target[0] for link in after if link.source[0] == nearest)
+        elif before:
+            nearest = max(link.source[1] for link in before)
+            place = max(link.target[1] for link in before if link.source[1] == nearest)
+        if place is None:
+            share = position / max(len(self.source), 1)
+            edges = [edge for word in self.words for edge in word] or [0]
+            place = min(edges, key=lambda edge: abs(edge - share * len(self.target)))
+        place = min(max(place, room[0]), room[1])
+        return place, place
+
+    def _along(self, node: _Node, room: Span) -> Span:
+        """The words that are as far along in the target as the node's are in the source."""
+        scale = len(self.target) / max(len(self.source), 1)
+        start, end = (position * scale for position in node.source)
+        inside = [word for word in self.words if room[0] <= word[0] and word[1] <= room[1]]
+        if not inside or node.source[0] == node.source[1]:
+            return self._between(node.source[0], room)
+        chosen = [word for word in inside if start <= sum(word) / 2 < end]
+        chosen = chosen or [min(inside, key=lambda word: abs(sum(word) - start - end))]
+        return chosen[0][0], chosen[-1][1]
+
+    def _apart(self, wished: list[tuple[_Node, Span]], room: Span) -> list[Span] | None:
+        """The spans one after another, each behind the one before; None where one is left without a word."""
+        cursor = room[0]
+        spans: list[Span] = []
+        for node, (start, end) in wished:
+            if node.source[0] != node.source[1]:
+                inside = [w for w in self.words if max(start, cursor) <= w[0] and w[1] <= end]
+                if not inside:
+                    return None
+                start, end = inside[0][0], inside[-1][1]
+            else:
+                start = end = max(start, cursor)
+            spans.append((start, end))
+            cursor = end
+        return spans
+
+
+def meets_any(span: Span, others: Sequence[Span]) -> bool:
+    return any(_meet(span, other) for other in others)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]

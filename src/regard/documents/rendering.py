@@ -1,0 +1,166 @@
+"""A segment as the model sees it, and its translation as the file writes it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from regard.documents.placeholders import placeholders
+from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
+from regard.documents.segments import Code, Segment, partners
+
+# A model copies a letter and a number, whatever it was trained on.
+_STAND_IN = "X{}"
+
+# What would begin a list, a heading, a quotation or a speaker if a line began with it.
+_STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
+
+
+class Translated(Protocol):
+    """What comes back for one text."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def alignment(self) -> Sequence[Link] | None:
+        """which words became which; None where that is not known"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A placeholder, and what the model sees of it where."""
+
+    code: Code
+    shown: str
+    span: Span
+
+
+class View:
+    """A segment as the model sees it; with stand-ins a placeholder looks like the name of something."""
+
+    def __init__(self, segment: Segment, *, stand_ins: bool = False) -> None:
+        self.segment = segment
+        self.kept: list[Kept] = []
+        self.breaks: list[tuple[int, Code]] = []
+        self.marks: list[Mark] = []
+        pairs = partners(segment.items)
+        order: dict[int, int] = {}
+        names = _free_names(segment.text) if stand_ins else iter(())
+        text = ""
+        for place_, item in enumerate(segment.items):
+            if isinstance(item, str):
+                text += item
+                continue
+            shown = item.shown
+            if item.kind == "kept":
+                shown = next(names) if stand_ins else item.shown
+                self.kept.append(Kept(item, shown, (len(text), len(text) + len(shown))))
+            elif item.kind == "break":
+                self.breaks.append((len(text), item))
+            else:
+                order[place_] = len(self.marks)
+                self.marks.append(Mark(item, len(text)))
+            text += shown
+        self.text = text
+        for one, other in pairs.items():
+            mark = self.marks[order[one]]
+            self.marks[order[one]] = Mark(mark.code, mark.position, order[other])
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether tags overlap, as some formats allow: only the order of the source is then surely right."""
+        alone = [mark.code for mark in self.marks if mark.partner is None]
+        opened = {code.name for code in alone if code.kind == "open"}
+        return any(code.kind == "close" and code.name in opened for code in alone)
+
+    def render(self, translated: Translated) -> str | None:
+        """The translation as the file writes it; None where a placeholder or a tag would be lost."""
+        target = translated.text.replace("\r", " ").replace("\n", " ")
+        if target == self.text:
+            return self.segment.raw
+        kept = self._find_kept(target)
+        if kept is None:
+            return None
+        whole = [span for span, _ in kept]
+        links = self._links(translated.alignment, kept)
+        marks = place(self.marks, self.text, target, links, whole)
+        if marks is None:
+            return None
+        inserted = [(at, 0, at, self.marks[index].code.raw) for at, index in marks]
+        replaced = [(span[0], 1, span[1], each.code.raw) for span, each in kept]
+        replaced += [(at, 1, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
+        escape = self.segment.escape
+        written, cursor = "", 0
+        # Sorting is stable: tags in one place stay in their order, which is well nested.
+        for start, _, end, raw in sorted(inserted + replaced, key=lambda each: each[:2]):
+            written += escape(target[cursor:start]) + raw
+            cursor = end
+        return written + escape(target[cursor:])
+
+    def _find_kept(self, target: str) -> list[tuple[Span, Kept]] | None:
+        """Each placeholder with its place in the target; None unless each is there exactly once."""
+        if placeholders(target) != placeholders(self.text):
+            return None
+        if not self.kept:
+            return []
+        by_shown: dict[str, list[Kept]] = {}
+        for each in self.kept:
+            by_shown.setdefault(each.shown, []).append(each)
+        pattern = re.compile("|".join(map(_bounded, sorted(by_shown, key=len, reverse=True))))
+        matches = list(pattern.finditer(target))
+        wanted = Counter(each.shown for each in self.kept)
+        if Counter(match.group() for match in matches) != wanted:
+            return None
+        return [(match.span(), by_shown[match.group()].pop(0)) for match in matches]
+
+    def _links(
+        self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Kept]]
+    ) -> Sequence[Link] | None:
+        """The placeholders' own links are known; what the model thought of their parts is left out."""
+        if links is None:
+            return None
+        sources = [each.span for _, each in kept]
+        targets = [span for span, _ in kept]
+        others = [
+            link
+            for link in links
+            if not meets_any(link.source, sources) and not meets_any(link.target, targets)
+        ]
+        return [*others, *(Linked(each.span, span) for span, each in kept)]
+
+    def _find_breaks(self, target: str, whole: Sequence[Span]) -> list[tuple[int, Code]]:
+        """For each break a space about as far along; where there is none left, the line goes on."""
+        spaces = [
+            match.start()
+            for match in re.finditer(r"(?<=\S) (?=\S)", target)
+            if not meets_any((match.start(), match.end()), whole)
+            and not _STARTS_A_BLOCK.match(target, match.end())
+        ]
+        found: list[tuple[int, Code]] = []
+        last = -1
+        for position, code in self.breaks:
+            wish = position / len(self.text) * len(target)
+            free = [space for space in spaces if space > last]
+            if free:
+                last = min(free, key=lambda space: abs(space - wish))
+                found.append((last, code))
+        return found
+
+
+def _bounded(shown: str) -> str:
+    """The text as a pattern; where it ends in a letter, no other letter may follow, and so at its start."""
+    before = r"(?<!\w)" if re.match(r"\w", shown) else ""
+    after = r"(?!\w)" if re.match(r"\w", shown[::-1]) else ""
+    return f"{before}{re.escape(shown)}{after}"
+
+
+def _free_names(text: str) -> Iterator[str]:
+    number = 0
+    while True:
+        number += 1
+        name = _STAND_IN.format(number)
+        if name not in text:
+            yield name

@@ -163,7 +163,9 @@ def test_a_loaded_model_is_the_saved_one(
     saved: Saver, random_model: Callable[..., Transformer]
 ) -> None:
     folder = saved(tied="decoder")
+    before = torch.get_rng_state()
     model, manifest = load_model(folder)
+    assert torch.equal(torch.get_rng_state(), before), "nothing is drawn to load what is known"
     assert manifest.model.tied == "decoder"
     assert not model.training
     state = model.state_dict()

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from regard import checkpoint
 from regard.config import ModelConfig
@@ -42,10 +43,23 @@ def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dic
 def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Transformer, checkpoint.Manifest]:
     """The module of a model folder on the CPU in float32, ready to look into, train on or run."""
     manifest = checkpoint.read_manifest(folder)
-    model = build(manifest.model, dropout)
+    with _Undrawn():
+        model = build(manifest.model, dropout)
     tensors = checkpoint.read_tensors(folder, manifest)
     model.load_state_dict(to_state_dict(tensors, manifest.model))
     return model.eval(), manifest
+
+
+class _Undrawn(TorchFunctionMode):
+    """Weights that are about to be overwritten are not drawn at random first: that takes longer than reading."""
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function.__name__ in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return function(*args, **kwargs)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from regard import checkpoint
 from regard.checkpoint import Manifest

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from fixtures import TEXT
 
-from regard.checkpoint import Manifest
+from regard.checkpoint import Manifest, Task, save
 from regard.config import DecodeConfig, ModelConfig
+from regard.engine.torch import to_tensors
 from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import build
@@ -49,6 +52,14 @@ def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subjec
         decode=DecodeConfig(max_length=19, beam=3),
     )
     return Subject(name, manifest, network, pieces, pieces)
+
+
+def save_subject(subject: Subject, folder: Path, task: Task = "translate") -> Path:
+    """The model as a folder."""
+    manifest = replace(subject.manifest, task=task)
+    tensors = to_tensors(subject.network.state_dict(), subject.config)
+    save(folder, manifest, tensors, {"tokenizer.model": subject.source.proto}, "# Random\n")
+    return folder
 
 
 def make_session(subject: Subject | None = None, text: str = SENTENCE, **decode: Any) -> Session:

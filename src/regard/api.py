@@ -45,11 +45,22 @@ class Model:
         files = self.manifest.tokenizer
         source = Tokenizer.load(folder / files.source)
         target = source if files.joint else Tokenizer.load(folder / files.target)
-        self.translator = Translator(engine, self.manifest, source, target)
+        self._translator = Translator(engine, self.manifest, source, target)
 
     def __repr__(self) -> str:
-        languages = f"{self.manifest.source_language} to {self.manifest.target_language}"
-        return f"<regard.Model {self.folder.name}: {languages}>"
+        manifest = self.manifest
+        languages = f"{manifest.source_language} to {manifest.target_language}"
+        does = languages if manifest.task == "translate" else manifest.task
+        return f"<regard.Model {self.folder.name}: {does}>"
+
+    @property
+    def translator(self) -> Translator:
+        if self.manifest.task != "translate":
+            raise ModelError(
+                f"{self.folder} must be a model that translates: got one to {self.manifest.task}; "
+                "name another"
+            )
+        return self._translator
 
     @overload
     def translate(self, text: str, *, details: Literal[False] = ..., **options: Any) -> str: ...
@@ -187,11 +198,6 @@ def load(
     engine: onnxruntime (the CPU, no torch needed), torch, or auto.
     """
     folder = find_model(name_or_folder, source_language, target_language)
-    manifest = read_manifest(folder)
-    if manifest.task != "translate":
-        raise ModelError(
-            f"{folder} must be a model that translates: got one to {manifest.task}; name another"
-        )
     opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
     return Model(folder, opened)
 

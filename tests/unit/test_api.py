@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from fixtures import make_model_folder
+from look_fixtures import make_subject, save_subject
 
 import regard
 from regard import catalogue, translator
@@ -284,12 +285,19 @@ def test_loading_by_name_and_languages(folder: Path, monkeypatch: pytest.MonkeyP
         regard.load("fr-en", source_language="de")
 
 
-def test_only_translating_models_load_here(tmp_path: Path) -> None:
-    folder = make_model_folder(tmp_path / "chat", task="chat")
-    with pytest.raises(
-        ModelError, match="must be a model that translates: got one to chat; name another"
+def test_a_model_that_only_writes_can_be_looked_into(tmp_path: Path) -> None:
+    folder = save_subject(make_subject(architecture="decoder-only"), tmp_path / "tales", "write")
+    model = load(folder)
+    assert repr(model) == "<regard.Model tales: write>"
+    assert model.look("As aliens entered").text.startswith("As aliens entered")
+    refused = "must be a model that translates: got one to write; name another"
+    for ask in (
+        lambda: model.translate("Bonjour."),
+        lambda: model.score(["a"], ["b"]),
+        lambda: model.trace("a"),
     ):
-        load(folder)
+        with pytest.raises(ModelError, match=refused):
+            ask()
 
 
 @pytest.mark.parametrize("weights", ["int8", "fp16", "fp32"])

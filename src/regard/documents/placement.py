@@ -141,7 +141,7 @@ class _Planner:
             place = max(link.target[1] for link in before if link.source[1] == nearest)
         if place is None:
             share = position / max(len(self.source), 1)
-            edges = [edge for word in self.words for edge in word] or [0]
+            edges = [*(word[0] for word in self.words), len(self.target)]
             place = min(edges, key=lambda edge: abs(edge - share * len(self.target)))
         place = min(max(place, room[0]), room[1])
         return place, place

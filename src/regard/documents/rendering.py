@@ -10,7 +10,7 @@ from typing import Protocol
 
 from regard.documents.placeholders import placeholders
 from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
-from regard.documents.segments import Code, Segment, partners
+from regard.documents.segments import Code, Run, Segment, partners
 
 # A model copies a letter and a number, whatever it was trained on.
 _STAND_IN = "X{}"
@@ -51,8 +51,8 @@ class View:
         names = _free_names(segment.text) if stand_ins else iter(())
         text = ""
         for place_, item in enumerate(segment.items):
-            if isinstance(item, str):
-                text += item
+            if isinstance(item, Run):
+                text += item.text
                 continue
             shown = item.shown
             if item.kind == "kept":

@@ -31,8 +31,15 @@ class Code:
     """what an open and a close that belong together share"""
 
 
-Item = str | Code
-"""text as a reader sees it, or a code"""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Text: as a reader sees it, and as it stands in the file."""
+
+    text: str
+    raw: str
+
+
+Item = Run | Code
 
 
 def as_it_is(text: str) -> str:
@@ -51,7 +58,7 @@ class Segment:
 
     @property
     def text(self) -> str:
-        return "".join(item if isinstance(item, str) else item.shown for item in self.items)
+        return "".join(shown(item) for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +73,16 @@ class Slot:
     """from the translated parts to what stands in the file; told whether the translation is doubtful"""
 
 
-def text_items(text: str, raw: Callable[[str], str] = as_it_is) -> Iterator[Item]:
+def shown(item: Item) -> str:
+    return item.text if isinstance(item, Run) else item.shown
+
+
+def text_items(text: str) -> Iterator[Item]:
     """A run of text with its placeholders and its breaks as codes."""
     start = 0
     for match in PLACEHOLDER.finditer(text):
         yield from _breaks(text[start : match.start()])
-        yield Code(raw(match.group()), "kept", match.group())
+        yield Code(match.group(), "kept", match.group())
         start = match.end()
     yield from _breaks(text[start:])
 
@@ -81,40 +92,54 @@ def _breaks(text: str) -> Iterator[Item]:
     for match in _BREAK.finditer(text):
         if match.group() != " ":
             if start < match.start():
-                yield text[start : match.start()]
+                yield Run(text[start : match.start()], text[start : match.start()])
             yield Code(match.group(), "break", " ")
             start = match.end()
     if start < len(text):
-        yield text[start:]
+        yield Run(text[start:], text[start:])
 
 
 def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> list[str | Segment]:
     """Items as a file writes them with, in the middle, what is to be translated; if there is such a thing."""
-    inner = _one_space(_merged(items))
+    inner = _one_space(items)
     before: list[Item] = []
     after: list[Item] = []
     while inner:
-        pairs = partners(inner)
-        if _is_edge(inner[0]) or pairs.get(0) == len(inner) - 1:
-            if pairs.get(0) == len(inner) - 1:
-                after.insert(0, inner.pop())
+        last = len(inner) - 1
+        if is_wrapped := partners(inner).get(0) == last:
+            after.insert(0, inner.pop())
+        if is_wrapped or _is_edge(inner[0]):
             before.append(inner.pop(0))
         elif _is_edge(inner[-1]):
             after.insert(0, inner.pop())
-        elif isinstance(inner[0], str) and inner[0] != inner[0].lstrip():
-            before.append(inner[0][: len(inner[0]) - len(inner[0].lstrip())])
-            inner[0] = inner[0].lstrip()
-        elif isinstance(inner[-1], str) and inner[-1] != inner[-1].rstrip():
-            after.insert(0, inner[-1][len(inner[-1].rstrip()) :])
-            inner[-1] = inner[-1].rstrip()
-        elif not inner[0] or not inner[-1]:
-            inner.remove("")
+        elif (cut := _spaces(inner[0])) is not None:
+            inner[:1] = []
+            before.append(cut[0])
+            inner.insert(0, cut[1])
+        elif (cut := _spaces(inner[-1], at_end=True)) is not None:
+            inner[-1] = cut[0]
+            after.insert(0, cut[1])
         else:
             break
-    if not any(isinstance(item, str) and has_words(item) for item in inner):
-        return [written([*before, *inner, *after], escape)]
-    segment = Segment(tuple(inner), escape, written(inner, escape))
-    return [written(before, escape), segment, written(after, escape)]
+    if not any(isinstance(item, Run) and has_words(item.text) for item in inner):
+        return [written([*before, *inner, *after])]
+    segment = Segment(tuple(inner), escape, written(inner))
+    return [written(before), segment, written(after)]
+
+
+def _is_edge(item: Item) -> bool:
+    return item.kind in ("alone", "break") if isinstance(item, Code) else not item.text.strip()
+
+
+def _spaces(item: Item, at_end: bool = False) -> tuple[Run, Run] | None:
+    """A run of text, cut between its white space at the edge and its words; None where it has none."""
+    if isinstance(item, Code) or item.text != item.raw:
+        return None
+    text = item.text
+    cut = len(text.rstrip()) if at_end else len(text) - len(text.lstrip())
+    if cut == (len(text) if at_end else 0):
+        return None
+    return Run(text[:cut], text[:cut]), Run(text[cut:], text[cut:])
 
 
 def has_words(text: str) -> bool:
@@ -122,43 +147,28 @@ def has_words(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
-def written(items: Iterable[Item], escape: Callable[[str], str]) -> str:
-    return "".join(escape(item) if isinstance(item, str) else item.raw for item in items)
-
-
-def _is_edge(item: Item) -> bool:
-    return isinstance(item, Code) and item.kind in ("alone", "break")
+def written(items: Iterable[Item]) -> str:
+    return "".join(item.raw for item in items)
 
 
 def partners(items: Sequence[Item]) -> dict[int, int]:
     """For each open that is closed, and each close that was opened, the place of the other; well nested."""
     found: dict[int, int] = {}
-    opened: list[int] = []
+    opened: list[tuple[int, str]] = []
     for place, item in enumerate(items):
-        if isinstance(item, str) or item.kind not in ("open", "close"):
+        if isinstance(item, Run) or item.kind not in ("open", "close"):
             continue
         if item.kind == "open":
-            opened.append(place)
-            continue
-        names = [items[i].name for i in opened]  # type: ignore[union-attr]
-        if item.name in names:
-            while (start := opened.pop()) and items[start].name != item.name:  # type: ignore[union-attr]
-                pass
+            opened.append((place, item.name))
+        elif any(name == item.name for _, name in opened):
+            start, name = opened.pop()
+            while name != item.name:
+                start, name = opened.pop()
             found[start], found[place] = place, start
     return found
 
 
-def _merged(items: Iterable[Item]) -> list[Item]:
-    merged: list[Item] = []
-    for item in items:
-        if isinstance(item, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += item
-        elif item:
-            merged.append(item)
-    return merged
-
-
-def _one_space(items: list[Item]) -> list[Item]:
+def _one_space(items: Iterable[Item]) -> list[Item]:
     """Where a code stands between two spaces, the model sees one; the other belongs to the code."""
     result: list[Item] = []
     spaced = False
@@ -166,18 +176,14 @@ def _one_space(items: list[Item]) -> list[Item]:
         last = result[-1] if result else None
         if spaced and isinstance(last, Code):
             extra = item.raw if isinstance(item, Code) and item.kind == "break" else ""
-            if isinstance(item, str) and item.startswith(" "):
-                extra, item = " ", item[1:]
+            if isinstance(item, Run) and item.raw.startswith(" "):
+                extra, item = " ", Run(item.text[1:], item.raw[1:])
             if extra:
                 result[-1] = Code(last.raw + extra, last.kind, last.shown, last.name)
                 if isinstance(item, Code):
                     continue
-        if isinstance(item, str):
-            if item:
-                result.append(item)
-                spaced = item[-1].isspace()
-            continue
-        result.append(item)
-        if item.shown:
-            spaced = item.shown == " "
+        if isinstance(item, Code) or item.text:
+            result.append(item)
+            if text := shown(item):
+                spaced = text[-1] == " "
     return result

@@ -1,0 +1,96 @@
+"""HTML: what stands between two blocks is a segment; scripts, styles, code and attributes stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from regard.documents.formats import Languages
+from regard.documents.markup import (
+    Token,
+    attributes,
+    escape,
+    text_with_references,
+    tokens,
+)
+from regard.documents.segments import Code, Item, Slot, parts_of, shown
+
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
+    "small span strike strong sub sup time tt u var wbr".split()
+)
+_OPAQUE = frozenset(
+    "script style xmp iframe noembed noframes template svg math object canvas pre code kbd samp var tt".split()
+)
+_SHOWN = frozenset("code kbd samp var tt".split())
+_NUM_SHOWN = 40
+
+
+def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
+    slots: list[Slot] = []
+    items: list[Item] = []
+    start = 0
+    for token, item in _items(text):
+        if item is not None:
+            if not items:
+                start = token.start
+            items += item
+        elif items:
+            slots.append(Slot(start, token.start, parts_of(items, escape)))
+            items = []
+    if items:
+        slots.append(Slot(start, len(text), parts_of(items, escape)))
+    return slots, []
+
+
+def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
+    """Each token with what it is in a segment; None where it ends one."""
+    stream = tokens(text)
+    for token in stream:
+        raw = text[token.start : token.end]
+        if token.kind == "text":
+            yield token, list(text_with_references(raw))
+        elif token.kind == "open" and _is_opaque(token):
+            whole = Token("other", token.start, _skip(token, stream), token.name)
+            yield whole, _opaque(token, text[whole.start : whole.end])
+        elif token.kind == "other":
+            yield token, [Code(raw, "alone")] if raw.startswith("<!--") else None
+        elif token.name not in _INLINE:
+            yield token, None
+        elif token.is_void:
+            yield token, [Code(raw, "alone")]
+        else:
+            yield token, [Code(raw, token.kind, name=token.name)]
+
+
+def _is_opaque(token: Token) -> bool:
+    if token.is_void:
+        return False
+    if token.name in _OPAQUE:
+        return True
+    told = attributes(token)
+    return told.get("translate") == "no" or "notranslate" in told.get("class", "").split()
+
+
+def _skip(opened: Token, stream: Iterator[Token]) -> int:
+    """Where the element ends."""
+    depth, end = 1, opened.end
+    for token in stream:
+        end = token.end
+        if token.name == opened.name and not token.is_void:
+            depth += {"open": 1, "close": -1}.get(token.kind, 0)
+        if depth == 0:
+            break
+    return end
+
+
+def _opaque(token: Token, raw: str) -> list[Item] | None:
+    """A piece of code or a name in a sentence is shown to the model, which copies it; a block ends the segment."""
+    if token.name not in _INLINE | _SHOWN:
+        return None
+    content = [part for part in tokens(raw) if part.kind == "text"]
+    text = "".join(
+        shown(item) for part in content for item in text_with_references(raw[part.start : part.end])
+    )
+    if 0 < len(text) <= _NUM_SHOWN and text == text.strip():
+        return [Code(raw, "kept", text)]
+    return [Code(raw, "alone")]

@@ -1,0 +1,198 @@
+"""Markdown: paragraphs, headings, list items, quotations and cells are translated; code, links' targets and marks stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from regard.documents import html
+from regard.documents.formats import Languages
+from regard.documents.markdown_inline import escape, inline
+from regard.documents.segments import Code, Item, Slot, parts_of
+
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_MARKER = re.compile(r"[ \t]{0,3}(?:>[ \t]?|(?:[-+*]|\d{1,9}[.)])(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$))")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|\$\$)")
+_RULE = re.compile(
+    r"[ \t]{0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|=+[ \t]*|-+[ \t]*)$"
+)
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
+_HEADING_END = re.compile(r"[ \t]+#+[ \t]*$")
+_DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
+_HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
+_INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
+_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_CELL = re.compile(r"(?:[^|\\`]|\\.|`[^`]*`|`)+")
+_HARD_BREAK = re.compile(r"(?:[ \t]{2,}|\\)$")
+
+# What would turn a paragraph into something else if the translation began with it.
+_NOT_A_START = re.compile(r"(?:[-+*>]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
+
+
+def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
+    return _Reader(text).read(), []
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lines = [match.span(1) for match in _LINE.finditer(text)]
+        found = (_DEFINITION.match(text, start, end) for start, end in self.lines)
+        self.labels = {match[1].casefold() for match in found if match}
+        self.slots: list[Slot] = []
+        self.paragraph: list[tuple[int, int]] = []
+        self.depth = 0
+        """of the quotations around the paragraph"""
+        self.in_list = False
+        self.indent = 0
+        """of the text of the list item"""
+        self.is_blank = True
+
+    def read(self) -> list[Slot]:
+        number = self._front_matter()
+        while number < len(self.lines):
+            number = self._line(number)
+        self._end_paragraph()
+        return self.slots
+
+    def _front_matter(self) -> int:
+        """What stands between two rules at the very beginning is for programs."""
+        first = self.text[slice(*self.lines[0])].rstrip()
+        if first in ("---", "+++"):
+            for number, line in enumerate(self.lines[1:], 1):
+                if self.text[slice(*line)].rstrip() in (first, "..."):
+                    return number + 1
+        return 0
+
+    def _line(self, number: int) -> int:
+        """Take one line, or the block that begins with it; where to go on."""
+        start, end = self.lines[number]
+        content = self._content(start, end)
+        line = self.text[content:end]
+        if not line.strip():
+            self._end_paragraph()
+            self.is_blank = content == start
+            return number + 1
+        was_blank, self.is_blank = self.is_blank, False
+        marks = self.text[start:content]
+        if marks.replace(" ", "") != ">" * self.depth or _HEADING.match(line):
+            self._end_paragraph()
+        self.depth = marks.count(">")
+        self._note_list(marks, start, was_blank)
+        if fence := _FENCE.match(line):
+            self._end_paragraph()
+            return self._after_fence(number + 1, fence[1])
+        if _indent(line) >= self.indent + 4 and not self.paragraph:
+            return number + 1
+        if _RULE.match(line):
+            self._end_paragraph()
+        elif heading := _HEADING.match(line):
+            tail = _HEADING_END.search(line, heading.end())
+            self._add([(content + heading.end(), content + tail.start() if tail else end)])
+        elif (definition := _DEFINITION.match(line)) and not self.paragraph:
+            if definition[1].startswith("^"):
+                self.paragraph = [(content + definition.end(), end)]
+        elif _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph:
+            return self._html(number)
+        elif not self.paragraph and self._is_table(number):
+            return self._table(number)
+        else:
+            self.paragraph.append((content + len(line) - len(line.lstrip()), end))
+            if _HARD_BREAK.search(line):
+                self._end_paragraph()
+        return number + 1
+
+    def _content(self, start: int, end: int) -> int:
+        """Where a line's own text begins, after the marks of lists and quotations."""
+        if _RULE.match(self.text[start:end]):
+            return start
+        cursor = start
+        if self.in_list:
+            while cursor < end and self.text[cursor] in " \t":
+                cursor += 1
+            if not _MARKER.match(self.text, cursor, end):
+                cursor = start
+        while match := _MARKER.match(self.text, cursor, end):
+            cursor = match.end()
+        return cursor
+
+    def _note_list(self, marks: str, start: int, was_blank: bool) -> None:
+        if marks.strip("> \t"):
+            self.in_list, self.indent = True, len(marks.expandtabs(4))
+        elif was_blank and not self.text[start].isspace():
+            self.in_list, self.indent = False, 0
+
+    def _after_fence(self, number: int, fence: str) -> int:
+        closing = re.compile(rf"[ \t>]*{re.escape(fence)}{re.escape(fence[0])}*[ \t]*$")
+        while number < len(self.lines):
+            start, end = self.lines[number]
+            number += 1
+            if closing.match(self.text[start:end]):
+                break
+        return number
+
+    def _html(self, number: int) -> int:
+        """A block of HTML reaches to the next empty line, and is read as HTML."""
+        first = number
+        while number < len(self.lines) and self.text[slice(*self.lines[number])].strip():
+            number += 1
+        begin, end = self.lines[first][0], self.lines[number - 1][1]
+        for slot in html.read(self.text[begin:end], ("", ""))[0]:
+            self.slots.append(replace(slot, start=begin + slot.start, end=begin + slot.end))
+        return number
+
+    def _is_table(self, number: int) -> bool:
+        if number + 1 >= len(self.lines):
+            return False
+        head, rule = (self.text[slice(*self.lines[i])] for i in (number, number + 1))
+        return "|" in head and "|" in rule and bool(_DELIMITERS.match(rule))
+
+    def _table(self, number: int) -> int:
+        first = number
+        while number < len(self.lines) and "|" in self.text[slice(*self.lines[number])]:
+            if number != first + 1:
+                start, end = self.lines[number]
+                for cell in _CELL.finditer(self.text, self._content(start, end), end):
+                    self._add([cell.span()])
+            number += 1
+        return number
+
+    def _end_paragraph(self) -> None:
+        if self.paragraph:
+            self._add(self.paragraph)
+        self.paragraph = []
+
+    def _add(self, lines: list[tuple[int, int]]) -> None:
+        start, end = lines[0][0], lines[-1][1]
+        between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
+        joined = "\n".join(self.text[slice(*line)] for line in lines)
+        items = inline(joined, self.labels)
+        raw = self.text[start:end]
+
+        def finish(written: str, doubtful: bool) -> str:
+            if written == raw:
+                return raw
+            match = _NOT_A_START.match(written)
+            if not match:
+                return written
+            at = match.end() if match.group().isdigit() else 0
+            return f"{written[:at]}\\{written[at:]}"
+
+        parts = parts_of(_with_line_ends(items, iter(between)), escape)
+        self.slots.append(Slot(start, end, parts, finish))
+
+
+def _indent(line: str) -> int:
+    line = line.expandtabs(4)
+    return len(line) - len(line.lstrip(" "))
+
+
+def _with_line_ends(items: list[Item], between: Iterator[str]) -> Iterator[Item]:
+    """Each line end with what stands at the edges of the two lines, such as the mark of a quotation."""
+    for item in items:
+        if isinstance(item, Code) and "\n" in item.raw:
+            pieces = item.raw.split("\n")
+            raw = pieces[0] + "".join(next(between) + piece for piece in pieces[1:])
+            item = replace(item, raw=raw)
+        yield item

@@ -1,0 +1,87 @@
+"""SubRip (.srt) and WebVTT (.vtt): only what is said is translated; numbers, timings, notes and styles stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from regard.documents.formats import Languages
+from regard.documents.markup import VOID, escape, inline_items
+from regard.documents.segments import Code, Item, Run, Segment, Slot, parts_of
+
+_TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
+_TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*")
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
+
+# Where another speaker begins, after a tag perhaps.
+_SPEAKER = re.compile(r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*[-–—]\s*")
+
+# Orders to the player and notes of music: the model need not see them.
+_SIGNS = re.compile(r"\{\\[^{}]{0,100}\}|[♪♫♬#*]+")
+
+# WebVTT's voice lasts to the end of the cue unless it is closed.
+_WITHOUT_END = VOID | {"v"}
+
+Span = tuple[int, int]
+
+
+def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
+    is_vtt = text.startswith("WEBVTT")
+    slots = [
+        Slot(start, end, _parts(text[start:end], is_vtt))
+        for cue in _cues(text)
+        for start, end in _speeches(text, cue)
+    ]
+    if not slots and text.strip():
+        return [], ["no subtitle was found: there is no line like 00:00:01,000 --> 00:00:02,000"]
+    return slots, []
+
+
+def _cues(text: str) -> Iterator[list[Span]]:
+    """The lines of text under each timing."""
+    lines = [match.span(1) for match in _LINE.finditer(text)]
+    timed = [bool(_TIMING.fullmatch(text, *line)) for line in lines] + [False]
+    cue: list[Span] | None = None
+    for index, (start, end) in enumerate(lines):
+        next_begins = timed[index + 1] and _NUMBER.fullmatch(text, start, end)
+        if timed[index] or not text[start:end].strip() or next_begins:
+            if cue:
+                yield cue
+            cue = [] if timed[index] else None
+        elif cue is not None:
+            cue.append((start, end))
+    if cue:
+        yield cue
+
+
+def _speeches(text: str, cue: list[Span]) -> list[Span]:
+    """The lines of a cue as what one speaker says."""
+    speeches = cue[:1]
+    for start, end in cue[1:]:
+        if _SPEAKER.match(text, start, end):
+            speeches.append((start, end))
+        else:
+            speeches[-1] = (speeches[-1][0], end)
+    return speeches
+
+
+def _parts(raw: str, is_vtt: bool) -> list[str | Segment]:
+    dash = _SPEAKER.match(raw)
+    begin = dash.end() if dash else 0
+    parts = parts_of(_items(raw[begin:]), escape if is_vtt else _without_arrow)
+    return [raw[:begin], *parts]
+
+
+def _items(raw: str) -> Iterator[Item]:
+    cursor = 0
+    for match in _SIGNS.finditer(raw):
+        yield from inline_items(raw[cursor : match.start()], _WITHOUT_END)
+        yield Code(match.group(), "alone")
+        cursor = match.end()
+    yield from inline_items(raw[cursor:], _WITHOUT_END)
+
+
+def _without_arrow(text: str) -> str:
+    """In SubRip nothing can be escaped, and an arrow would look like a timing."""
+    return text.replace("-->", "→")

@@ -200,8 +200,10 @@ class TrainConfig:
 
     steps: int | None = None
     """updates of the weights"""
+    minutes: float | None = None
+    """train for so long instead, without compilation and validation; the learning rate falls with the time"""
     batch_tokens: int | None = None
-    """tokens a step, source and target together"""
+    """tokens of a batch, source and target together; chosen, it is as large as the text wants and memory allows"""
     accumulate: int = 1
     """batches whose gradients are added before an update"""
     packing: bool | None = None
@@ -254,7 +256,17 @@ class TrainConfig:
         _check_positive(
             self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
         )
-        _check_positive(self, "validate_every", "epsilon")
+        _check_positive(self, "validate_every", "epsilon", "minutes")
+        if self.minutes is not None and self.steps is not None:
+            raise UsageError(
+                f"a run lasts so many steps or so many minutes: got steps={self.steps} and "
+                f"minutes={self.minutes}; leave one out"
+            )
+        if self.minutes is not None and self.schedule != "cosine":
+            raise UsageError(
+                f"minutes needs schedule=cosine, which ends on time: got {self.schedule}; "
+                "leave one out"
+            )
         _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
         for name in ("beta1", "beta2", "dropout", "ema"):
             if getattr(self, name) == 1:
@@ -262,6 +274,11 @@ class TrainConfig:
                     f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
                 )
         _check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
+
+    @property
+    def extent(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.minutes:g} minutes" if self.minutes else f"{self.steps:,} steps"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
 
 from regard.checkpoint import read_manifest, read_tensors
 from regard.config import DataConfig, TrainConfig, sized
@@ -32,38 +31,13 @@ from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
 from regard.train.prepare import with_languages
 from regard.train.request import Request
-from regard.train.run import TrainResult, train
+from regard.train.run import TrainResult
 from regard.train.update import Updater
-
-SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
-QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3)
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    """Counting in two languages: enough text for pieces, quick to read."""
-    folder, rng = tmp_path_factory.mktemp("corpus"), random.Random(7)
-    french = "un deux trois quatre cinq six sept huit neuf dix".split()
-    english = "one two three four five six seven eight nine ten".split()
-    rows = [[rng.randrange(10) for _ in range(rng.randint(2, 7))] for _ in range(600)]
-    (folder / "train.fr").write_text("".join(" ".join(french[i] for i in r) + "\n" for r in rows))
-    (folder / "train.en").write_text("".join(" ".join(english[i] for i in r) + "\n" for r in rows))
-    return DataConfig(
-        source=(str(folder / "train.fr"),),
-        target=(str(folder / "train.en"),),
-        wrong_language=True,
-    )
-
-
-def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: Any) -> Any:
-    asked = {key: more.pop(key) for key in ("size", "model", "init") if key in more}
-    if "init" not in asked:
-        asked = {"size": "tiny", "model": SHAPE, **asked}
-    return train(Request(data, settings, **asked), output, show_progress=False, **more)
-
-
-def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
-    return load_file(folder / "checkpoints" / f"step-{step:08d}" / "training.safetensors")
+    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:
@@ -74,6 +48,10 @@ def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) 
     assert manifest.model.d_model == SHAPE["d_model"]
     for name in ("encoder.onnx", "decoder.onnx", "README.md", "metrics.jsonl", "run.json"):
         assert (result.folder / name).stat().st_size > 0, name
+    evidence = json.loads((result.folder / "result.json").read_text())
+    assert evidence["steps"] == 12 and evidence["scores"][0]["bleu"] == result.scores[0].bleu
+    assert 0 < evidence["seconds"]["training"] < evidence["seconds"]["total"]
+    assert evidence["hardware"] and set(evidence["versions"]) >= {"regard", "python", "torch"}
     lines = [
         json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]
     ]
@@ -410,7 +388,7 @@ def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
     assert (plan.steps, plan.dropout) == (77, 0.0)
     assert plan.packing and plan.compile
     for field in dataclasses.fields(plan):
-        assert getattr(plan, field.name) is not None, field.name
+        assert (getattr(plan, field.name) is None) == (field.name == "minutes"), field.name
 
 
 def test_more_text_gets_a_larger_model_and_less_dropout() -> None:

@@ -91,12 +91,12 @@ class Trainer:
         settings, course, clock = self.settings, self.course, self.clock
         update = SplittingUpdater(self.update, reporter.say)
         first_steps = range(self.step, self.step + self._num_first_steps)
-        validated_at = clock.seconds
+        validated_at, last = clock.seconds, math.inf if stop_at is None else stop_at
         with self._signals(), self.update.own_stream(), Feed(self.stream, self.device) as feed:
             meter = Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
-            while not (self.is_done or self._exhausted or self.step == stop_at):
+            while not (self.is_done or self._exhausted or self.step >= last):
                 batches = [next(feed) for _ in range(settings.accumulate)]
                 sums = update(batches, course.rate(self.step + 1, clock.seconds))
                 if settings.ema:
@@ -109,7 +109,7 @@ class Trainer:
                 seconds = clock.seconds
                 self.is_done = course.done(self.step, seconds) == 1
                 validates = course.is_due(self.step, seconds, validated_at)
-                saves = validates or self.step == stop_at or bool(self._signal)
+                saves = validates or self.step == last or bool(self._signal)
                 if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
                 if saves:

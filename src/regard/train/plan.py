@@ -21,6 +21,8 @@ LEAST_EPOCHS, MOST_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
 """a batch is this part of the corpus, within the two bounds below"""
 SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
+LEAST_BATCH = 512
+"""tokens at once below which memory is too small to train"""
 LARGEST_ON_CPU = 8192
 """tokens at once; more take memory and no less time, so a larger batch is made of several"""
 LEAST_STEPS = 500

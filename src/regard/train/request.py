@@ -20,7 +20,7 @@ from regard.config import (
 )
 from regard.errors import TrainingError, UsageError
 from regard.text.tokenizer import Tokenizer
-from regard.train.plan import NORM_PLACEMENT, choose_size
+from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size
 
 RUN_FILE = "run.json"
 OF_THE_TOKENIZER = ("tokenizer", "tokenizer_file", "vocabulary", "joint")
@@ -73,6 +73,17 @@ class Plan:
             f"{train.schedule} to {train.learning_rate:.2e}{after}, "
             f"dropout {train.dropout}{every}"
         )
+
+    def with_smaller_batches(self, reason: str) -> Plan:
+        """Twice as many batches of half the size to an update; `reason` is why."""
+        assert self.train.batch_tokens is not None
+        batch_tokens = self.train.batch_tokens // 2
+        if batch_tokens < LEAST_BATCH:
+            raise TrainingError(reason)
+        train = dataclasses.replace(
+            self.train, batch_tokens=batch_tokens, accumulate=2 * self.train.accumulate
+        )
+        return dataclasses.replace(self, train=train)
 
 
 @dataclass(frozen=True)

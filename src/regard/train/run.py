@@ -2,6 +2,7 @@
 
 runs/mine/   run.json          every setting, the chosen ones included
              metrics.jsonl     what was measured, line by line
+             result.json       scores, seconds, and what they were measured with
              checkpoints/      to resume from
              best/             weights of the best validations
              config.json, model.safetensors, tokenizer.model, README.md, encoder.onnx, decoder.onnx:
@@ -30,9 +31,11 @@ from regard.model.transformer import EncoderDecoder, build
 from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
+from regard.train.evidence import write_evidence
 from regard.train.finish import finish
 from regard.train.lock import LOCK, locked
 from regard.train.loop import Trainer
+from regard.train.memory import fit_to_memory
 from regard.train.plan import complete
 from regard.train.prepare import (
     JOINT,
@@ -47,6 +50,7 @@ from regard.train.prepare import (
 )
 from regard.train.report import METRICS, Reporter
 from regard.train.request import RUN_FILE, Plan, Request
+from regard.train.split import OutOfMemory
 from regard.train.validate import Validator
 
 
@@ -87,28 +91,38 @@ def _train(
     started = time.monotonic()
     say = _speaker(show)
     plan, corpus, valid, tokenizers = _prepare(request, output, resume, say)
-    device = choose_device(plan.train.device)
-    with _stream(plan, corpus, tokenizers, device) as stream:
-        if stream.num_too_long:
-            say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
-        trainer = Trainer(
-            _network(plan, device),
-            stream,
-            Validator(valid, tokenizers, plan.train),
-            plan.train,
-            output,
-            longest=stream.max_sequence_length,
-        )
-        if resume and not trainer.restore():
-            say("no checkpoint yet: starting from the beginning")
-        _loop(trainer, plan.train, show, stop_at)
-    assert plan.train.steps is not None
-    if stop_at is not None and stop_at <= trainer.step < plan.train.steps:
+    trainer = None
+    while trainer is None:
+        with _stream(plan, corpus, tokenizers) as stream:
+            if stream.num_too_long:
+                say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
+            try:
+                trainer = _trainer(plan, stream, Validator(valid, tokenizers, plan.train), output)
+                if resume and not trainer.restore():
+                    say("no checkpoint yet: starting from the beginning")
+                _loop(trainer, plan.train, show, stop_at)
+            except OutOfMemory as error:
+                if (output / "checkpoints").exists():
+                    raise
+                trainer, reason = None, error.args[0]
+        if trainer is None:
+            plan = plan.with_smaller_batches(reason)
+            plan.save(output / RUN_FILE)
+            torch.manual_seed(plan.train.seed)
+            say(f"starting again with batches of {plan.train.batch_tokens:,} tokens: {reason}")
+    if stop_at is not None and not trainer.is_done and stop_at <= trainer.step:
         say(f"stopped at step {trainer.step:,} as asked; --resume goes on")
         return None
     seconds = time.monotonic() - started
     scores = finish(plan, trainer, tokenizers, valid, output, seconds)
+    write_evidence(output, trainer, scores, time.monotonic() - started)
     return TrainResult(output, scores, seconds)
+
+
+def _trainer(plan: Plan, stream: BatchStream, validator: Validator, output: Path) -> Trainer:
+    network = _network(plan, choose_device(plan.train.device))
+    longest = stream.max_sequence_length
+    return Trainer(network, stream, validator, plan.train, output, longest=longest)
 
 
 def _prepare(
@@ -142,6 +156,10 @@ def _prepare(
         num_tokens=estimate_tokens(corpus, tokenizers),
         on_gpu=device.type == "cuda",
     )
+    if device.type == "cuda" and request.train.batch_tokens is None:
+        settings, note = fit_to_memory(settings, model, device)
+        if note:
+            say(note)
     plan = Plan(data, model, settings, request.decode, str(request.init or ""))
     plan.save(output / RUN_FILE)
     say(plan.describe(str(device)))
@@ -160,10 +178,9 @@ def _network(plan: Plan, device: torch.device) -> EncoderDecoder:
     return network.to(device)
 
 
-def _stream(
-    plan: Plan, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], device: torch.device
-) -> BatchStream:
+def _stream(plan: Plan, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer]) -> BatchStream:
     assert plan.train.batch_tokens is not None
+    device = choose_device(plan.train.device)
     # A GPU eats faster than one process can encode; a CPU does not.
     num_workers = min(15, (os.cpu_count() or 1) - 1) if device.type == "cuda" else 0
     return BatchStream(
@@ -179,14 +196,8 @@ def _stream(
 
 
 def _loop(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | None) -> None:
-    assert settings.steps is not None
-    with Reporter(
-        trainer.run_folder,
-        num_steps=settings.steps,
-        step=trainer.step,
-        tensorboard=settings.tensorboard,
-        show=show,
-    ) as reporter:
+    step, seconds = trainer.step, trainer.clock.seconds
+    with Reporter(trainer.run_folder, settings, step=step, seconds=seconds, show=show) as reporter:
         trainer.run(reporter, stop_at)
 
 

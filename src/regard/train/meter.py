@@ -1,0 +1,71 @@
+"""What a run measures of itself: losses and speed since the last look, and the time it has trained."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from regard.train.feed import Fed
+from regard.train.loss import Sums
+
+
+class Meter:
+    """Mean losses and speed since the last look, without making the device wait in between."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(2, device=device)
+        self.restart()
+
+    def restart(self) -> None:
+        self._sums.zero_()
+        self._num_targets = self._num_tokens = 0
+        self._since = time.perf_counter()
+
+    def add(self, batches: list[Fed], sums: Sums) -> None:
+        self._sums += torch.stack(list(sums))
+        self._num_targets += sum(fed.num_targets for fed in batches)
+        self._num_tokens += sum(fed.num_tokens for fed in batches)
+
+    def read(self) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second; then start anew."""
+        loss, plain = (self._sums / self._num_targets).tolist()
+        speed = self._num_tokens / (time.perf_counter() - self._since)
+        self.restart()
+        return loss, plain, speed
+
+
+class Clock:
+    """Seconds of training, and apart from them those of the first steps, which compile and record."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        self.first_seconds = 0.0
+        self._since: float | None = None
+        self._is_first = False
+
+    @property
+    def seconds(self) -> float:
+        """Of training so far."""
+        if self._since is None or self._is_first:
+            return self._seconds
+        return self._seconds + time.perf_counter() - self._since
+
+    def set(self, seconds: float, first_seconds: float) -> None:
+        """Go on from an earlier run."""
+        self._seconds, self.first_seconds = seconds, first_seconds
+
+    def run(self, *, first: bool = False) -> None:
+        """Count from now on, if need be towards the first steps."""
+        self.stop()
+        self._since, self._is_first = time.perf_counter(), first
+
+    def stop(self) -> None:
+        if self._since is None:
+            return
+        passed = time.perf_counter() - self._since
+        if self._is_first:
+            self.first_seconds += passed
+        else:
+            self._seconds += passed
+        self._since = None

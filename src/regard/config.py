@@ -152,7 +152,9 @@ class DataConfig:
     target: tuple[str, ...] = ()
     """files of their translations, the same number of lines"""
     pairs: tuple[str, ...] = ()
-    """files of source TAB target; further columns are ignored; name a file n times to sample it n-fold"""
+    """files of source TAB target; name a file n times to sample it n-fold, file#label for the lines with that third column"""
+    swapped: bool = False
+    """the files of pairs hold target TAB source"""
     valid_source: tuple[str, ...] = ()
     """validation source; without one, sentences are held out of the training text"""
     valid_target: tuple[str, ...] = ()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import DataError, UsageError
-from regard.text.corpus import MAX_LINE_BYTES, read_lines, read_pairs
+from regard.text.corpus import read_lines, read_pairs
+from regard.text.reading import MAX_LINE_BYTES
 
 
 def write(path: Path, content: bytes) -> Path:
@@ -210,3 +211,27 @@ def test_parallel_or_unrelated_text_gets_no_warning(files: tuple[Path, Path]) ->
         write(files[0], b"\n".join(source))
         write(files[1], b"\n".join(other))
         assert read_pairs([files[0]], [files[1]]).report.warnings == []
+
+
+def test_a_label_picks_lines_by_their_third_column(tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed.tsv"
+    mixed.write_text("a\tb\tnews/2008\nc\td\ttalk\ne\tf\tnews\ng\th\tnewsy\ni\tj\n")
+    corpus = read_pairs(pairs=[f"{mixed}#news", f"{mixed}#talk", f"{mixed}#talk"])
+    assert corpus.sources == ["a", "e", "c", "c"] and corpus.targets == ["b", "f", "d", "d"]
+    assert list(corpus.parts[0].line_numbers) == [1, 3]
+    assert len(read_pairs(pairs=[mixed])) == 5
+    with pytest.raises(DataError, match="must hold lines whose third column is tlak: it has none"):
+        read_pairs(pairs=[f"{mixed}#tlak"])
+
+
+def test_a_file_may_have_a_hash_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "mixed.tsv#news"
+    path.write_text("a\tb\n")
+    assert read_pairs(pairs=[path]).sources == ["a"]
+
+
+def test_swapped_pairs_hold_the_target_first(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a\tb\tlabel\n")
+    corpus = read_pairs(pairs=[path], swapped=True)
+    assert (corpus.sources, corpus.targets) == (["b"], ["a"])

@@ -7,35 +7,17 @@ partner, counted, and named; nothing is ever repaired by guessing.
 
 from __future__ import annotations
 
-import gzip
-import io
-import lzma
-import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import BinaryIO, cast
 
 from regard.errors import DataError, UsageError
-
-MAX_LINE_BYTES = 1 << 16
-"""A longer line is dropped while it is read, so that it never lies in memory as a whole."""
+from regard.text.reading import decode, raw_lines
 
 _NUM_NAMED = 20
-_UTF8_MARK = b"\xef\xbb\xbf"
-_OTHER_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
-
-NOT_UTF8 = "not UTF-8"
-HOLDS_NUL = "holds a NUL byte"
-TOO_LONG = f"longer than {MAX_LINE_BYTES} bytes"
 NO_TAB = "no tab between source and target"
 
 
@@ -87,13 +69,15 @@ def read_pairs(
     target: Sequence[str | Path] = (),
     pairs: Sequence[str | Path] = (),
     *,
+    swapped: bool = False,
     strict: bool = False,
     advice: str = "mend the file",
     sides: tuple[str, str] = ("source", "target"),
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
-    advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
+    `file#label` is the lines of a file whose third column is the label. swapped: those files hold target TAB
+    source. advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
     user calls them.
     """
     if len(source) != len(target):
@@ -105,8 +89,7 @@ def read_pairs(
     strict_advice = advice if strict else None
     for source_path, target_path in zip(source, target, strict=True):
         _read_side_by_side(corpus, Path(source_path), Path(target_path), strict_advice, sides)
-    for path in pairs:
-        _read_tab_separated(corpus, Path(path), strict_advice)
+    _read_tab_separated(corpus, [str(path) for path in pairs], strict_advice, swapped)
     if not corpus.targets:
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
@@ -117,8 +100,8 @@ def read_pairs(
 def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
     """The lines of one text; strict=False puts an empty line in place of an unusable one."""
     lines = []
-    for number, line in enumerate(_raw_lines(Path(path)), start=1):
-        text, problem = _decode(line)
+    for number, line in enumerate(raw_lines(Path(path)), start=1):
+        text, problem = decode(line)
         if problem and strict:
             raise DataError(f"{path}:{number}: a line must be UTF-8 text: {problem}; mend the file")
         lines.append(text)
@@ -132,14 +115,14 @@ def _read_side_by_side(
     problems: list[tuple[str, str]] = []
     num_source = num_target = 0
     for number, (source_line, target_line) in enumerate(
-        zip_longest(_raw_lines(source), _raw_lines(target), fillvalue=_END), start=1
+        zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END), start=1
     ):
         num_source += source_line is not _END
         num_target += target_line is not _END
         if source_line is _END or target_line is _END:
             continue
-        source_text, source_problem = _decode(source_line)
-        target_text, target_problem = _decode(target_line)
+        source_text, source_problem = decode(source_line)
+        target_text, target_problem = decode(target_line)
         if source_problem or target_problem:
             for path, problem in ((source, source_problem), (target, target_problem)):
                 if problem:
@@ -159,24 +142,79 @@ def _read_side_by_side(
     _finish(corpus, part, num_source, problems, advice)
 
 
-def _read_tab_separated(corpus: Corpus, path: Path, advice: str | None) -> None:
-    part = Part(str(path), len(corpus), array("Q"))
-    problems: list[tuple[str, str]] = []
+@dataclass
+class _Table:
+    """The pairs of a tab-separated file, or those of them with one label."""
+
+    num_lines: int = 0
+    sources: list[str] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    line_numbers: array[int] = field(default_factory=lambda: array("Q"))
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+
+def _read_tab_separated(
+    corpus: Corpus, names: Sequence[str], advice: str | None, swapped: bool
+) -> None:
+    """Each file is read once, however often and with whichever labels it is named."""
+    wanted: dict[str, list[str]] = {}
+    for name in names:
+        path, label = split_label(name)
+        wanted.setdefault(path, []).append(label)
+    tables = {path: _read_tables(Path(path), labels) for path, labels in wanted.items()}
+    for name in names:
+        path, label = split_label(name)
+        table = tables[path][label]
+        part = Part(name, len(corpus), table.line_numbers)
+        corpus.sources += table.targets if swapped else table.sources
+        corpus.targets += table.sources if swapped else table.targets
+        _finish(corpus, part, table.num_lines, table.problems, advice)
+
+
+def split_label(name: str) -> tuple[str, str]:
+    """The file and the label of `file#label`; a file may have such a name itself.
+
+    >>> split_label("train.tsv.xz#news/2008"), split_label("train.tsv")
+    (('train.tsv.xz', 'news/2008'), ('train.tsv', ''))
+    """
+    path, _, label = name.partition("#")
+    return (name, "") if not label or Path(name).exists() else (path, label)
+
+
+def _read_tables(path: Path, labels: Sequence[str]) -> dict[str, _Table]:
+    tables = {label: _Table() for label in labels}
     number = 0
-    for number, line in enumerate(_raw_lines(path), start=1):
-        text, problem = _decode(line)
+    for number, line in enumerate(raw_lines(path), start=1):
+        text, problem = decode(line)
         source, tab, rest = text.partition("\t")
+        target, _, label = rest.partition("\t")
         if not problem and not tab:
             problem = NO_TAB
-        if problem:
-            problems.append((f"{path}:{number}", problem))
-            continue
-        corpus.sources.append(source)
-        corpus.targets.append(rest.partition("\t")[0])
-        part.line_numbers.append(number)
+        for wanted, table in tables.items():
+            # A line that cannot be read has no label; it is named where the whole file is read.
+            if wanted and (problem or not _is_within(label, wanted)):
+                continue
+            table.num_lines += 1
+            if problem:
+                table.problems.append((f"{path}:{number}", problem))
+                continue
+            table.sources.append(source)
+            table.targets.append(target)
+            table.line_numbers.append(number)
     if number == 0:
         raise DataError(f"{path} must hold text: it is empty; give another file")
-    _finish(corpus, part, number, problems, advice)
+    for wanted, table in tables.items():
+        if not table.num_lines:
+            raise DataError(
+                f"{path} must hold lines whose third column is {wanted}: it has none; "
+                "check the label after #"
+            )
+    return tables
+
+
+def _is_within(label: str, wanted: str) -> bool:
+    """Whether a line's third column is the label, or a part of it such as news/2008 of news."""
+    return label == wanted or label.startswith((f"{wanted}/", f"{wanted}-"))
 
 
 def _finish(
@@ -200,55 +238,3 @@ def _finish(
 
 _END = b"\n\n"
 """Stands for the missing line of the shorter file; no line can hold it."""
-
-
-def _raw_lines(path: Path) -> Iterator[bytes | None]:
-    """The lines of a file without their ends; None for one that is too long."""
-    try:
-        with _open(path) as file:
-            first = True
-            while line := file.readline(MAX_LINE_BYTES):
-                if first:
-                    first = False
-                    line = _without_mark(line, path)
-                if line.endswith(b"\n"):
-                    yield line[:-2] if line.endswith(b"\r\n") else line[:-1]
-                elif len(line) < MAX_LINE_BYTES - len(_UTF8_MARK):
-                    yield line
-                else:
-                    while (line := file.readline(MAX_LINE_BYTES)) and not line.endswith(b"\n"):
-                        pass
-                    yield None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
-        raise DataError(f"{path} must be a readable file: {reason}; check its name") from error
-
-
-def _open(path: Path) -> BinaryIO:
-    if path.suffix == ".gz":
-        return cast(BinaryIO, io.BufferedReader(gzip.open(path, "rb"), 1 << 20))
-    if path.suffix == ".xz":
-        return cast(BinaryIO, io.BufferedReader(lzma.open(path, "rb"), 1 << 20))
-    return open(path, "rb", buffering=1 << 20)
-
-
-def _without_mark(line: bytes, path: Path) -> bytes:
-    for mark, encoding in _OTHER_MARKS.items():
-        if line.startswith(mark):
-            raise DataError(
-                f"{path}:1: text must be UTF-8: got {encoding}; "
-                f"run  iconv -f {encoding} -t UTF-8 {path.name}"
-            )
-    return line.removeprefix(_UTF8_MARK)
-
-
-def _decode(line: bytes | None) -> tuple[str, str]:
-    """The text of a line, and what is wrong with it (nothing: an empty string)."""
-    if line is None:
-        return "", TOO_LONG
-    if b"\0" in line:
-        return "", HOLDS_NUL
-    try:
-        return line.decode(), ""
-    except UnicodeDecodeError:
-        return "", NOT_UTF8

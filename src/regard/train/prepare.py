@@ -38,6 +38,7 @@ def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tup
         data.source,
         data.target,
         data.pairs,
+        swapped=data.swapped,
         strict=data.strict,
         advice="mend it, or set strict=false to drop such pairs",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 
 import torch
@@ -17,6 +18,7 @@ from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.feed import to_tensors
 from regard.train.loop import Validation
 from regard.train.loss import Tensors, batch_loss
+from regard.train.split import is_out_of_memory
 from regard.train.update import autocast
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}
@@ -78,15 +80,24 @@ def translate_all(
     max_tokens = MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
     translations = [""] * len(ids)
     num_paths = config.beam if config.method == "beam" else 1
-    for group in batches_for_inference(ids, max_tokens // num_paths):
-        found = search(
-            engine,
-            [ids[i] for i in group],
-            config,
-            bos_id=model.config.bos_id,
-            eos_id=model.config.eos_id,
-            pad_id=model.config.pad_id,
-        )
+    groups = deque(batches_for_inference(ids, max_tokens // num_paths))
+    while groups:
+        group = groups.popleft()
+        try:
+            found = search(
+                engine,
+                [ids[i] for i in group],
+                config,
+                bos_id=model.config.bos_id,
+                eos_id=model.config.eos_id,
+                pad_id=model.config.pad_id,
+            )
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error) or len(group) < 2:
+                raise
+            middle = len(group) // 2
+            groups.extendleft((group[middle:], group[:middle]))
+            continue
         for i, hypotheses in zip(group, found, strict=True):
             translations[i] = target_tokenizer.decode(hypotheses[0].tokens)
     return translations

@@ -92,32 +92,9 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, content, kind)
 
     def _get(self, path: str, query: Query) -> tuple[bytes, str]:
-        session = self.server.session
-        if not path.startswith("api/"):
-            return page_file(path or "index.html")
-        if path == "api/document":
-            return _json(document(session, _number(query, "run", 0)))
-        if path == "api/models":
-            runs = [session.original] + ([session.second] if session.second else [])
-            return _json([{"run": run.number, **describe(run)["model"]} for run in runs])
-        run = session.run(_number(query, "run", 0))
-        if path.startswith("api/tensor/"):
-            value = run.tensor(path.removeprefix("api/tensor/"))
-            if value is None:
-                raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
-            return binary(_row(value, query)), "application/octet-stream"
-        if path == "api/probability":
-            return _json(questions.probability(run, _number(query, "step"), query.get("text", "")))
-        if path == "api/neighbours":
-            token, side = _number(query, "token"), query.get("side", "target")
-            return _json(questions.neighbours(run, token, side, _number(query, "count", 10)))
-        if path == "api/pca":
-            return _json(questions.pca(run))
-        raise NotFound(f"there is nothing under {path!r}")
+        return get(self.server.session, path, query)
 
     def _post(self, path: str, query: Query) -> tuple[bytes, str]:
-        if path != "api/whatif":
-            raise NotFound(f"there is nothing under {path!r}")
         if self.headers.get_content_type() != "application/json":
             raise UsageError("a change must come as application/json: got something else")
         length = self.headers.get("Content-Length", "")
@@ -125,14 +102,7 @@ class Handler(BaseHTTPRequestHandler):
             # What is not read would be taken for the next request.
             self.close_connection = True
             raise UsageError(f"a change must have a length of at most {_MAX_BODY} bytes")
-        try:
-            asked = json.loads(self.rfile.read(int(length)))
-        except ValueError as error:
-            raise UsageError(f"a change must be JSON: {error}") from error
-        if not isinstance(asked, dict) or not isinstance(asked.get("edits"), list):
-            raise UsageError('a change must be {"edits": [...]}: got something else')
-        run = self.server.session.whatif(asked["edits"])
-        return _json({"run": run.number, "document": document(self.server.session, run.number)})
+        return post(self.server.session, path, self.rfile.read(int(length)))
 
     def _from_here(self) -> bool:
         """Any port will do: the user may have forwarded ours to another."""
@@ -161,6 +131,45 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
+
+
+def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
+    """A file of the page, or what it asks about a session, and its type."""
+    if not path.startswith("api/"):
+        return page_file(path or "index.html")
+    if path == "api/document":
+        return _json(document(session, _number(query, "run", 0)))
+    if path == "api/models":
+        runs = [session.original] + ([session.second] if session.second else [])
+        return _json([{"run": run.number, **describe(run)["model"]} for run in runs])
+    run = session.run(_number(query, "run", 0))
+    if path.startswith("api/tensor/"):
+        value = run.tensor(path.removeprefix("api/tensor/"))
+        if value is None:
+            raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
+        return binary(_row(value, query)), "application/octet-stream"
+    if path == "api/probability":
+        return _json(questions.probability(run, _number(query, "step"), query.get("text", "")))
+    if path == "api/neighbours":
+        token, side = _number(query, "token"), query.get("side", "target")
+        return _json(questions.neighbours(run, token, side, _number(query, "count", 10)))
+    if path == "api/pca":
+        return _json(questions.pca(run))
+    raise NotFound(f"there is nothing under {path!r}")
+
+
+def post(session: Session, path: str, body: bytes) -> tuple[bytes, str]:
+    """A change that the page asks for, as JSON: the run with it."""
+    if path != "api/whatif":
+        raise NotFound(f"there is nothing under {path!r}")
+    try:
+        asked = json.loads(body)
+    except ValueError as error:
+        raise UsageError(f"a change must be JSON: {error}") from error
+    if not isinstance(asked, dict) or not isinstance(asked.get("edits"), list):
+        raise UsageError('a change must be {"edits": [...]}: got something else')
+    run = session.whatif(asked["edits"])
+    return _json({"run": run.number, "document": document(session, run.number)})
 
 
 def page_names() -> list[str]:

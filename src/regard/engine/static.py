@@ -1,0 +1,292 @@
+"""Search for many sentences at once with a step that never leaves the GPU.
+
+Sources are read in batches of like length into a bank; then one recorded step (the decoder, the choice, the
+beams, the next sentences for the slots that are done) is played until the queue is empty. The host only
+asks, a few steps behind, how many sentences are done.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode.arrays import Host
+from regard.decode.interface import Hypothesis
+from regard.engine.backtrace import backtrace
+from regard.engine.candidates import Allowed, candidates
+from regard.engine.padding import pad
+from regard.engine.recorded import Recorded
+from regard.engine.slots import Shape, Slots, repeated
+from regard.model.decoder import DecoderLayer
+from regard.model.encoder import EncoderLayer
+from regard.model.layout import Layout
+from regard.model.static import Bank, StaticState, Written
+from regard.model.transformer import EncoderDecoder, Transformer
+
+
+@dataclass(frozen=True)
+class Room:
+    """How much is worked on at the same time."""
+
+    rows: int = 1024
+    """of all slots together: more of them share the cost of a step"""
+    sentences: int = 4096
+    """that are read before the first of them is written"""
+    source_tokens: int = 16384
+    """that are read at once, padding included"""
+    memory: int = 4 << 30
+    """bytes for the keys and values of the sources, and as many for those of the outputs"""
+    kept: int = 4
+    """recorded searches, each with its memory"""
+
+
+STEPS_AHEAD = 2
+"""steps between two questions of the host, and as many again that it does not wait for the answer"""
+SOURCE_STEP = 16
+"""sources are padded to a multiple of this, so that recordings of the encoder can be played again"""
+
+
+def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:
+    """A copy for reading only: in this precision, and query, key and value laid together."""
+    model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+    for layer in model.modules():
+        if isinstance(layer, EncoderLayer | DecoderLayer):
+            layer.self_attention.join()
+    return model
+
+
+class StaticSearch:
+    """Recorded searches over one model, whose weights must not change any more."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        dtype: torch.dtype,
+        room: Room = Room(),  # noqa: B008 (frozen)
+        compiled: bool = False,
+    ) -> None:
+        self.model = frozen(model, dtype)
+        self.room, self.compiled = room, compiled
+        self._recordings: dict[Shape, Recording] = {}
+
+    @torch.inference_mode()
+    def __call__(
+        self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host
+    ) -> list[list[Hypothesis]]:
+        """The best outputs of each source, each at most as long as its limit."""
+        # The longest first, so that what is left at the end, when slots run empty, is short.
+        order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        begin = 0
+        while begin < len(order):
+            longest = len(sources[order[begin]])
+            shape = self._shape(
+                len(order) - begin, longest, int(limits[order[begin:]].max()), config
+            )
+            group = order[begin : begin + shape.num_sentences]
+            results = self._recording(shape).run([sources[i] for i in group], limits[group], config)
+            for i, hypotheses in zip(group, results, strict=True):
+                found[i] = hypotheses
+            begin += len(group)
+        return found
+
+    def _shape(self, count: int, source_len: int, limit: int, config: DecodeConfig) -> Shape:
+        """The smallest usual shape with room for these sources, or for as many of them as memory allows."""
+        beam = config.beam if config.method == "beam" else 1
+        model = self.model.config
+        dtype = next(self.model.parameters()).dtype
+        bytes_per_token = 2 * model.num_decoder_layers * model.d_model * dtype.itemsize
+        source_len, max_len = _at_least(source_len, 32), _at_least(limit + 1, 64)
+        num_sentences = min(
+            _at_least(count),
+            self.room.sentences,
+            max(_at_most(self.room.memory // (bytes_per_token * source_len)), 1),
+        )
+        num_rows = min(self.room.rows, _at_most(self.room.memory // (bytes_per_token * max_len)))
+        return Shape(
+            num_sentences=num_sentences,
+            num_slots=min(num_sentences, max(num_rows // beam, 1)),
+            beam=beam,
+            n_best=min(config.n_best, beam),
+            source_len=source_len if isinstance(self.model, EncoderDecoder) else 0,
+            max_len=max_len,
+            min_length=config.min_length,
+            no_repeat_ngram=config.no_repeat_ngram,
+        )
+
+    def _recording(self, shape: Shape) -> Recording:
+        recording = self._recordings.pop(shape, None)
+        while recording is None and len(self._recordings) >= self.room.kept:
+            self._recordings.pop(next(iter(self._recordings)))
+        recording = recording or Recording(self.model, shape, self.room, self.compiled)
+        self._recordings[shape] = recording  # the newest last
+        return recording
+
+
+class Recording:
+    """The memory and the recorded steps of searches of one shape."""
+
+    def __init__(self, model: Transformer, shape: Shape, room: Room, compiled: bool) -> None:
+        self.model, self.shape, self.room = model, shape, room
+        self.config: ModelConfig = model.config
+        weight = model.output.weight
+        self.device = weight.device
+        self.slots = Slots(
+            shape, bos_id=self.config.bos_id, eos_id=self.config.eos_id, device=self.device
+        )
+        self.allowed = Allowed(
+            never=tuple(sorted({self.config.bos_id, self.config.pad_id} - {self.config.eos_id})),
+            eos_id=self.config.eos_id,
+            min_length=shape.min_length,
+        )
+        heads, head_dim = self.config.num_heads, self.config.head_dim
+        num_layers = self.config.num_decoder_layers
+        self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
+        self.bank = weight.new_zeros(
+            num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim
+        )
+        self.source_lengths = torch.ones(
+            shape.num_sentences + 1, dtype=torch.int64, device=self.device
+        )
+        self.state = self._state()
+        step = torch.compile(self._step, dynamic=False) if compiled else self._step
+        self.step = Recorded(step, self.device)
+        self.readers: dict[tuple[int, int], Reader] = {}
+
+    def _state(self) -> StaticState:
+        slots, shape = self.slots, self.shape
+        positions = slots.positions.view(-1)
+        owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
+        past = tuple(Written(key, value, positions, owners) for key, value in self.past)
+        if not shape.source_len:
+            return StaticState(positions, past)
+        banks = tuple(
+            Bank(key, value, self.source_lengths, slots.sentence) for key, value in self.bank
+        )
+        return StaticState(positions, past, banks)
+
+    def run(
+        self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
+    ) -> list[list[Hypothesis]]:
+        """Search for all of these sources, the longest first."""
+        slots, count = self.slots, len(sources)
+        if self.shape.source_len:
+            self._read(sources)
+        slots.begin(torch.from_numpy(limits), config.length_penalty)
+        most_steps = (
+            int(np.sort(limits + 1).sum())
+            if count > self.shape.num_slots
+            else int(limits.max()) + 1
+        )
+        asked: deque[Callable[[], int]] = deque()
+        for number in range(1, most_steps + 1):
+            self.step()
+            if number % STEPS_AHEAD == 0:
+                asked.append(self._ask())
+                if len(asked) > 1 and asked.popleft()() == count:
+                    break
+        tables = (slots.choices, slots.gains, slots.endings, slots.end_gains)
+        return backtrace(*(table[:count].cpu().numpy() for table in tables), config=config)
+
+    def _ask(self) -> Callable[[], int]:
+        """How many sentences are done; the answer waits for the steps before it, not for later ones."""
+        if self.device.type != "cuda":
+            done = int(self.slots.num_done)
+            return lambda: done
+        answer = torch.empty(1, dtype=torch.int64, pin_memory=True)
+        answer.copy_(self.slots.num_done, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record()
+
+        def wait() -> int:
+            event.synchronize()
+            return int(answer)
+
+        return wait
+
+    def _step(self) -> None:
+        slots = self.slots
+        hidden, _ = self.model.read(slots.tokens.view(-1), self.state)
+        logits = self._project(hidden)
+        repeats = None
+        if size := self.shape.no_repeat_ngram:
+            repeats = repeated(*slots.history(), size, logits.shape[1])
+        values, tokens = candidates(
+            logits, slots.positions.view(-1), self.allowed, self.shape.beam, repeats
+        )
+        slots.advance(values, tokens)
+
+    def _project(self, hidden: Tensor) -> Tensor:
+        """Scores in single precision whatever the weights are in, or many of them would be equal."""
+        weight = self.model.output.weight
+        if hidden.is_cuda and hidden.dtype != torch.float32:
+            return torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+        return self.model.project(hidden).float()
+
+    def _read(self, sources: Sequence[Sequence[int]]) -> None:
+        """Fill the bank."""
+        begin = 0
+        while begin < len(sources):
+            source_len = -(-len(sources[begin]) // SOURCE_STEP) * SOURCE_STEP
+            source_len = min(source_len, self.shape.source_len)
+            batch = min(
+                _at_least(len(sources) - begin), max(self.room.source_tokens // source_len, 1)
+            )
+            reader = self.readers.get((batch, source_len))
+            if reader is None:
+                reader = self.readers[batch, source_len] = Reader(self, batch, source_len)
+            reader(sources[begin : begin + batch], begin)
+            begin += batch
+
+
+class Reader:
+    """The encoder for batches of one shape, and the way into the bank."""
+
+    def __init__(self, recording: Recording, batch: int, source_len: int) -> None:
+        self.recording = recording
+        self.source = torch.zeros((batch, source_len), dtype=torch.int64, device=recording.device)
+        self.lengths = torch.ones(batch, dtype=torch.int64, device=recording.device)
+        self.sentences = torch.zeros_like(self.lengths)
+        self._recorded = Recorded(self._read, recording.device)
+
+    def __call__(self, sources: Sequence[Sequence[int]], first: int) -> None:
+        """Read these sources as sentences `first` and so on; rows without one read nobody's."""
+        batch, source_len = self.source.shape
+        nobody = self.recording.shape.num_sentences
+        rows, lengths = pad(
+            [*sources, *[[self.recording.config.eos_id]] * (batch - len(sources))], 0
+        )
+        padded = np.zeros((batch, source_len), dtype=np.int64)
+        padded[:, : rows.shape[1]] = rows
+        sentences = np.full(batch, nobody)
+        sentences[: len(sources)] = np.arange(first, first + len(sources))
+        self.source.copy_(torch.from_numpy(padded))
+        self.lengths.copy_(torch.from_numpy(lengths))
+        self.sentences.copy_(torch.from_numpy(sentences))
+        self._recorded()
+
+    def _read(self) -> None:
+        recording, source_len = self.recording, self.source.shape[1]
+        model = cast(EncoderDecoder, recording.model)
+        memory = model.encode(self.source, Layout.padded(self.lengths, source_len))
+        for bank, remembered in zip(recording.bank, model.decoder.remember(memory), strict=True):
+            for table, new in zip(bank, remembered, strict=True):
+                table[:, :, :source_len].index_copy_(0, self.sentences, new)
+        recording.source_lengths.index_copy_(0, self.sentences, self.lengths)
+
+
+def _at_least(count: int, least: int = 1) -> int:
+    """The next power of two: a few shapes serve for all."""
+    return max(1 << (count - 1).bit_length(), least) if count > 0 else least
+
+
+def _at_most(count: int) -> int:
+    return 1 << (count.bit_length() - 1) if count > 0 else 0

@@ -1,0 +1,122 @@
+"""The decoder's memory at places that never move: what a recorded step of a GPU can be played again with.
+
+`DecoderState` grows by a word a step, and a beam that is reordered is copied. Here the tensors have their
+full size from the start, every row is at a position of its own, the newest key and value are written in
+place, and no key is ever copied: a row that continues another one is told in whose row each of its earlier
+words was written. Sentences wait in a bank of sources, and several rows may read the same one.
+
+    past keys of row r at position p  =  key[owners[r, p], :, p]
+
+Differs from the paper: nowhere; this is only where the numbers lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.model.attention import KeyValue, Seen, written_out
+from regard.model.layout import Layout, Visibility
+from regard.trace import Trace
+
+if torch.version.cuda is not None:
+    from regard.model.step_attention import fits, step_attention
+
+
+@dataclass(frozen=True)
+class Written:
+    """The keys and values of the words written so far, in one layer."""
+
+    key: Float[Tensor, "rows heads max_len head_dim"]
+    value: Float[Tensor, "rows heads max_len head_dim"]
+    positions: Int[Tensor, " rows"]
+    """how many words each row has behind it: where the next one goes"""
+    owners: Int[Tensor, "rows max_len"] | None
+    """in whose row each earlier word was written; None where every row only ever continues itself"""
+    new: KeyValue | None = None
+
+    def followed_by(self, new: KeyValue) -> Written:
+        return replace(self, new=new)
+
+    def attended_by(
+        self,
+        query: Float[Tensor, "rows heads 1 head_dim"],
+        visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> Float[Tensor, "rows heads 1 head_dim"]:
+        """Write the newest key and value down, then attend to them and to all earlier ones."""
+        assert self.new is not None and visibility is None and trace is None
+        if query.is_cuda and fits(query):
+            return step_attention(
+                query, self.key, self.value, self.positions, owners=self.owners, new=self.new
+            )
+        num_rows, _, max_len, _ = self.key.shape
+        rows = torch.arange(num_rows, device=query.device)
+        self.key[rows, :, self.positions] = self.new.key[:, :, 0]
+        self.value[rows, :, self.positions] = self.new.value[:, :, 0]
+        key, value = self.key, self.value
+        if self.owners is not None:
+            places = torch.arange(max_len, device=query.device)
+            newest = places == self.positions[:, None]
+            owners = torch.where(newest, rows[:, None], self.owners)
+            # Indices on both sides of the heads bring [rows, max_len] to the front.
+            key, value = (
+                tensor[owners, :, places].transpose(1, 2) for tensor in (self.key, self.value)
+            )
+        one = Layout.padded(torch.ones_like(self.positions), 1)
+        seen = Visibility(one, Layout.padded(self.positions + 1, max_len))
+        return written_out(query, key, value, seen)
+
+
+@dataclass(frozen=True)
+class Bank:
+    """The keys and values of all the sources that are read or still wait, in one layer."""
+
+    key: Float[Tensor, "sentences heads source_len head_dim"]
+    value: Float[Tensor, "sentences heads source_len head_dim"]
+    lengths: Int[Tensor, " sentences"]
+    sentence: Int[Tensor, " slots"]
+    """which of them each slot reads; a slot is as many neighbouring rows as there are for each"""
+
+    def followed_by(self, new: KeyValue) -> Bank:
+        raise AssertionError("a source does not grow")
+
+    def attended_by(
+        self,
+        query: Float[Tensor, "rows heads 1 head_dim"],
+        visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> Float[Tensor, "rows heads 1 head_dim"]:
+        assert visibility is None and trace is None
+        if query.is_cuda and fits(query):
+            return step_attention(query, self.key, self.value, self.lengths, sentence=self.sentence)
+        num_slots = len(self.sentence)
+        # The rows of a slot are so many queries of one sentence.
+        queries = query[:, :, 0].unflatten(0, (num_slots, -1)).transpose(1, 2)
+        several = Layout.padded(torch.ones_like(self.sentence), queries.shape[2])
+        lengths = self.lengths[self.sentence]
+        seen = Visibility(several, Layout.padded(lengths, self.key.shape[2]))
+        context = written_out(queries, self.key[self.sentence], self.value[self.sentence], seen)
+        return context.transpose(1, 2).flatten(0, 1)[:, :, None]
+
+
+@dataclass(frozen=True)
+class StaticState:
+    """What a `DecoderState` is to a growing memory; whoever owns the tensors moves the positions on."""
+
+    positions: Int[Tensor, " rows"]
+    past: tuple[Written, ...]
+    remembered: tuple[Bank, ...] = ()
+
+    def positions_of(self, tokens: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+        return self.positions
+
+    def cross_visibility(self, num_rows: int) -> Visibility | None:
+        """A bank knows by itself how long its sources are."""
+        return None
+
+    def advanced(self, past: tuple[Seen, ...]) -> StaticState:
+        return self

@@ -1,0 +1,118 @@
+"""Attention of one new word a row as one GPU kernel: equation 1 of the paper for a single query.
+
+Vaswani et al. 2017, section 3.2.1; the running softmax follows Dao et al. 2022. A program takes one head of
+one row: it writes the row's newest key and value to their place, and reads as many earlier ones as the row
+has, wherever their owners wrote them. So what lies in the padding costs nothing.
+
+Differs from the paper: nowhere.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.model.attention import KeyValue
+
+BLOCK = 32
+"""keys a program compares at a time"""
+WARPS = 2
+
+
+def fits(query: Tensor) -> bool:
+    """Whether the kernel can take heads of this width."""
+    head_dim = query.shape[-1]
+    return head_dim >= 16 and head_dim & (head_dim - 1) == 0
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _attend(  # type: ignore[no-untyped-def]
+    query, key, value, lengths, owners, sentence, new_key, new_value, context,
+    query_row, query_head, key_row, key_head, key_place, new_row, new_head, owners_row,
+    scale,
+    NUM_BEAMS: tl.constexpr, HAS_NEW: tl.constexpr, HAS_OWNERS: tl.constexpr,
+    HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    features = tl.arange(0, HEAD_DIM)
+    q = tl.load(query + row * query_row + head * query_head + features).to(tl.float32) * scale
+    if HAS_NEW:
+        home = row
+        length = tl.load(lengths + row).to(tl.int32)
+        k = tl.load(new_key + row * new_row + head * new_head + features)
+        v = tl.load(new_value + row * new_row + head * new_head + features)
+        place = row * key_row + head * key_head + length * key_place + features
+        tl.store(key + place, k)
+        tl.store(value + place, v)
+        highest = tl.sum(q * k.to(tl.float32), 0)
+        total = 1.0
+        mixed = v.to(tl.float32)
+    else:
+        home = tl.load(sentence + row // NUM_BEAMS).to(tl.int64)
+        length = tl.load(lengths + home).to(tl.int32)
+        highest = -1e30
+        total = 0.0
+        mixed = tl.zeros([HEAD_DIM], tl.float32)
+    for start in range(0, length, BLOCK):
+        places = start + tl.arange(0, BLOCK)
+        there = places < length
+        if HAS_OWNERS:
+            holders = tl.load(owners + row * owners_row + places, mask=there, other=0).to(tl.int64)
+        else:
+            holders = home + tl.zeros([BLOCK], tl.int64)
+        at = (holders * key_row + head * key_head + places * key_place)[:, None] + features[None, :]
+        k = tl.load(key + at, mask=there[:, None], other=0.0).to(tl.float32)
+        v = tl.load(value + at, mask=there[:, None], other=0.0).to(tl.float32)
+        scores = tl.where(there, tl.sum(k * q[None, :], 1), -1e30)
+        higher = tl.maximum(highest, tl.max(scores, 0))
+        weights = tl.where(there, tl.exp(scores - higher), 0.0)
+        shrink = tl.exp(highest - higher)
+        total = total * shrink + tl.sum(weights, 0)
+        mixed = mixed * shrink + tl.sum(v * weights[:, None], 0)
+        highest = higher
+    out = (row * tl.num_programs(1) + head) * HEAD_DIM + features
+    tl.store(context + out, (mixed / total).to(context.dtype.element_ty))
+
+
+def step_attention(
+    query: Float[Tensor, "rows heads 1 head_dim"],
+    key: Float[Tensor, "homes heads key_len head_dim"],
+    value: Float[Tensor, "homes heads key_len head_dim"],
+    lengths: Int[Tensor, " homes"],
+    *,
+    owners: Int[Tensor, "rows key_len"] | None = None,
+    sentence: Int[Tensor, " slots"] | None = None,
+    new: KeyValue | None = None,
+) -> Float[Tensor, "rows heads 1 head_dim"]:
+    """The context of each row.
+
+    With `new`, a row's own earlier words, of which there are `lengths`, and the newest, which is written
+    behind them; otherwise the sentence of the row's slot.
+    """
+    num_rows, num_heads, _, head_dim = query.shape
+    assert key.stride() == value.stride() and key.stride(3) == query.stride(3) == 1
+    assert (new is None) != (sentence is None)
+    if new is not None and new.key.stride() != new.value.stride():
+        new = KeyValue(new.key.contiguous(), new.value.contiguous())
+    context = torch.empty(
+        (num_rows, 1, num_heads, head_dim), dtype=query.dtype, device=query.device
+    )
+    _attend[(num_rows, num_heads)](
+        query, key, value, lengths,
+        lengths if owners is None else owners,
+        lengths if sentence is None else sentence,
+        key if new is None else new.key,
+        value if new is None else new.value,
+        context,
+        *query.stride()[:2], *key.stride()[:3],
+        *((0, 0) if new is None else new.key.stride()[:2]),
+        0 if owners is None else owners.stride(0),
+        head_dim**-0.5,
+        NUM_BEAMS=1 if sentence is None else num_rows // len(sentence),
+        HAS_NEW=new is not None, HAS_OWNERS=owners is not None,
+        HEAD_DIM=head_dim, BLOCK=BLOCK, num_warps=WARPS,
+    )  # fmt: skip
+    return context.transpose(1, 2)

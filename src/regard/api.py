@@ -16,8 +16,11 @@ from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.tensors import WeightForm
 from regard.text.given import check_text
+from regard.text.glossary import Glossary
 from regard.text.tokenizer import Tokenizer
-from regard.translator import Candidate, Sentence, Translation, Translator, Wishes
+from regard.translation import Candidate, Sentence, Translation
+from regard.translator import Translator
+from regard.wishes import Wishes
 
 if TYPE_CHECKING:
     from regard.look.view import Look
@@ -85,6 +88,8 @@ class Model:
         prefix: str = "",
         banned: Sequence[str] = (),
         required: Sequence[str] = (),
+        glossary: Glossary | Mapping[str, str] | str | Path | None = None,
+        alignment: bool = False,
         **decode: Any,
     ) -> str | list[str] | Translation | list[Translation]:
         """Translate a text, or a list of texts into a list.
@@ -92,16 +97,26 @@ class Model:
         A text of several sentences is cut at their ends and put together again with its own white space;
         split=False takes it as one sentence. Each output begins with `prefix`, holds none of the `banned`
         words and all of the `required` ones, spelt exactly so; with a prefix or a required word a text is
-        one sentence.
+        one sentence. `glossary` maps words to their translations, or is a file of them; `alignment` adds to
+        the details which word became which.
         `number` counts the sentences that came before in other calls: it and the seed decide what is sampled.
         Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
         texts = _checked_texts([text] if isinstance(text, str) else text)
         wishes = Wishes(
-            check_text(prefix, "prefix"), _words("banned", banned), _words("required", required)
+            check_text(prefix, "prefix"),
+            _words("banned", banned),
+            _words("required", required),
+            _glossary(glossary),
         )
-        config = self._decode_config(decode)
-        results = self.translator.translate(texts, config, wishes, sentences=split, number=number)
+        results = self.translator.translate(
+            texts,
+            self._decode_config(decode),
+            wishes,
+            sentences=split,
+            number=number,
+            alignment=alignment,
+        )
         answers = results if details else [each.text for each in results]
         return answers[0] if isinstance(text, str) else answers
 
@@ -279,6 +294,12 @@ def _words(name: str, words: Sequence[str]) -> list[str]:
     if isinstance(words, str):
         raise UsageError(f"{name} must be a list of words: got a str; write  {name}=[{words!r}]")
     return _checked_texts(words)
+
+
+def _glossary(given: Glossary | Mapping[str, str] | str | Path | None) -> Glossary | None:
+    if given is None or isinstance(given, Glossary):
+        return given
+    return Glossary(given.items()) if isinstance(given, Mapping) else Glossary.load(given)
 
 
 def _check_counts(what: str, left: Sequence[str], right: Sequence[str]) -> None:

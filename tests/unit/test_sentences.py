@@ -24,7 +24,10 @@ def test_sentences_and_what_stands_between_them() -> None:
 def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:
     parts = split(text, language, len, limit, sentences=sentences)
     assert parts.join(parts.sentences) == text
-    assert all(0 < len(sentence) <= limit for sentence in parts.sentences)
+    assert all(
+        (len(sentence) > limit) == (place in parts.endless)
+        for place, sentence in enumerate(parts.sentences)
+    )
     assert all(sentence == sentence.strip() for sentence in parts.sentences)
 
 
@@ -45,7 +48,13 @@ def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
         "four five",
     ]
     assert split("one two; three, four", "en", len, 15).sentences == ["one two;", "three, four"]
-    assert split("abcdefghij", "en", len, 5).sentences == ["abcde", "fghij"]
+    assert split("一二三四五六七八九十", "zh", len, 5).sentences == ["一二三四五", "六七八九十"]
+
+
+def test_a_word_too_long_to_be_one_stands_alone() -> None:
+    parts = split("a b " + "c" * 50 + " d e", "en", len, 10)
+    assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.glue == ["", " ", " ", ""]
+    assert parts.endless == {1} and parts.cut == {0, 1, 2} and parts.num_cut == 1
 
 
 def test_a_long_sentence_is_counted() -> None:

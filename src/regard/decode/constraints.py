@@ -58,16 +58,19 @@ class Rules:
         self._longer = [
             [tuple(ban) for ban in each.banned if len(ban) > 1] for each in self.constraints
         ]
-        self.limits = np.array(
-            [
-                config.max_length or 2 * len(source) + 50 + len(each.prefix)
-                for source, each in zip(sources, self.constraints, strict=True)
-            ],
-            dtype=np.int64,
-        )
         self.required = [
             Required(each.required) if each.required else None for each in self.constraints
         ]
+        self.limits = np.array(
+            [
+                config.max_length
+                or 2 * len(source) + 50 + len(each.prefix) + (required.total if required else 0)
+                for source, each, required in zip(
+                    sources, self.constraints, self.required, strict=True
+                )
+            ],
+            dtype=np.int64,
+        )
         self._check()
 
     def _check(self) -> None:

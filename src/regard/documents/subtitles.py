@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from regard.documents.formats import Languages
 from regard.documents.markup import VOID, escape, inline_items
-from regard.documents.segments import Code, Item, Run, Segment, Slot, parts_of
+from regard.documents.segments import Code, Item, Segment, Slot, parts_of
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*")

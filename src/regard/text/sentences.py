@@ -1,8 +1,9 @@
 """A text as sentences a model can take, and the white space that stands between them.
 
 A model has learnt sentences, not documents: a text is cut at line ends and sentence ends, and a sentence
-longer than what the model was trained for is cut again where it hurts least. White space around the parts
-is not translated; `Parts.join` puts it back as it was.
+longer than what the model was trained for is cut again where it hurts least. A single word that long is none of
+its language and is not given to the model. White space around the parts is not translated; `Parts.join` puts it
+back as it was.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ _EDGE = 0.2
 # an ordinary space in its place has the same length in characters and the same meaning.
 _OTHER_SPACE = re.compile(r"[^\S \n]")
 
+# Thai, Lao, Burmese, Khmer, Japanese, Chinese: written without spaces, so a long stretch is no word.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -31,6 +37,10 @@ class Parts:
     """one more than there are sentences"""
     num_cut: int = 0
     """sentences that were too long and had to be cut"""
+    cut: frozenset[int] = frozenset()
+    """which parts come from those"""
+    endless: frozenset[int] = frozenset()
+    """which parts are one word, too long for the model"""
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""
@@ -53,11 +63,14 @@ def split(
 
     With sentences=False only what is too long is cut.
 
-    >>> split("Oui.  Non !", "fr", len, 100)
-    Parts(sentences=['Oui.', 'Non !'], glue=['', '  ', ''], num_cut=0)
+    >>> parts = split("Oui.  Non !", "fr", len, 100)
+    >>> parts.sentences, parts.glue
+    (['Oui.', 'Non !'], ['', '  ', ''])
     """
     parts: list[str] = []
     glue = [""]
+    cut: set[int] = set()
+    endless: set[int] = set()
     num_cut = 0
     for piece in _sentences(text, language) if sentences else (text,):
         sentence = piece.strip()
@@ -66,12 +79,16 @@ def split(
         if not sentence:
             continue
         pieces = _cut(sentence, count, max_length)
-        num_cut += len(pieces) > 1
+        if len(pieces) > 1:
+            num_cut += 1
+            cut |= set(range(len(parts), len(parts) + len(pieces)))
         for part, space in pieces:
+            if _is_endless(part, count, max_length):
+                endless.add(len(parts))
             parts.append(part)
             glue.append(space)
         glue[-1] += piece[before + len(sentence) :]
-    return Parts(parts, glue, num_cut)
+    return Parts(parts, glue, num_cut, frozenset(cut), frozenset(endless))
 
 
 def _sentences(text: str, language: str) -> Iterator[str]:
@@ -89,7 +106,7 @@ def _sentences(text: str, language: str) -> Iterator[str]:
 
 def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tuple[str, str]]:
     """The sentence as (part, white space after it), each part short enough."""
-    if len(sentence) == 1 or count(sentence) <= max_length:
+    if len(sentence) == 1 or count(sentence) <= max_length or _is_one_word(sentence):
         return [(sentence, "")]
     start, end = _best_cut(sentence)
     left = _cut(sentence[:start], count, max_length)
@@ -101,9 +118,23 @@ def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tu
 def _best_cut(sentence: str) -> tuple[int, int]:
     """The white space nearest to the middle, of the best kind there is; else the middle itself."""
     middle = len(sentence) / 2
+    spans: list[tuple[int, int]] = []
     for cut in _CUTS:
-        spans = (match.span() for match in cut.finditer(sentence))
+        spans = [match.span() for match in cut.finditer(sentence)]
         inner = [span for span in spans if _EDGE < sum(span) / 2 / len(sentence) < 1 - _EDGE]
         if inner:
-            return min(inner, key=lambda span: abs(sum(span) / 2 - middle))
+            spans = inner
+            break
+    # The last kind is any white space: what has some near its edges only is cut there, around a long word.
+    if spans:
+        return min(spans, key=lambda span: abs(sum(span) / 2 - middle))
     return len(sentence) // 2, len(sentence) // 2
+
+
+def _is_one_word(text: str) -> bool:
+    return not _UNSPACED.search(text) and not any(map(str.isspace, text))
+
+
+def _is_endless(part: str, count: Callable[[str], int], max_length: int) -> bool:
+    # A piece is at least a byte: most parts need no counting.
+    return len(part.encode()) > max_length and _is_one_word(part) and count(part) > max_length

@@ -169,6 +169,14 @@ class Tokenizer:
         """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 
+    def spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Where each piece stands in the decoded text; a character of several pieces belongs to the last."""
+        ends = [len(self.decode(ids[: count + 1])) for count in range(len(ids))]
+        # The first bytes of a character are shown as signs of their own, until the last has come.
+        for place in range(len(ends) - 2, -1, -1):
+            ends[place] = min(ends[place], ends[place + 1])
+        return list(zip([0, *ends], ends, strict=False))
+
     def __len__(self) -> int:
         return self.vocab_size
 

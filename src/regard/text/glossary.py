@@ -1,0 +1,102 @@
+"""A glossary: words and how they must be translated, one pair a line, a tab between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import DataError
+from regard.text.lines import arriving, open_lines
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+_MOST_LETTERS = 500
+"""longer than any term; an entry above it is a damaged line"""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    source: str
+    target: str
+
+    def covers(self, found: str) -> bool:
+        """A term with capitals stands for that spelling only; one without stands for any."""
+        return self.source == found or self.source == self.source.lower()
+
+
+class Glossary:
+    """Terms by their words, whatever their number."""
+
+    def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self._terms: dict[tuple[str, ...], list[Term]] = {}
+        for source, target in pairs:
+            term = Term(" ".join(source.split()), " ".join(target.split()))
+            others = self._terms.setdefault(_key(term.source), [])
+            if clash := next((other for other in others if other.source == term.source), None):
+                if clash.target != term.target:
+                    raise DataError(
+                        f"a term must have one translation: {term.source!r} has {clash.target!r} and "
+                        f"{term.target!r}; leave one out"
+                    )
+                continue
+            others.append(term)
+        self._longest = max(map(len, self._terms), default=0)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Glossary:
+        """Read a file: source TAB target, more columns and empty lines left aside."""
+        return cls(_pairs(Path(path)))
+
+    def __len__(self) -> int:
+        return sum(map(len, self._terms.values()))
+
+    def terms_in(self, sentence: str) -> list[Term]:
+        """The terms of a sentence from left to right; where two overlap, the first, and of these the longest."""
+        matches = list(_TOKEN.finditer(sentence))
+        folded = [match.group().casefold() for match in matches]
+        found: list[Term] = []
+        place = 0
+        while place < len(matches):
+            for size in range(min(self._longest, len(matches) - place), 0, -1):
+                text = sentence[matches[place].start() : matches[place + size - 1].end()]
+                term = self._term(tuple(folded[place : place + size]), " ".join(text.split()))
+                if term is not None:
+                    found.append(term)
+                    place += size - 1
+                    break
+            place += 1
+        return found
+
+    def _term(self, key: tuple[str, ...], text: str) -> Term | None:
+        """The term spelt exactly so, or else one that stands for any spelling."""
+        terms = [term for term in self._terms.get(key, ()) if term.covers(text)]
+        return min(terms, key=lambda term: term.source != text, default=None)
+
+
+def _key(term: str) -> tuple[str, ...]:
+    return tuple(match.casefold() for match in _TOKEN.findall(term))
+
+
+def _pairs(path: Path) -> Iterator[tuple[str, str]]:
+    number = 0
+    with open_lines(path) as file:
+        for lines in arriving(file, str(path)):
+            for line in lines:
+                number += 1
+                if not line.text.strip():
+                    continue
+                source, tab, rest = line.text.partition("\t")
+                target = rest.partition("\t")[0]
+                if not tab or not _key(source) or not target.strip():
+                    raise DataError(
+                        f"{path}:{number}: a line must be a word TAB its translation: got "
+                        f"{line.text[:40]!r}; put a tab between the two"
+                    )
+                if max(len(source), len(target)) > _MOST_LETTERS:
+                    raise DataError(
+                        f"{path}:{number}: a term must have at most {_MOST_LETTERS} letters: got "
+                        f"{max(len(source), len(target))}; leave it out"
+                    )
+                yield source, target

@@ -1,0 +1,114 @@
+"""What a translation is: a text, its sentences, their candidates, and what a user should know of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.text.sentences import Parts
+from regard.text.word_alignment import Link
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to translate a sentence."""
+
+    text: str
+    pieces: list[str]
+    """without beginning and end"""
+    score: float
+    """what candidates are ranked by: the log-probability after length and coverage penalty"""
+    log_probability: float
+    token_log_probabilities: list[float]
+    """one for each piece, and one more for the end where the model ended"""
+    stop: str
+    """end, or length: the candidate was cut at the limit"""
+    alignment: list[Link] | None = None
+    """which word became which, from where to where in the sentence and in this text; where it is asked for"""
+
+
+FLAGS = {
+    "cut": "sentence(s) of more than {longest} pieces, the most the model was trained for, were cut and "
+    "translated in parts",
+    "copied": "word(s) of more than {longest} pieces were copied, not translated",
+    "repetition": "translation(s) went round in circles and were searched again without repetition",
+    "length": "translation(s) were cut at the limit of their length",
+    "glossary": "translation(s) lack a word that the glossary asks for",
+}
+"""what a user should know of a sentence, and how a warning says it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A part of the text that was translated as one, and its candidates, best first."""
+
+    source: str
+    candidates: list[Candidate]
+    flags: list[str] = field(default_factory=list)
+    """some of FLAGS; empty where nothing is wrong"""
+    source_start: int = 0
+    """where it stands in the source"""
+    start: int = 0
+    """where its best candidate stands in the text"""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated text, with everything the search knows about it."""
+
+    source: str
+    text: str
+    alternatives: list[str]
+    """the whole text n_best times: of each sentence the best candidate, then the second, and so on;
+    fewer where the search finds no more that differ"""
+    sentences: list[Sentence]
+
+    @property
+    def alignment(self) -> list[Link] | None:
+        """Which word of the source became which word of the text; None where it was not asked for."""
+        links: list[Link] = []
+        for sentence in self.sentences:
+            found = sentence.candidates[0].alignment
+            if found is None:
+                return None
+            links += [
+                Link(
+                    _moved(link.source, sentence.source_start),
+                    _moved(link.target, sentence.start),
+                    link.weight,
+                )
+                for link in found
+            ]
+        return links
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def copied(sentence: str) -> Sentence:
+    whole = (0, len(sentence))
+    candidate = Candidate(sentence, [], 0.0, 0.0, [], "end", [Link(whole, whole, 1.0)])
+    return Sentence(sentence, [candidate], ["copied"])
+
+
+def put_together(text: str, parts: Parts, sentences: list[Sentence]) -> Translation:
+    if not sentences:
+        return Translation(text, text, [text], [])
+    alternatives = []
+    for place in range(max(len(sentence.candidates) for sentence in sentences)):
+        texts = [each.candidates[min(place, len(each.candidates) - 1)].text for each in sentences]
+        alternatives.append(parts.join(texts))
+    placed: list[Sentence] = []
+    source_start = start = 0
+    for place, (sentence, glue) in enumerate(zip(sentences, parts.glue, strict=False)):
+        source_start, start = source_start + len(glue), start + len(glue)
+        flags = ["cut", *sentence.flags] if place in parts.cut else sentence.flags
+        placed.append(Sentence(sentence.source, sentence.candidates, flags, source_start, start))
+        source_start += len(sentence.source)
+        start += len(sentence.candidates[0].text)
+    return Translation(text, alternatives[0], alternatives, placed)
+
+
+def _moved(span: tuple[int, int], by: int) -> tuple[int, int]:
+    return span[0] + by, span[1] + by

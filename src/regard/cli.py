@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from regard import __version__
+from regard.cli_data import data
 from regard.cli_ending import guarded, run
 from regard.cli_look import look
+from regard.cli_serve import serve
 from regard.cli_train import export, train
 from regard.errors import UsageError
 
@@ -246,8 +248,10 @@ def models(as_json: AsJson = False) -> None:
 
 
 verb(look)
+verb(serve)
 verb(train)
 verb(export)
+verb(data)
 
 
 def _load(model: str | None, source: str | None, target: str | None, **options: Any) -> Model:

@@ -1,0 +1,1 @@
+"""A translator, chatbot and writer over HTTP, for clients that speak LibreTranslate's or OpenAI's interface."""

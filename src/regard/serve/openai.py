@@ -1,0 +1,208 @@
+"""OpenAI's interface: chat completions and completions, whole or as a stream.
+
+A chat model answers the conversation and a language model goes on with the last message or the prompt. A model that
+translates does that, with the last user message or the prompt: sentence by sentence when it is streamed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from regard.serve import reading
+from regard.serve.asking import (
+    Asked,
+    asked_of,
+    model_of,
+    named,
+    present,
+    prompts_of,
+    turns_of,
+    wanted_of,
+)
+from regard.serve.logs import Log
+from regard.serve.models import Models, Served
+from regard.serve.refusal import Refusal, json_response
+from regard.serve.settings import MOST_CHOICES, MOST_TEXTS, Settings
+from regard.serve.shapes import Chat, Completion, Shape, Usage
+from regard.serve.translating import translate_in_order
+from regard.serve.writing import Token, Wanted, Written, write
+
+
+class OpenAI:
+    def __init__(self, models: Models, settings: Settings, log: Log) -> None:
+        self._models, self._settings, self._log = models, settings, log
+
+    async def models(self, request: Request) -> Response:
+        listed = [_shown(each) for each in self._models.all.values()]
+        return json_response({"object": "list", "data": listed})
+
+    async def model(self, request: Request) -> Response:
+        return json_response(_shown(named(self._models, request.path_params["name"])))
+
+    async def chat(self, request: Request) -> Response:
+        fields = reading.parse_object(await request.body())
+        model = model_of(self._models, fields)
+        turns = turns_of(fields, self._settings)
+        wanted = wanted_of(fields, "max_completion_tokens", "max_tokens")
+        shape = Chat(model.name, fields, reading.flag(fields, "logprobs"))
+        count = reading.whole(present(fields, "n"), "n", 1, 1, MOST_CHOICES)
+        asked = [await asked_of(model, turns, wanted, shape.shows_tokens)]
+        return await self._answer(asked * count, wanted, shape)
+
+    async def completions(self, request: Request) -> Response:
+        fields = reading.parse_object(await request.body())
+        model = model_of(self._models, fields)
+        prompts = prompts_of(fields, self._settings)
+        wanted = wanted_of(fields, "max_tokens", num_top="logprobs")
+        shape = Completion(model.name, fields, fields.get("logprobs") is not None)
+        count = reading.whole(present(fields, "n"), "n", 1, 1, MOST_CHOICES)
+        best_of = reading.whole(present(fields, "best_of"), "best_of", count, 1, MOST_CHOICES)
+        if best_of != count or count * len(prompts) > MOST_TEXTS:
+            raise Refusal(400, "best_of must be n, and there may be fewer texts", param="best_of")
+        echo = reading.flag(fields, "echo")
+        asked = [
+            each
+            for prompt in prompts
+            for each in [await asked_of(model, [prompt], wanted, shape.shows_tokens, echo)] * count
+        ]
+        return await self._answer(asked, wanted, shape)
+
+    async def _answer(self, asked: list[Asked], wanted: Wanted, shape: Shape) -> Response:
+        usage = Usage(sum(each.prompt.num_tokens for each in asked[:1] if each.prompt))
+        if shape.streams:
+            return await self._stream(asked, wanted, shape, usage)
+        choices = await asyncio.gather(
+            *(self._whole(each, wanted, number, usage) for number, each in enumerate(asked))
+        )
+        listed = [
+            shape.choice(number, text, tokens, finish)
+            for number, (text, tokens, finish) in enumerate(choices)
+        ]
+        return json_response({**shape.head(), "choices": listed, "usage": usage.shown()})
+
+    async def _whole(
+        self, asked: Asked, wanted: Wanted, number: int, usage: Usage
+    ) -> tuple[str, list[Token], str]:
+        text, finish = "", "stop"
+        tokens: list[Token] = []
+        async with aclosing(_written(asked, wanted, number, usage)) as parts:
+            async for part in parts:
+                text += part.text
+                tokens += part.tokens
+                finish = part.finish or finish
+        return text, tokens, finish
+
+    async def _stream(
+        self, asked: list[Asked], wanted: Wanted, shape: Shape, usage: Usage
+    ) -> Response:
+        """The first piece is awaited before the answer begins, so that a refusal has its own status."""
+        events = self._events(asked, wanted, shape, usage)
+        first = await anext(events)
+
+        async def all_of_them() -> AsyncGenerator[bytes, None]:
+            async with aclosing(events):
+                yield first
+                async for event in events:
+                    yield event
+
+        headers = {"X-Accel-Buffering": "no"}
+        return StreamingResponse(all_of_them(), 200, headers, "text/event-stream")
+
+    async def _events(
+        self, asked: list[Asked], wanted: Wanted, shape: Shape, usage: Usage
+    ) -> AsyncGenerator[bytes, None]:
+        ends = time.monotonic() + self._settings.timeout
+        arrived: asyncio.Queue[tuple[int, Written | None | Exception]] = asyncio.Queue()
+
+        async def follow(number: int, each: Asked) -> None:
+            try:
+                async with aclosing(_written(each, wanted, number, usage)) as parts:
+                    async for part in parts:
+                        arrived.put_nowait((number, part))
+                arrived.put_nowait((number, None))
+            except Exception as error:
+                arrived.put_nowait((number, error))
+
+        tasks = [asyncio.ensure_future(follow(i, each)) for i, each in enumerate(asked)]
+        begun: set[int] = set()
+        num_open = len(tasks)
+        try:
+            while num_open:
+                async with asyncio.timeout(ends - time.monotonic()):
+                    number, item = await arrived.get()
+                if isinstance(item, Exception):
+                    if not begun:
+                        raise item
+                    if not isinstance(item, Refusal):
+                        self._log.fault("fault", item, route="stream")
+                    yield _event(_shown_error(item))
+                    return
+                if item is None:
+                    num_open -= 1
+                    continue
+                if number not in begun:
+                    begun.add(number)
+                    if shape.opening is not None:
+                        yield _event(shape.chunk(number, shape.opening))
+                if item.text or item.tokens:
+                    yield _event(shape.chunk(number, shape.delta(item.text, list(item.tokens))))
+                if item.finish is not None:
+                    yield _event(shape.chunk(number, shape.closing, item.finish))
+            if shape.shows_usage:
+                yield _event({**shape.head(), "choices": [], "usage": usage.shown()})
+            yield b"data: [DONE]\n\n"
+        except TimeoutError:
+            seconds = f"{self._settings.timeout:g}"
+            late = Refusal(504, f"this took longer than {seconds} seconds", code="timeout")
+            if not begun:
+                raise late from None
+            yield _event(late.openai())
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def _written(
+    asked: Asked, wanted: Wanted, number: int, usage: Usage
+) -> AsyncGenerator[Written, None]:
+    if asked.prompt is None:
+        async with aclosing(translate_in_order(asked.model, asked.text, usage.add)) as texts:
+            async for text in texts:
+                yield Written(text)
+        yield Written("", (), "stop")
+        return
+    if asked.echo:
+        yield Written(asked.echo)
+    async with aclosing(write(asked.model, asked.prompt, wanted, number)) as parts:
+        async for part in parts:
+            usage.add(0, len(part.tokens))
+            yield part
+
+
+def _shown(served: Served) -> dict[str, Any]:
+    return {
+        "id": served.name,
+        "object": "model",
+        "created": served.created,
+        "owned_by": "regard",
+        "task": served.manifest.task,
+    }
+
+
+def _event(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return b"data: " + text.encode("utf-8", "replace") + b"\n\n"
+
+
+def _shown_error(error: Exception) -> dict[str, Any]:
+    if isinstance(error, Refusal):
+        return error.openai()
+    return Refusal(500, "something went wrong here").openai()

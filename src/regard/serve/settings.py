@@ -1,0 +1,120 @@
+"""What `regard serve` can be told: where it listens, whom it answers, and how much it takes on."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import UsageError
+
+MOST_WAIT_FOR_HEAD = 10.0
+"""seconds from the first byte of a request to the end of its head"""
+MOST_WAIT_FOR_BODY = 20.0
+"""seconds from there to the end of its body"""
+MOST_WAIT_FOR_READER = 20.0
+"""seconds in which a client reads nothing of an answer that waits for it"""
+MOST_WAIT_FOR_REST = 5.0
+"""seconds in which a client may go on sending a body that was refused"""
+KEEP_ALIVE = 15
+"""seconds in which an idle connection may begin its next request"""
+MOST_CONNECTIONS = 800
+STOP_WITHIN = 30
+"""seconds in which requests that were begun are finished after a signal to stop"""
+
+MOST_ALTERNATIVES = 10
+MOST_TEXTS = 128
+"""in one request"""
+MOST_CHOICES = 8
+MOST_TOKENS = 1024
+"""pieces that one answer of a chat or a story may have"""
+MOST_STOPS = 4
+MOST_MESSAGES = 256
+
+_LOOPBACK_NAMES = ("localhost",)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    host: str = "127.0.0.1"
+    port: int = 8000
+    keys: tuple[str, ...] = ()
+    """any of these opens every route; without one all do"""
+    hosts: tuple[str, ...] = ()
+    """names, besides localhost and plain addresses, under which it may be asked"""
+    origins: tuple[str, ...] = ()
+    """other sites whose pages may ask, such as https://example.org"""
+    proxies: tuple[str, ...] = ()
+    """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
+    rate: int = 0
+    """requests a minute of one client; 0 is without limit"""
+    queue: int = 64
+    """requests that may wait for one model; more are told to come back"""
+    timeout: float = 60.0
+    """seconds until a request is given up"""
+    file_timeout: float = 600.0
+    """the same for a file"""
+    characters: int = 20_000
+    """in one request"""
+    body_bytes: int = 1 << 20
+    file_bytes: int = 4 << 20
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65535:
+            raise UsageError(f"port must be from 0 to 65535: got {self.port}; 8000 is usual")
+        for name in (
+            "queue",
+            "timeout",
+            "file_timeout",
+            "characters",
+            "body_bytes",
+            "file_bytes",
+        ):
+            if not getattr(self, name) > 0:
+                raise UsageError(f"{name} must be above 0: got {getattr(self, name)}; give more")
+        if self.rate < 0:
+            raise UsageError(f"rate must not be negative: got {self.rate}; 0 is without limit")
+        if not all(
+            16 <= len(key) <= 512 and key.isascii() and key.isprintable() for key in self.keys
+        ):
+            raise UsageError(
+                "a key must be 16 to 512 plain characters: got another; make one with  "
+                "python -c 'import secrets; print(secrets.token_urlsafe())'"
+            )
+        for address in self.proxies:
+            _check_address(address)
+        if not self.keys and not is_loopback(self.host):
+            raise UsageError(
+                f"an address that other machines can reach needs a key: got host {self.host} and none; "
+                "set REGARD_KEYS or --key-file, or use 127.0.0.1"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() in _LOOPBACK_NAMES:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def read_keys(path: Path) -> tuple[str, ...]:
+    """The lines of a file, one key each; empty ones and those that begin with # are none."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--key-file must be a file of keys, one a line: {error}") from error
+    keys = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not keys:
+        raise UsageError(f"--key-file must hold a key: {path} has none; write one into it")
+    return keys
+
+
+def _check_address(address: str) -> None:
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        raise UsageError(
+            f"a proxy must be an address such as 10.0.0.2: got {address!r}; name it by its address"
+        ) from None

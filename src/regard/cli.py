@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 
@@ -90,16 +90,32 @@ def regard(
 @verb
 def translate(
     texts: Annotated[
-        list[str] | None, typer.Argument(help="What to translate; nothing or - reads stdin.")
+        list[str] | None,
+        typer.Argument(help="Texts, or documents by name; nothing or - reads stdin."),
     ] = None,
     model: ModelName = None,
-    source: From = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="CODE", help="Source language, such as fr; auto finds out."),
+    ] = None,
     target: To = None,
     inputs: Annotated[
         list[Path] | None,
         typer.Option("--input", "-i", metavar="FILE", help="Translate these files line by line."),
     ] = None,
-    output: Output = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write here, not to stdout; or into this folder."
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace an output that is there.")
+    ] = False,
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", metavar="NAME", help="Of documents that do not declare it."),
+    ] = None,
     beam: Beam = None,
     n_best: Annotated[
         int | None, typer.Option("--n-best", help="Write so many lines for each input.")
@@ -111,6 +127,12 @@ def translate(
     require: Annotated[
         list[str] | None, typer.Option("--require", metavar="WORD", help="In the output, spelt so.")
     ] = None,
+    glossary: Annotated[
+        Path | None,
+        typer.Option(
+            "--glossary", metavar="FILE", help="Words and how to translate them, with tabs."
+        ),
+    ] = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Take each text as one sentence, not to be cut.")
     ] = False,
@@ -120,27 +142,52 @@ def translate(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Translate texts, files, or stdin line by line.
+    """Translate texts, documents, or stdin line by line.
 
-    As many lines come out as went in, an empty one for an empty one, each as soon as it is known.
+    As many lines come out as went in, an empty one for an empty one, each as soon as it is known. Documents
+    are .txt .md .html .srt .vtt .po .xliff .tmx; all but their text stays as it is.
     """
     from regard import cli_lines
+    from regard.text.glossary import Glossary
 
     if texts and inputs:
         raise UsageError("give texts or --input, not both: got both; leave one out")
     options: dict[str, Any] = _decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
-    options |= {"split": not whole}
-    loaded = _load(model, source, target, engine=engine, device=device, threads=threads)
+    options |= {"split": not whole, "glossary": Glossary.load(glossary) if glossary else None}
+
+    def open_for(texts: Sequence[str]) -> Model:
+        language = _source_language(source, texts, model, target)
+        return _load(model, language, target, engine=engine, device=device, threads=threads)
+
+    given = [] if not texts or texts == ["-"] else texts
+    if given:
+        from regard import cli_documents
+
+        if documents := cli_documents.named_documents(given):
+            cli_documents.translate_documents(
+                documents,
+                output,
+                open_for,
+                options,
+                encoding=encoding,
+                as_json=as_json,
+                force=force,
+            )
+            return
     show, count = cli_lines.as_json if as_json else cli_lines.as_text, options.get("n_best", 1)
-    with cli_lines.Writer(output) as writer:
-        if texts and texts != ["-"]:
-            for answer in loaded.translate(texts, details=True, **options):
+    options["alignment"] = as_json
+    with cli_lines.Writer(output, force=force) as writer:
+        if given:
+            for answer in open_for(given).translate(given, details=True, **options):
                 writer.write("".join(f"{line}\n" for line in show(answer, count)))
             return
         number = 0
+        # The model is opened while the first lines are on their way, unless they are to choose it.
+        loaded = None if source == "auto" else open_for(())
         for lines in cli_lines.arriving_lines(inputs or [Path("-")]):
             sources = [line.text for line in lines]
+            loaded = loaded or open_for(sources)
             answers = loaded.translate(sources, details=True, number=number, **options)
             number += sum(len(answer.sentences) for answer in answers)
             writer.write(
@@ -258,6 +305,17 @@ def _load(model: str | None, source: str | None, target: str | None, **options: 
     from regard.api import load
 
     return load(model, source_language=source, target_language=target, **options)
+
+
+def _source_language(
+    source: str | None, texts: Sequence[str], model: str | None, target: str | None
+) -> str | None:
+    """What --from says, or what the texts say where it is auto; a model that is named has its language."""
+    if source != "auto":
+        return source
+    from regard.catalogue import source_language_of
+
+    return None if model else source_language_of(texts, target)
 
 
 def _decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:

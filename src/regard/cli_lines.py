@@ -28,8 +28,8 @@ _LINE_ENDS = re.compile("\r\n|[\r\n]")
 class Writer:
     """Bytes to stdout as soon as they are there, or to a file that appears when it is whole."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, *, force: bool = True) -> None:
+        self._path, self._force = path, force
 
     def __enter__(self) -> Writer:
         if self._path is None:
@@ -39,10 +39,7 @@ class Writer:
             self._for_eyes = sys.stdout.isatty()
             return self
         self._for_eyes = False
-        if self._path.is_dir():
-            raise UsageError(
-                f"--output must be a file: {self._path} is a folder; name a file in it"
-            )
+        check_output(self._path, self._force)
         try:
             self._file = open(self._unfinished, "wb")
         except OSError as error:
@@ -56,6 +53,13 @@ class Writer:
             text = _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
         self._file.write(text.encode())
         self._file.flush()
+
+    def write_bytes(self, data: bytes) -> None:
+        if self._for_eyes:
+            self.write(data.decode(errors="replace").replace("\r\n", "\n"))
+        else:
+            self._file.write(data)
+            self._file.flush()
 
     def __exit__(
         self,
@@ -74,6 +78,16 @@ class Writer:
     @property
     def _unfinished(self) -> str:
         return f"{self._path}.unfinished"
+
+
+def check_output(path: Path, force: bool) -> None:
+    """Refuse what cannot be written, and what would be lost."""
+    if path.is_dir():
+        raise UsageError(f"--output must be a file: {path} is a folder; name a file in it")
+    if path.exists() and not force:
+        raise UsageError(
+            f"--output must be a new file: {path} is there already; name another, or add --force"
+        )
 
 
 def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:

@@ -149,10 +149,20 @@ def test_a_part_that_comes_again_is_searched_once(
 
     monkeypatch.setattr(translator, "search", searching)
     with pytest.warns(RegardWarning, match="1 sentence.* translated in parts"):
-        details = model.translate("a" * 20_000, details=True)
-    assert "".join(sentence.source for sentence in details.sentences) == "a" * 20_000
+        details = model.translate("一" * 20_000, details=True)
+    assert "".join(sentence.source for sentence in details.sentences) == "一" * 20_000
     assert len(details.sentences) > 60
     assert sum(num_sources) == len({sentence.source for sentence in details.sentences}) <= 2
+
+
+def test_a_word_without_end_is_copied_and_said(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translator, "search", None)
+    with pytest.warns(RegardWarning, match="1 word.* more than 256 pieces were copied") as said:
+        details = model.translate("a" * 20_000, details=True)
+    assert details.text == "a" * 20_000 and len(said) == 1
+    assert [sentence.flags for sentence in details.sentences] == [["copied"]]
 
 
 def test_prefix(model: Model) -> None:

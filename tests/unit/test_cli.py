@@ -120,7 +120,11 @@ def test_a_folder_is_no_output_file(
 def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
     (tmp_path / "out.en").write_text("old\n")
     (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
-    result = run("translate", "-m", folder, "-i", tmp_path / "a.fr", "-o", tmp_path / "out.en")
+    files = ("-i", tmp_path / "a.fr", "-o", tmp_path / "out.en")
+    refused = run("translate", "-m", folder, *files)
+    assert_one_sentence(refused, 2)
+    assert "out.en is there already; name another, or add --force" in refused.stderr
+    result = run("translate", "-m", folder, *files, "--force")
     assert_one_sentence(result, 1)
     assert "a.fr:2: a line must be UTF-8 text" in result.stderr
     assert (tmp_path / "out.en").read_text() == "old\n"

@@ -2,6 +2,6 @@
 
 from regard.documents.formats import SUFFIXES
 from regard.documents.rendering import Translated
-from regard.documents.translation import Document, Rendered, translate_document
+from regard.documents.translation import Document, Rendered, segment_texts, translate_document
 
-__all__ = ["SUFFIXES", "Document", "Rendered", "Translated", "translate_document"]
+__all__ = ["SUFFIXES", "Document", "Rendered", "Translated", "segment_texts", "translate_document"]

@@ -17,6 +17,10 @@ from typing import IO, Any
 from regard.errors import DataError
 
 _BLOCK_BYTES = 1 << 16
+
+_MOST_BYTES = 1 << 26
+"""in one line: far above any text, and below what a packed file of nothing can swell to"""
+
 _UTF8_MARK = b"\xef\xbb\xbf"
 
 
@@ -65,6 +69,7 @@ def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
 def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
     """Whole lines without their `\\n`; the last one need not have had any."""
     unfinished: list[bytes] = []
+    waiting = 0
     # One read of what is there; `read` would wait for a full block.
     read: Any = getattr(file, "read1", file.read)
     try:
@@ -72,9 +77,15 @@ def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
             head, newline, tail = block.rpartition(b"\n")
             if newline:
                 yield b"".join([*unfinished, head]).split(b"\n")
-                unfinished = [tail] if tail else []
+                unfinished, waiting = [tail] if tail else [], len(tail)
             else:
                 unfinished.append(block)
+                waiting += len(block)
+            if waiting > _MOST_BYTES:
+                raise DataError(
+                    f"{name}: a line must have at most {_MOST_BYTES >> 20} MiB: got a longer one; it is no "
+                    "text, or has no line ends"
+                )
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataError(f"{name} must be a readable file: {error}; check it") from error
     if unfinished:

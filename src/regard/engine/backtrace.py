@@ -11,7 +11,7 @@ from regard.decode.penalties import hypothesis, length_penalty
 
 
 def backtrace(
-    choices: Host, gains: Host, endings: Host, end_gains: Host, config: DecodeConfig
+    config: DecodeConfig, choices: Host, gains: Host, endings: Host, end_gains: Host
 ) -> list[list[Hypothesis]]:
     """The n best outputs of each sentence, best first, from the tables of `regard.engine.slots.Slots`."""
     num_sentences, beam, _ = choices.shape

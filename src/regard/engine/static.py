@@ -71,10 +71,8 @@ class StaticSearch:
         model: Transformer,
         dtype: torch.dtype,
         room: Room = Room(),  # noqa: B008 (frozen)
-        compiled: bool = False,
     ) -> None:
-        self.model = frozen(model, dtype)
-        self.room, self.compiled = room, compiled
+        self.model, self.room = frozen(model, dtype), room
         self._recordings: dict[Shape, Recording] = {}
 
     @torch.inference_mode()
@@ -126,7 +124,7 @@ class StaticSearch:
         recording = self._recordings.pop(shape, None)
         while recording is None and len(self._recordings) >= self.room.kept:
             self._recordings.pop(next(iter(self._recordings)))
-        recording = recording or Recording(self.model, shape, self.room, self.compiled)
+        recording = recording or Recording(self.model, shape, self.room)
         self._recordings[shape] = recording  # the newest last
         return recording
 
@@ -134,7 +132,7 @@ class StaticSearch:
 class Recording:
     """The memory and the recorded steps of searches of one shape."""
 
-    def __init__(self, model: Transformer, shape: Shape, room: Room, compiled: bool) -> None:
+    def __init__(self, model: Transformer, shape: Shape, room: Room) -> None:
         self.model, self.shape, self.room = model, shape, room
         self.config: ModelConfig = model.config
         weight = model.output.weight
@@ -157,8 +155,7 @@ class Recording:
             shape.num_sentences + 1, dtype=torch.int64, device=self.device
         )
         self.state = self._state()
-        step = torch.compile(self._step, dynamic=False) if compiled else self._step
-        self.step = Recorded(step, self.device)
+        self.step = Recorded(self._step, self.device)
         self.readers: dict[tuple[int, int], Reader] = {}
 
     def _state(self) -> StaticState:
@@ -194,7 +191,7 @@ class Recording:
                 if len(asked) > 1 and asked.popleft()() == count:
                     break
         tables = (slots.choices, slots.gains, slots.endings, slots.end_gains)
-        return backtrace(*(table[:count].cpu().numpy() for table in tables), config=config)
+        return backtrace(config, *(table[:count].cpu().numpy() for table in tables))
 
     def _ask(self) -> Callable[[], int]:
         """How many sentences are done; the answer waits for the steps before it, not for later ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -17,11 +18,15 @@ from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine.padding import pad
+from regard.engine.static import Room, StaticSearch
 from regard.errors import UsageError
 from regard.model.decoder import DecoderState
 from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer, build
 from regard.tensors import Tensors, tied_names
 from regard.trace import Trace
+
+MEMORY_SHARE = 6
+"""of the GPU's free memory, the part for the sources of a search, and again for its outputs"""
 
 
 def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors:
@@ -94,6 +99,15 @@ class TorchEngine:
         self.model = model.to(self.device).eval()
         on_gpu = self.device.type == "cuda"
         self.precision = ("bf16" if on_gpu else "fp32") if precision == "auto" else precision
+
+    @functools.cached_property
+    def search_whole(self) -> StaticSearch | None:
+        """Plain searches of many sentences on a GPU; the weights are copied at the first one."""
+        if self.device.type != "cuda" or not self.config.has_decoder:
+            return None
+        memory = torch.cuda.mem_get_info(self.device)[0] // MEMORY_SHARE
+        dtype = torch.float32 if self.precision == "fp32" else torch.bfloat16
+        return StaticSearch(self.model, dtype, Room(memory=min(memory, Room.memory)))
 
     @torch.inference_mode()
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> TorchState:

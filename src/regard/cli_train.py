@@ -45,6 +45,10 @@ def train(
     test_target: Annotated[Files, typer.Option(help="Its references.")] = None,
     size: Annotated[str | None, typer.Option(help="tiny, small, base or big.")] = None,
     recipe: Annotated[str | None, typer.Option(help="A named recipe or a TOML file.")] = None,
+    data: Annotated[
+        Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
+    ] = Path("data"),
+    seed: Annotated[int | None, typer.Option(help="Of everything random.")] = None,
     init: Annotated[str | None, typer.Option(help="A model to start from.")] = None,
     settings: Annotated[
         list[str] | None,
@@ -70,7 +74,10 @@ def train(
     }
     if size:
         asked["model"] = {"size": size}
-    plan = (read_recipe(recipe) if recipe else Recipe()).changed(asked, "the command line")
+    if seed is not None:
+        asked["train"] = {"seed": seed}
+    start = read_recipe(recipe).with_files(data) if recipe else Recipe()
+    plan = start.changed(asked, "the command line")
     plan = plan.changed(parse_settings(settings or (), SECTIONS), "--set")
     if not (plan.data.source or plan.data.pairs or resume):
         raise UsageError("training needs text: got none; give --source and --target, or --pairs")

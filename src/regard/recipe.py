@@ -5,7 +5,8 @@
     [train]    how to train                    TrainConfig
     [decode]   how the test set is translated  DecodeConfig
 
-Files named in a recipe are looked for from the current folder, as on the command line.
+Files named in a recipe are looked for from the current folder, as on the command line; those under `data/` in the
+folder that was named with --data, as `regard data get` puts them there.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from regard.config import (
     TrainConfig,
     from_dict,
 )
+from regard.corpora.find import DATA, find_files
 from regard.errors import UsageError, suggest
 
 SECTIONS: dict[str, type] = {
@@ -36,6 +38,11 @@ SECTIONS: dict[str, type] = {
 
 SIZE = "size"
 """The one key of [model] that is no field of ModelConfig."""
+
+_FILES = (
+    *("source", "target", "pairs"),
+    *("valid_source", "valid_target", "test_source", "test_target"),
+)
 
 # In a wheel the recipes lie inside the package, in the repository beside `src`.
 _FOLDERS = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "recipes")
@@ -93,6 +100,18 @@ class Recipe:
 
     def _section(self, name: str) -> Mapping[str, Any]:
         return self.values.get(name, {})
+
+    def with_files(self, folder: Path) -> Recipe:
+        """The recipe with its files `data/…` as they lie in this folder; other names stay as they are."""
+        data = dict(self._section("data"))
+        for key in _FILES:
+            names = (data[key],) if isinstance(data.get(key), str) else data.get(key, ())
+            data[key] = [
+                path
+                for name in names
+                for path in (find_files(name, folder) if name.startswith(f"{DATA}/") else [name])
+            ]
+        return Recipe({**self.values, "data": data}, self.where)
 
     def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Recipe:
         """The recipe with these values on top."""

@@ -14,12 +14,11 @@ from typing import Any
 
 import torch
 
-import regard
 from regard.evaluate import Score
 from regard.train.loop import Trainer
 
 RESULT = "result.json"
-PACKAGES = ("torch", "numpy", "sentencepiece", "sacrebleu")
+PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def write_evidence(
@@ -51,7 +50,7 @@ def hardware(device: torch.device) -> str:
 
 
 def versions() -> dict[str, str]:
-    found = {"regard": regard.__version__, "python": platform.python_version()}
+    found = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

@@ -1,0 +1,108 @@
+"""The verb data: public corpora, listed and fetched."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from regard.errors import UsageError
+
+
+def data(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="get NAME", help="Fetch these; without it all are listed."),
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--data", metavar="FOLDER", help="Where files are put, or are already.")
+    ] = Path("data"),
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Take files whose checksum is not the known one.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+) -> None:
+    """List the public corpora that recipes use, or fetch some from their publishers.
+
+    A transfer that was cut off is gone on with; a file is there whole, with the right checksum, or not at all.
+    """
+    from regard.corpora.listing import CORPORA, find_corpus
+    from regard.corpora.obtain import obtain
+
+    if not words:
+        _list(CORPORA, as_json)
+        return
+    if words[0] != "get" or len(words) < 2:
+        raise UsageError(
+            f"regard data takes  get  and names of corpora: got {' '.join(words)!r}; "
+            "write  regard data get multi30k"
+        )
+    for corpus in [find_corpus(name) for name in words[1:]]:
+        with _Bars() as bars:
+            paths = obtain(corpus, folder, accept=accept, say=bars.say, progress=bars.start)
+        if as_json:
+            typer.echo(json.dumps({"name": corpus.name, "files": [str(path) for path in paths]}))
+
+
+def _list(corpora: Any, as_json: bool) -> None:
+    if as_json:
+        from dataclasses import asdict
+
+        typer.echo(json.dumps([asdict(corpus) for corpus in corpora]))
+        return
+    for corpus in corpora:
+        size = "" if corpus.megabytes is None else f", {corpus.megabytes:g} MB"
+        by_hand = "" if corpus.files else ", to be gathered by hand"
+        typer.echo(f"{corpus.name:<16} {corpus.what}")
+        typer.echo(
+            f"{'':<16} {corpus.licence}{size}{by_hand}; for {corpus.used_for}; {corpus.home}"
+        )
+
+
+class _Bars:
+    """A bar for each file on stderr when someone is watching, a line for each that is done."""
+
+    def __init__(self) -> None:
+        self._progress: Any = None
+
+    def __enter__(self) -> _Bars:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                DownloadColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def say(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.console.print(text, highlight=False)
+        else:
+            typer.echo(text, err=True)
+
+    def start(self, name: str) -> Callable[[int, int | None], None]:
+        if self._progress is None:
+            return lambda done, total: None
+        task = self._progress.add_task(name, total=None)
+        return lambda done, total: self._progress.update(task, completed=done, total=total)

@@ -1,0 +1,142 @@
+"""A file of the web arrives whole and checked, or not at all, whatever the server does."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from web_fixtures import Page, Web
+
+from regard.corpora.fetch import ATTEMPTS, fetch
+from regard.errors import DataError
+
+BODY = random.Random(3).randbytes(200_003)
+SHA256 = f"sha256:{hashlib.sha256(BODY).hexdigest()}"
+
+
+def get(web: Web, path: Path, name: str = "/file", **options: Any) -> bytes:
+    fetch(web.url + name, path, **{"checksum": SHA256, "pause": 0.0, **options})
+    return path.read_bytes()
+
+
+def left_behind(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.rglob("*"))
+
+
+def test_a_file_arrives(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY)
+    told: list[tuple[int, int | None]] = []
+    path = tmp_path / "folder" / "file"
+    assert get(web, path, progress=lambda done, total: told.append((done, total))) == BODY
+    assert told[-1] == (len(BODY), len(BODY)) and told == sorted(told)
+    assert left_behind(path.parent) == ["file"]
+    md5 = f"md5:{hashlib.md5(BODY, usedforsecurity=False).hexdigest()}"
+    assert get(web, tmp_path / "again", checksum=md5) == BODY
+
+
+def test_cut_connections_are_taken_up_where_they_ended(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, cut_after=[70_000, 50_000, 3])
+    assert get(web, tmp_path / "file") == BODY
+    assert [range for _, range in web.asked] == [
+        "",
+        "bytes=70000-",
+        "bytes=120000-",
+        "bytes=120003-",
+    ]
+
+
+def test_more_cuts_than_attempts_are_no_matter_while_bytes_arrive(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, cut_after=[9_000] * (2 * ATTEMPTS))
+    assert get(web, tmp_path / "file") == BODY
+
+
+def test_the_next_call_goes_on_where_the_last_one_gave_up(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = page = Page(BODY, cut_after=[70_000] + [0] * ATTEMPTS)
+    with pytest.raises(DataError, match="must be reachable.*go on where it stopped"):
+        get(web, tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+    page.cut_after.clear()
+    web.asked.clear()
+    assert get(web, tmp_path / "file") == BODY
+    assert web.asked == [("/file", "bytes=70000-")] and left_behind(tmp_path) == ["file"]
+
+
+def test_a_server_without_ranges_begins_anew(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, ranges=False, cut_after=[70_000])
+    assert get(web, tmp_path / "file") == BODY
+
+
+def test_without_a_tag_nothing_is_gone_on_with(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, etag="", cut_after=[70_000])
+    assert get(web, tmp_path / "file") == BODY
+    assert [range for _, range in web.asked] == ["", ""]
+
+
+def test_a_file_that_changed_in_between_is_not_patched_together(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(b"x" * 99_991, etag='"old"', cut_after=[70_000] + [0] * ATTEMPTS)
+    with pytest.raises(DataError):
+        get(web, tmp_path / "file")
+    web.pages["/file"] = Page(BODY, etag='"new"')
+    assert get(web, tmp_path / "file") == BODY
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY)
+    (tmp_path / "file.part").write_bytes(BODY + b"more")
+    (tmp_path / "file.part.tag").write_text('"one"')
+    assert get(web, tmp_path / "file") == BODY
+
+
+def test_a_wrong_checksum_leaves_nothing(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY[:-1] + b"?")
+    with pytest.raises(DataError, match="must have the sha256 .*: got .*--accept"):
+        get(web, tmp_path / "file")
+    assert left_behind(tmp_path) == []
+
+
+def test_a_file_that_is_not_there_is_asked_for_once(web: Web, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must be there: its server answered 404 Not Found"):
+        get(web, tmp_path / "file")
+    assert len(web.asked) == 1 and left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_in_trouble_is_asked_again(web: Web, tmp_path: Path, status: int) -> None:
+    web.pages["/file"] = Page(BODY, statuses=[status] * (ATTEMPTS - 1))
+    assert get(web, tmp_path / "file") == BODY
+
+
+def test_a_server_in_trouble_for_good(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, statuses=[503] * 99)
+    with pytest.raises(DataError, match=f"503 Service Unavailable, {ATTEMPTS} times in a row"):
+        get(web, tmp_path / "file")
+    assert len(web.asked) == ATTEMPTS
+
+
+def test_a_server_that_sleeps_is_asked_again(web: Web, tmp_path: Path) -> None:
+    web.pages["/file"] = Page(BODY, delays=[1.0])
+    assert get(web, tmp_path / "file", timeout=0.3) == BODY
+
+
+def test_nobody_listens(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="the connection failed") as caught:
+        fetch("http://127.0.0.1:1/file", tmp_path / "file", pause=0.0)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_redirect_is_followed(web: Web, tmp_path: Path) -> None:
+    web.pages["/old"] = Page(b"", location=f"{web.url}/file")
+    web.pages["/file"] = Page(BODY, cut_after=[70_000])
+    assert get(web, tmp_path / "file", name="/old") == BODY
+    assert web.asked[-1] == ("/file", "bytes=70000-")
+
+
+@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/file"])
+def test_a_redirect_out_of_the_web_is_refused(web: Web, tmp_path: Path, place: str) -> None:
+    web.pages["/old"] = Page(b"", location=place)
+    with pytest.raises(DataError, match="it leads to|must be there"):
+        get(web, tmp_path / "file", name="/old")
+    assert left_behind(tmp_path) == []

@@ -1,0 +1,235 @@
+"""A corpus from its publisher to the data folder, and from there into a recipe."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from web_fixtures import Page, Web
+
+from regard.corpora.find import find_files
+from regard.corpora.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
+from regard.corpora.obtain import CHECKSUMS, obtain
+from regard.errors import DataError, RegardError, UsageError
+from regard.recipe import named_recipes, read_recipe
+
+FRENCH, ENGLISH = b"un\ndeux\tet\ntrois\n", b"one\ntwo and\nthree\n"
+
+
+def make(*files: DataFile) -> PublicCorpus:
+    return PublicCorpus("mine", "numbers", "tests", "CC0", "https://example.org", 1.0, files)
+
+
+def tar_of(members: dict[str, bytes], links: dict[str, str] | None = None) -> bytes:
+    output = io.BytesIO()
+    with tarfile.open(fileobj=output, mode="w:gz") as tar:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+        for name, target in (links or {}).items():
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = tarfile.SYMTYPE, target
+            tar.addfile(info)
+    return output.getvalue()
+
+
+def zip_of(members: dict[str, bytes]) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return output.getvalue()
+
+
+def every_file(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("kind", ["tgz", "zip"])
+def test_two_members_become_one_file_of_pairs(web: Web, tmp_path: Path, kind: str) -> None:
+    members = {"a/x.fr": FRENCH, "a/x.en": ENGLISH, "../../outside": b"never"}
+    web.pages[f"/x.{kind}"] = Page(tar_of(members) if kind == "tgz" else zip_of(members))
+    url = f"{web.url}/x.{kind}"
+    corpus = make(
+        DataFile("fr-en/x.tsv.gz", (Source(url, "a/x.fr"), Source(url, "a/x.en"))),
+        DataFile("fr-en/x.en", (Source(url, "a/x.en"),)),
+    )
+    paths = obtain(corpus, tmp_path / "data")
+    assert gzip.decompress(paths[0].read_bytes()) == b"un\tone\ndeux et\ttwo and\ntrois\tthree\n"
+    assert paths[1].read_bytes() == ENGLISH
+    assert every_file(tmp_path) == {"data/fr-en/x.tsv.gz", "data/fr-en/x.en", f"data/{CHECKSUMS}"}
+    assert len(web.asked) == 1, "one archive, fetched once"
+    first = paths[0].read_bytes()
+    paths[0].unlink()
+    assert obtain(corpus, tmp_path / "data")[0].read_bytes() == first
+
+
+def test_segments_of_a_test_set_are_its_lines(web: Web, tmp_path: Path) -> None:
+    sgm = (
+        b'<srcset><doc>\n<hl>\n<seg id="1"> Un. </seg>\n</hl>\n<seg id="2">A &amp; B</seg>\n</doc>'
+    )
+    archive = tar_of({"test/x.fr.sgm": sgm})
+    web.pages["/test.tgz"] = Page(archive)
+    md5 = f"md5:{hashlib.md5(archive, usedforsecurity=False).hexdigest()}"
+    file = DataFile("x.fr", (Source(f"{web.url}/test.tgz", "test/x.fr.sgm", None, md5),))
+    [path] = obtain(make(file), tmp_path)
+    assert path.read_bytes() == b"Un.\nA &amp; B\n"
+
+
+def test_columns_of_a_table_in_another_order(web: Web, tmp_path: Path) -> None:
+    web.pages["/x.tsv.gz"] = Page(gzip.compress(b"one\tun\ntwo\n"))
+    url = f"{web.url}/x.tsv.gz"
+    file = DataFile("x.tsv", (Source(url, column=1), Source(url, column=0)))
+    [path] = obtain(make(file), tmp_path)
+    assert path.read_bytes() == b"un\tone\n\ttwo\n"
+
+
+def test_a_text_is_checked_by_what_is_inside(web: Web, tmp_path: Path) -> None:
+    sha256 = hashlib.sha256(FRENCH).hexdigest()
+    file = DataFile("x.fr.gz", (Source(f"{web.url}/x.fr.gz"),), sha256)
+    web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, 1))
+    [path] = obtain(make(file), tmp_path / "one")
+    web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, 9))
+    obtain(make(file), tmp_path / "two")
+    web.pages["/x.fr.gz"] = Page(gzip.compress(ENGLISH))
+    with pytest.raises(DataError, match="the text of x.fr.gz must have the sha256"):
+        obtain(make(file), tmp_path / "three")
+    assert not (tmp_path / "three" / "x.fr.gz").exists()
+    assert obtain(make(file), tmp_path / "four", accept=True)[0].exists()
+    assert path.exists()
+
+
+def test_what_was_fetched_once_must_stay_the_same(web: Web, tmp_path: Path) -> None:
+    file = DataFile("x.fr", (Source(f"{web.url}/x.fr"),))
+    web.pages["/x.fr"] = Page(FRENCH)
+    [path] = obtain(make(file), tmp_path)
+    known = json.loads((tmp_path / CHECKSUMS).read_text())
+    assert known["x.fr"] == known[f"{web.url}/x.fr"] == hashlib.sha256(FRENCH).hexdigest()
+    said: list[str] = []
+    obtain(make(file), tmp_path, say=said.append)
+    assert said == [f"{path} is there"] and len(web.asked) == 1
+    path.write_bytes(b"mine\n")
+    with pytest.raises(DataError, match="that it had before: got .* remove it"):
+        obtain(make(file), tmp_path)
+    path.unlink()
+    web.pages["/x.fr"] = Page(ENGLISH)
+    with pytest.raises(DataError, match="must have the sha256 .* that it had before"):
+        obtain(make(file), tmp_path)
+    assert obtain(make(file), tmp_path, accept=True)[0].read_bytes() == ENGLISH
+
+
+@pytest.mark.parametrize(
+    ("archive", "message"),
+    [
+        (tar_of({"other": b"x"}), "must hold the file x.fr: it has none"),
+        (tar_of({}, links={"x.fr": "/etc/passwd"}), "must hold the file x.fr: it has none"),
+        (tar_of({"x.fr": FRENCH})[:60], "must be an intact file"),
+        (b"no archive", "must be an intact file"),
+    ],
+)
+def test_archives_that_are_not_what_they_should_be(
+    web: Web, tmp_path: Path, archive: bytes, message: str
+) -> None:
+    web.pages["/x.tgz"] = Page(archive)
+    with pytest.raises(DataError, match=message):
+        obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.tgz", "x.fr"),))), tmp_path)
+    assert not (tmp_path / "x.fr").exists()
+
+
+def test_sides_of_unequal_length(web: Web, tmp_path: Path) -> None:
+    web.pages["/x.fr"], web.pages["/x.en"] = Page(FRENCH), Page(b"one\n")
+    file = DataFile("x.tsv", (Source(f"{web.url}/x.fr"), Source(f"{web.url}/x.en")))
+    with pytest.raises(DataError, match="as many lines: one ends before line 2"):
+        obtain(make(file), tmp_path)
+    assert not (tmp_path / "x.tsv").exists()
+
+
+def test_a_corpus_without_files_says_where_it_is() -> None:
+    with pytest.raises(UsageError, match="by hand from https://github.com/jfainberg"):
+        obtain(find_corpus("selfdialogue"), Path("nowhere"))
+    with pytest.raises(UsageError, match=r"got 'mulit30k' \(did you mean 'multi30k'\?\)"):
+        find_corpus("mulit30k")
+
+
+def test_the_listing_is_sound() -> None:
+    paths = [file.path for corpus in CORPORA for file in corpus.files]
+    assert len(paths) == len(set(paths))
+    for corpus in CORPORA:
+        assert corpus.licence and corpus.what and corpus.used_for
+        assert corpus.home.startswith("https://")
+        for file in corpus.files:
+            assert corpus_of(file.path) == (corpus, file)
+            assert not Path(file.path).is_absolute() and ".." not in file.path
+            for source in file.sources:
+                assert source.url.startswith("https://")
+                algorithm, _, value = source.checksum.partition(":")
+                assert {"md5": 32, "sha256": 64, "": 0}[algorithm] == len(value)
+
+
+def test_a_recipes_file_is_found_however_it_is_packed(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run  regard data get multi30k, or name the folder"):
+        find_files("data/multi30k/train.de.gz", tmp_path)
+    (tmp_path / "multi30k").mkdir()
+    plain = tmp_path / "multi30k" / "train.de"
+    for ending in (".xz", "", ".gz"):
+        path = Path(f"{plain}{ending}")
+        path.touch()
+        assert find_files("data/multi30k/train.de.gz", tmp_path) == [str(path)]
+
+
+def test_a_recipes_corpus_is_found_within_mixed_files(tmp_path: Path) -> None:
+    (tmp_path / "fr-en").mkdir()
+    for name in ("train.1.tsv.xz", "train.0.tsv.xz", "extra-research.tsv.xz"):
+        (tmp_path / "fr-en" / name).touch()
+    mixed = [f"{tmp_path}/fr-en/train.{i}.tsv.xz#europarl" for i in (0, 1)]
+    assert find_files("data/fr-en/europarl.tsv.gz", tmp_path) == mixed
+    own = tmp_path / "fr-en" / "europarl.tsv"
+    own.touch()
+    assert find_files("data/fr-en/europarl.tsv.gz", tmp_path) == [str(own)]
+    assert find_files("data/fr-en/train.0.tsv#docs", tmp_path) == [
+        f"{tmp_path}/fr-en/train.0.tsv.xz#docs"
+    ]
+
+
+RESULTS = ("multi30k-en-de", "multi30k-de-en", "multi30k-en-fr", "fr-en-base", "en-fr-base")
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_recipe_of_the_ledger_reads_what_can_be_fetched(name: str, tmp_path: Path) -> None:
+    recipe = read_recipe(name)
+    files = {
+        name
+        for key in ("source", "target", "pairs", "valid_source", "valid_target")
+        + ("test_source", "test_target")
+        for name in getattr(recipe.data, key)
+    }
+    assert files
+    for file in files:
+        inside = file.removeprefix("data/")
+        assert corpus_of(inside) is not None, f"{file} comes from nowhere"
+        (tmp_path / inside).parent.mkdir(exist_ok=True)
+        (tmp_path / inside).touch()
+    found = recipe.with_files(tmp_path).data
+    assert {*found.source, *found.pairs, *found.test_source} <= {
+        str(tmp_path / file.removeprefix("data/")) for file in files
+    }
+
+
+def test_files_of_ones_own_recipe_stay_where_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('[data]\nsource = "train.fr"\ntarget = ["train.en"]\n')
+    data = read_recipe(str(path)).with_files(tmp_path).data
+    assert (data.source, data.target) == (("train.fr",), ("train.en",))
+
+
+def test_recipes_that_need_files_say_so(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="which must be there"):
+        read_recipe("multi30k-de-en").with_files(tmp_path)
+    assert set(RESULTS) <= set(named_recipes())

@@ -1,0 +1,70 @@
+"""A web server on this machine that misbehaves as it is told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+
+@dataclass
+class Page:
+    """A file of the server, and what goes wrong with it."""
+
+    body: bytes
+    etag: str = '"one"'
+    ranges: bool = True
+    """whether a part of it can be asked for"""
+    cut_after: list[int] = field(default_factory=list)
+    """bytes after which the connection ends, one for each of the first answers"""
+    statuses: list[int] = field(default_factory=list)
+    """what the first answers are instead"""
+    location: str = ""
+    delays: list[float] = field(default_factory=list)
+    """seconds before the first answers"""
+
+
+@dataclass
+class Web:
+    url: str
+    pages: dict[str, Page] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """path and range of every request"""
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        web: Web = self.server.web  # type: ignore[attr-defined]
+        wanted = self.headers.get("Range", "")
+        web.asked.append((self.path, wanted))
+        page = web.pages.get(self.path)
+        if page is not None and page.delays:
+            time.sleep(page.delays.pop(0))
+        if page is None or page.statuses:
+            self.send_error(404 if page is None else page.statuses.pop(0))
+            return
+        if page.location:
+            self.send_response(302)
+            self.send_header("Location", page.location)
+            self.end_headers()
+            return
+        start = 0
+        if wanted and page.ranges and self.headers.get("If-Range", page.etag) == page.etag:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(page.body):
+                self.send_error(416)
+                return
+        body = page.body[start:]
+        self.send_response(206 if start else 200)
+        if start:
+            last = len(page.body) - 1
+            self.send_header("Content-Range", f"bytes {start}-{last}/{len(page.body)}")
+        self.send_header("Content-Length", str(len(body)))
+        if page.etag:
+            self.send_header("ETag", page.etag)
+        self.end_headers()
+        self.wfile.write(body[: page.cut_after.pop(0)] if page.cut_after else body)
+
+    def log_message(self, *_: Any) -> None:
+        pass

@@ -76,6 +76,13 @@ def translate_document(
     return _document(Text("".join(written), text.encoding, text.mark), rendered, warnings, suffix)
 
 
+def segment_texts(data: bytes, suffix: str, encoding: str | None = None) -> list[str]:
+    """What there is to translate in a file, as a reader sees it."""
+    # TMX wants to know a language to write, though nothing is written here.
+    slots, _ = reader_of(suffix)(decode(data, suffix, encoding).content, ("", "und"))
+    return [part.text for slot in slots for part in slot.parts if isinstance(part, Segment)]
+
+
 def _document(text: Text, rendered: list[Rendered], warnings: list[str], suffix: str) -> Document:
     data, lost = encode(text, suffix)
     doubts: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.model import attention
-from regard.model.attention import KeyValue, MultiHeadAttention, attend, fused, packed, written_out
+from regard.model.attention import KeyValue, MultiHeadAttention, attend, fused, written_out
 from regard.model.layout import Layout, Visibility
 from regard.trace import Trace
 
@@ -188,12 +188,43 @@ def sentence_by_sentence(
     return torch.cat(contexts)
 
 
+def range_by_range(projected, first_key, last_key, first_query, last_query):
+    """The same for our own kernel; both ways of saying who sees whom must agree."""
+    query, key, value = (part for tensor in projected for part in tensor.unbind(1))
+    keys, queries = torch.arange(len(key)), torch.arange(len(query))
+    visible = (first_key[:, None] <= keys) & (keys < last_key[:, None])
+    seen_by = (first_query[:, None] <= queries) & (queries < last_query[:, None])
+    assert torch.equal(visible, seen_by.T)
+    assert all((ends.diff() >= 0).all() for ends in (first_key, last_key, first_query, last_query))
+    scores = torch.einsum("qhd,khd->hqk", query, key) * query.shape[-1] ** -0.5
+    weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
+    return torch.einsum("hqk,khd->qhd", weights, value), None
+
+
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
+@pytest.mark.parametrize("ours", [True, False], ids=["ours", "torch's"])
+def test_the_gpu_kernels_are_asked_the_right_question(kind, ours, monkeypatch):
     monkeypatch.setattr(attention, "varlen_attn", sentence_by_sentence, raising=False)
+    monkeypatch.setattr(attention, "packed_attention", range_by_range, raising=False)
+    monkeypatch.setattr(attention, "KERNEL_HEAD_DIMS", (10,) if ours else ())
+    monkeypatch.setattr(attention, "takes_packed", lambda projected, visibility: True)
     visibility, query_len, key_len = packed_case(kind)
     query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
-    assert_same(packed, query, key, value, visibility)
+    assert_same(attend, query, key, value, visibility)
+
+
+def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
+    tiny_config, monkeypatch
+):
+    layer = MultiHeadAttention(tiny_config(), dropout=0.0)
+    visibility, length, _ = packed_case("decoder")
+    x = torch.randn(1, length, 18)
+    expected, _ = layer(x, visibility)
+    monkeypatch.setattr(attention, "packed_attention", range_by_range, raising=False)
+    monkeypatch.setattr(attention, "KERNEL_HEAD_DIMS", (layer.query.out_features // 3,))
+    monkeypatch.setattr(attention, "takes_packed", lambda projected, visibility: True)
+    assert layer.num_heads == 3
+    torch.testing.assert_close(layer(x, visibility)[0], expected, atol=1e-5, rtol=1e-5)
 
 
 def test_a_trace_takes_the_written_out_path():

@@ -30,19 +30,19 @@ def visibility(kind: str) -> Visibility:
     }[kind]
 
 
-@pytest.mark.parametrize("kernel", [packed, attend])
+@pytest.mark.parametrize("head_dim", [32, 64, 48], ids=["ours", "ours-64", "torch's"])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_the_variable_length_kernel_equals_written_out(kernel, kind, dtype):
+def test_the_packed_kernels_equal_written_out(head_dim, kind, dtype):
     """Forward and gradient, within the rounding of the narrow type."""
     seen = visibility(kind)
     lengths = (seen.query.length, seen.key.length, seen.key.length)
     narrow = [
-        torch.randn(1, 3, length, 64, device="cuda", dtype=dtype, requires_grad=True)
+        torch.randn(1, 3, length, head_dim, device="cuda", dtype=dtype, requires_grad=True)
         for length in lengths
     ]
     exact = [tensor.detach().double().requires_grad_() for tensor in narrow]
-    context, expected = kernel(*narrow, seen), written_out(*exact, seen)
+    context, expected = attend(*narrow, seen), written_out(*exact, seen)
     assert context.dtype == dtype
     torch.testing.assert_close(context.double(), expected, atol=2e-2, rtol=2e-2)
     toward = torch.randn_like(expected)
@@ -50,6 +50,24 @@ def test_the_variable_length_kernel_equals_written_out(kernel, kind, dtype):
     (expected * toward).sum().backward()
     for ours, theirs in zip(narrow, exact, strict=True):
         torch.testing.assert_close(ours.grad.double(), theirs.grad, atol=3e-2, rtol=3e-2)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+def test_side_by_side_is_one_by_one(kind):
+    """Queries, keys and values in one tensor, as one product gives them."""
+    seen = visibility(kind)
+    whole = torch.randn(
+        seen.query.length, 3, 5, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True
+    )
+    apart = [part[:, None].detach().requires_grad_() for part in whole.unbind(1)]
+    together, expected = packed([whole], seen), packed(apart, seen)
+    assert torch.equal(together, expected)
+    toward = torch.randn_like(expected)
+    (gradient,) = torch.autograd.grad(together, whole, toward)
+    for ours, theirs in zip(
+        gradient.unbind(1), torch.autograd.grad(expected, apart, toward), strict=True
+    ):
+        assert torch.equal(ours, theirs[:, 0])
 
 
 def test_a_packed_training_step_equals_the_same_in_double_precision_on_the_processor():

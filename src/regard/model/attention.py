@@ -115,18 +115,18 @@ def fused(
 
 
 def packed(
-    query: Float[Tensor, "1 heads query_len head_dim"],
-    key: Float[Tensor, "1 heads key_len head_dim"],
-    value: Float[Tensor, "1 heads key_len head_dim"],
-    visibility: Visibility,
-) -> Float[Tensor, "1 heads query_len head_dim"]:
-    """The same for packed rows on a GPU: each sentence attends within its own boundaries only."""
+    projected: Sequence[Float[Tensor, "tokens parts heads head_dim"]], visibility: Visibility
+) -> Float[Tensor, "query_len heads head_dim"]:
+    """The same for packed rows on a GPU: each sentence attends within its own boundaries only.
+
+    projected: queries, keys and values in this order, side by side in as many tensors as they came in.
+    """
+    if projected[0].shape[-1] in KERNEL_HEAD_DIMS:
+        ranges = (*visibility.key_ranges(), *visibility.query_ranges())
+        return packed_attention(projected, *ranges)[0]
     boundaries = visibility.query.boundaries
     assert boundaries is not None
-    query, key, value = (tensor[0].transpose(0, 1) for tensor in (query, key, value))
-    if query.shape[-1] in KERNEL_HEAD_DIMS:
-        ranges = (*visibility.key_ranges(), *visibility.query_ranges())
-        return packed_attention(query, key, value, *ranges)[0].transpose(0, 1)[None]
+    query, key, value = (part for tensor in projected for part in tensor.unbind(1))
     context = varlen_attn(
         query,
         key,
@@ -138,7 +138,13 @@ def packed(
         window_size=(-1, 0) if visibility.causal else (-1, -1),
     )
     assert isinstance(context, Tensor)
-    return context.transpose(0, 1)[None]
+    return context
+
+
+def takes_packed(projected: Tensor, visibility: Visibility | None) -> bool:
+    """Whether `packed` is the kernel for these."""
+    narrow = projected.is_cuda and projected.dtype in (torch.bfloat16, torch.float16)
+    return narrow and visibility is not None and visibility.query.is_packed
 
 
 def attend(
@@ -152,23 +158,23 @@ def attend(
     if trace is not None or query.shape[2] == 1:
         # For a single query the plain products are as fast as any kernel.
         return written_out(query, key, value, visibility, trace)
-    if visibility is not None and visibility.query.is_packed:
-        if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16):
-            return packed(query, key, value, visibility)
+    if visibility is not None and takes_packed(query, visibility):
+        by_token = [tensor.transpose(1, 2).transpose(0, 1) for tensor in (query, key, value)]
+        return packed(by_token, visibility).transpose(0, 1)[None]
     return fused(query, key, value, visibility)
 
 
 def together(
     x: Float[Tensor, "batch length d_model"], maps: Sequence[nn.Linear]
-) -> Sequence[Float[Tensor, "batch length features"]]:
+) -> Float[Tensor, "batch length features"]:
     """Several linear maps of the same vectors as one wide product, which keeps a processor busier."""
     if x.shape[1] == 1:
         # For a single word, laying the weights side by side would cost as much as the product.
-        return [linear(x) for linear in maps]
+        return torch.cat([linear(x) for linear in maps], dim=-1)
     weight, bias = (
         torch.cat([getattr(linear, name) for linear in maps]) for name in ("weight", "bias")
     )
-    return F.linear(x, weight, bias).chunk(len(maps), dim=-1)
+    return F.linear(x, weight, bias)
 
 
 class MultiHeadAttention(SubLayer):
@@ -181,6 +187,16 @@ class MultiHeadAttention(SubLayer):
         self.key = nn.Linear(config.d_model, config.d_model)
         self.value = nn.Linear(config.d_model, config.d_model)
         self.output = nn.Linear(config.d_model, config.d_model)
+        self.joined: nn.Linear | None = None
+
+    def join(self) -> None:
+        """Lay query, key and value side by side once, for weights that will not change any more."""
+        maps = [self.query, self.key, self.value]
+        joined = nn.Linear(maps[0].in_features, 3 * maps[0].out_features).to(maps[0].weight)
+        with torch.no_grad():
+            joined.weight.copy_(torch.cat([linear.weight for linear in maps]))
+            joined.bias.copy_(torch.cat([linear.bias for linear in maps]))
+        self.joined = joined
 
     def forward(
         self,
@@ -193,15 +209,23 @@ class MultiHeadAttention(SubLayer):
     ) -> tuple[Float[Tensor, "batch query_len d_model"], Seen]:
         """Self-attention: the words attend to one another, and to the `past` words before them."""
         inputs = self.before(x, trace)
-        query, key, value = map(
-            self.split_heads, together(inputs, [self.query, self.key, self.value])
-        )
+        if self.joined is None:
+            projected = together(inputs, [self.query, self.key, self.value])
+        else:
+            projected = self.joined(inputs)
+        query, key, value = map(self.split_heads, projected.chunk(3, dim=-1))
+        if trace is None and rotation is None and past is None and visibility is not None:
+            if takes_packed(projected, visibility):
+                side_by_side = projected.flatten(0, 1).unflatten(-1, (3, self.num_heads, -1))
+                context = packed([side_by_side], visibility)
+                return self.after(x, self.output(context.flatten(1)[None]), trace), KeyValue(
+                    key, value
+                )
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         query = keep(trace, "query", query)
-        present: Seen = KeyValue(key, value)
-        if past is not None:
-            present = past.followed_by(present)
+        new = KeyValue(key, value)
+        present: Seen = new if past is None else past.followed_by(new)
         return self._mix(x, query, present, visibility, trace), present
 
     def across(

@@ -111,7 +111,7 @@ class Decoder(nn.Module):
         attentions = [cast(DecoderLayer, layer).cross_attention for layer in self.layers]
         crossing = [attention for attention in attentions if attention is not None]
         maps = [linear for attention in crossing for linear in (attention.key, attention.value)]
-        split = iter(map(crossing[0].split_heads, together(memory, maps)))
+        split = iter(map(crossing[0].split_heads, together(memory, maps).chunk(len(maps), dim=-1)))
         return tuple(KeyValue(key, value) for key, value in zip(split, split, strict=True))
 
     def forward(

@@ -10,10 +10,12 @@ Differs from the paper: nowhere in the default. `embedding_norm` normalises the 
 
 from __future__ import annotations
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.dropout import Dropout
 from regard.model.norm import make_norm
 from regard.model.position import PositionalEncoding
 from regard.trace import Trace, keep
@@ -29,20 +31,27 @@ class InputEmbedding(nn.Module):
         nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
         self.position = PositionalEncoding(config)
         self.norm = make_norm(config) if config.embedding_norm else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self,
         tokens: Int[Tensor, "batch length"],
         positions: Int[Tensor, "batch length"],
         lengths: Int[Tensor, "batch length"] | None = None,
+        longest: int | None = None,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
         tokens = keep(trace, "tokens", tokens)
         x = keep(trace, "embedding", self.embedding(tokens) * self.scale)
         if self.position.is_added:
-            x = x + keep(trace, "position", self.position(positions, lengths).to(x.dtype))
+            x = x + keep(trace, "position", self.position(positions, lengths, longest).to(x.dtype))
         if self.norm is not None:
             x = keep(trace, "norm", self.norm(x))
-        return keep(trace, "input", self.dropout(x))
+        return keep(trace, "input", self.dropout(narrowed(x)))
+
+
+def narrowed(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """In the type of the matrix products under autocast, so that the residual path is as narrow as they."""
+    kind = x.device.type
+    return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x

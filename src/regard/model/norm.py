@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.dropout import Dropout
 from regard.trace import Trace, keep
 
 EPSILON = 1e-5
@@ -31,14 +32,14 @@ class SubLayer(nn.Module):
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__()
         self.norm = make_norm(config)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm_first = config.norm_placement == "pre"
 
     def before(
         self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
     ) -> Float[Tensor, "batch length d_model"]:
         """What the sub-layer reads."""
-        return keep(trace, "norm", self.norm(x)) if self.norm_first else x
+        return self._normalised(x, trace) if self.norm_first else x
 
     def after(
         self,
@@ -48,4 +49,10 @@ class SubLayer(nn.Module):
     ) -> Float[Tensor, "batch length d_model"]:
         """What flows on: the sub-layer's output added to what it was given."""
         residual = keep(trace, "residual", x + self.dropout(output))
-        return residual if self.norm_first else keep(trace, "norm", self.norm(residual))
+        return residual if self.norm_first else self._normalised(residual, trace)
+
+    def _normalised(
+        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
+    ) -> Float[Tensor, "batch length d_model"]:
+        # Under autocast a norm gives fp32 whatever it is given; what flows on stays as narrow as it was.
+        return keep(trace, "norm", self.norm(x).to(x.dtype))

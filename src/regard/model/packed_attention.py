@@ -13,6 +13,7 @@ Differs from the paper: nowhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -22,8 +23,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 BLOCK = 64
-"""queries, and keys, a program compares at a time"""
+"""neighbouring places that a program computes"""
+FORWARD_TILE = 64
+BACKWARD_TILE = 32
+"""places of the other side that it looks at in one go"""
 WARPS = 4
+STAGES = 3
 LOG2_E = 1.4426950408889634
 """the kernels raise 2, not e, to a power"""
 
@@ -33,7 +38,7 @@ def _forward(  # type: ignore[no-untyped-def]
     query, key, value, context, log_sum, first_key, last_key,
     query_token, query_head, key_token, key_head, value_token, value_head,
     num_queries, scale,
-    HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
+    HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     head = tl.program_id(1)
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -50,8 +55,8 @@ def _forward(  # type: ignore[no-untyped-def]
     highest = tl.full([BLOCK], -1e30, tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
     mixed = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
-    for start in range(begin, end, BLOCK):
-        columns = start + tl.arange(0, BLOCK)
+    for start in range(begin, end, TILE):
+        columns = start + tl.arange(0, TILE)
         there = columns < end
         k = tl.load(
             key + columns[None, :] * key_token + head * key_head + features[:, None],
@@ -80,8 +85,9 @@ def _backward(  # type: ignore[no-untyped-def]
     query, key, value, context, log_sum, gradient, d_query, d_key, d_value,
     first_key, last_key, first_query, last_query,
     query_token, query_head, key_token, key_head, value_token, value_head,
+    d_query_token, d_key_token, d_value_token,
     num_queries, num_keys, scale, plain_scale, num_query_blocks,
-    HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr,
+    HEAD_DIM: tl.constexpr, BLOCK: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     head, num_heads = tl.program_id(1), tl.num_programs(1)
     features = tl.arange(0, HEAD_DIM)
@@ -103,8 +109,8 @@ def _backward(  # type: ignore[no-untyped-def]
         sums = tl.load(log_sum + head * num_queries + rows, mask=inside, other=0.0)
         along = tl.sum(given.to(tl.float32) * mixed.to(tl.float32), 1)
         d_q = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
-        for start in range(begin, end, BLOCK):
-            columns = start + tl.arange(0, BLOCK)
+        for start in range(begin, end, TILE):
+            columns = start + tl.arange(0, TILE)
             there = columns < end
             k = tl.load(
                 key + columns[:, None] * key_token + head * key_head + features[None, :],
@@ -119,6 +125,7 @@ def _backward(  # type: ignore[no-untyped-def]
             weights = tl.where(visible, tl.exp2(scores - sums[:, None]), 0.0)
             d_scores = weights * (tl.dot(given, v) - along[:, None])
             d_q += tl.dot(d_scores.to(k.dtype), k)
+        places = rows[:, None] * d_query_token + head * HEAD_DIM + features[None, :]
         tl.store(
             d_query + places, (d_q * plain_scale).to(d_query.dtype.element_ty), mask=inside[:, None]
         )
@@ -141,8 +148,8 @@ def _backward(  # type: ignore[no-untyped-def]
         )  # fmt: skip
         d_k = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
         d_v = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
-        for start in range(begin, end, BLOCK):
-            rows = start + tl.arange(0, BLOCK)
+        for start in range(begin, end, TILE):
+            rows = start + tl.arange(0, TILE)
             inside = rows < end
             q = tl.load(
                 query + rows[:, None] * query_token + head * query_head + features[None, :],
@@ -159,23 +166,22 @@ def _backward(  # type: ignore[no-untyped-def]
             d_v += tl.dot(weights.to(given.dtype), given)
             d_scores = weights * (tl.dot(v, tl.trans(given)) - along[None, :])
             d_k += tl.dot(d_scores.to(q.dtype), q)
-        places = (columns[:, None] * num_heads + head) * HEAD_DIM + features[None, :]
+        places = columns[:, None] * d_key_token + head * HEAD_DIM + features[None, :]
         tl.store(
             d_key + places, (d_k * plain_scale).to(d_key.dtype.element_ty), mask=there[:, None]
         )
+        places = columns[:, None] * d_value_token + head * HEAD_DIM + features[None, :]
         tl.store(d_value + places, d_v.to(d_value.dtype.element_ty), mask=there[:, None])
 
 
 @torch.library.custom_op(
     "regard::packed_attention",
     mutates_args=(),
-    schema="(Tensor query, Tensor key, Tensor value, Tensor first_key, Tensor last_key, "
-    "Tensor first_query, Tensor last_query) -> (Tensor, Tensor)",
+    schema="(Tensor[] projected, Tensor first_key, Tensor last_key, Tensor first_query, "
+    "Tensor last_query) -> (Tensor, Tensor)",
 )
 def packed_attention(
-    query: Float[Tensor, "queries heads head_dim"],
-    key: Float[Tensor, "keys heads head_dim"],
-    value: Float[Tensor, "keys heads head_dim"],
+    projected: Sequence[Float[Tensor, "tokens parts heads head_dim"]],
     first_key: Int[Tensor, " queries"],
     last_key: Int[Tensor, " queries"],
     first_query: Int[Tensor, " keys"],
@@ -183,80 +189,86 @@ def packed_attention(
 ) -> tuple[Float[Tensor, "queries heads head_dim"], Float[Tensor, "heads queries"]]:
     """The context, and the logarithm (to base 2) of each query's sum over its keys.
 
+    projected: queries, keys and values, some of them side by side in one tensor: their gradients then come
+    in one as well, and nothing has to be put together again.
     Query `i` sees the keys from `first_key[i]` up to and without `last_key[i]`; the other two say the
     same the other way round. All four never fall from one place to the next.
     """
+    query, key, value = _separate(projected)
     num_queries, num_heads, head_dim = query.shape
-    context, log_sum = _empty_outputs(query)
+    context, log_sum = _empty_outputs(projected)
     _forward[(triton.cdiv(num_queries, BLOCK), num_heads)](
         query, key, value, context, log_sum, first_key, last_key,
         *query.stride()[:2], *key.stride()[:2], *value.stride()[:2],
         num_queries, head_dim**-0.5 * LOG2_E,
-        HEAD_DIM=head_dim, BLOCK=BLOCK, num_warps=WARPS,
+        HEAD_DIM=head_dim, BLOCK=BLOCK, TILE=FORWARD_TILE, num_warps=WARPS, num_stages=STAGES,
     )  # fmt: skip
     return context, log_sum
 
 
+def _separate(projected: Sequence[Tensor]) -> list[Tensor]:
+    return [part for tensor in projected for part in tensor.unbind(1)]
+
+
 @packed_attention.register_fake
-def _empty(query: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
-    return _empty_outputs(query)
-
-
-def _empty_outputs(query: Tensor) -> tuple[Tensor, Tensor]:
-    num_queries, num_heads, _ = query.shape
-    log_sum = torch.empty(num_heads, num_queries, dtype=torch.float32, device=query.device)
-    return torch.empty(query.shape, dtype=query.dtype, device=query.device), log_sum
+def _empty_outputs(projected: Sequence[Tensor], *_: Tensor) -> tuple[Tensor, Tensor]:
+    num_queries, num_heads, head_dim = projected[0][:, 0].shape
+    return (
+        projected[0].new_empty(num_queries, num_heads, head_dim),
+        projected[0].new_empty(num_heads, num_queries, dtype=torch.float32),
+    )
 
 
 @torch.library.custom_op(
     "regard::packed_attention_backward",
     mutates_args=(),
-    schema="(Tensor gradient, Tensor query, Tensor key, Tensor value, Tensor context, Tensor log_sum, "
-    "Tensor first_key, Tensor last_key, Tensor first_query, Tensor last_query) "
-    "-> (Tensor, Tensor, Tensor)",
+    schema="(Tensor gradient, Tensor[] projected, Tensor context, Tensor log_sum, Tensor first_key, "
+    "Tensor last_key, Tensor first_query, Tensor last_query) -> Tensor[]",
 )
 def packed_attention_backward(
     gradient: Tensor,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    projected: Sequence[Tensor],
     context: Tensor,
     log_sum: Tensor,
-    *ranges: Tensor,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of query, key and value, given that of the context."""
+    first_key: Tensor,
+    last_key: Tensor,
+    first_query: Tensor,
+    last_query: Tensor,
+) -> list[Tensor]:
+    """The gradients of what was projected, given that of the context."""
+    query, key, value = _separate(projected)
     num_queries, num_heads, head_dim = query.shape
     num_keys = len(key)
-    gradients = _empty_gradients(gradient, query, key, value)
+    gradients = _empty_gradients(gradient, projected)
+    d_query, d_key, d_value = _separate(gradients)
     num_query_blocks = triton.cdiv(num_queries, BLOCK)
     _backward[(num_query_blocks + triton.cdiv(num_keys, BLOCK), num_heads)](
-        query, key, value, context, log_sum, gradient.contiguous(), *gradients, *ranges,
+        query, key, value, context, log_sum, gradient.contiguous(), d_query, d_key, d_value,
+        first_key, last_key, first_query, last_query,
         *query.stride()[:2], *key.stride()[:2], *value.stride()[:2],
+        d_query.stride(0), d_key.stride(0), d_value.stride(0),
         num_queries, num_keys, head_dim**-0.5 * LOG2_E, head_dim**-0.5, num_query_blocks,
-        HEAD_DIM=head_dim, BLOCK=BLOCK, num_warps=WARPS,
+        HEAD_DIM=head_dim, BLOCK=BLOCK, TILE=BACKWARD_TILE, num_warps=WARPS, num_stages=STAGES,
     )  # fmt: skip
     return gradients
 
 
 @packed_attention_backward.register_fake
-def _empty_gradients(
-    gradient: Tensor, query: Tensor, key: Tensor, value: Tensor, *_: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    query, key, value = (
-        torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
-        for tensor in (query, key, value)
-    )
-    return query, key, value
+def _empty_gradients(_: Tensor, projected: Sequence[Tensor], *__: Tensor) -> list[Tensor]:
+    return [tensor.new_empty(tensor.shape) for tensor in projected]
 
 
-def _remember(ctx: Any, inputs: tuple[Tensor, ...], output: tuple[Tensor, Tensor]) -> None:
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    projected, *ranges = inputs
     ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(*inputs[:3], *output, *inputs[3:])
+    ctx.num_projected = len(projected)
+    ctx.save_for_backward(*projected, *output, *ranges)
 
 
-def _go_back(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    gradients = packed_attention_backward(gradient, *ctx.saved_tensors)
-    return (*gradients, None, None, None, None)
+def _go_back(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[list[Tensor] | None, ...]:
+    projected = list(ctx.saved_tensors[: ctx.num_projected])
+    others = ctx.saved_tensors[ctx.num_projected :]
+    return packed_attention_backward(gradient, projected, *others), None, None, None, None
 
 
 packed_attention.register_autograd(_go_back, setup_context=_remember)

@@ -70,6 +70,7 @@ class PositionalEncoding(nn.Module):
         self.kind = config.position
         self.d_model = config.d_model
         self.max_positions = config.max_positions
+        self.table: Tensor | None = None
         if self.kind == "learned":
             self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
             nn.init.normal_(self.weight, std=config.d_model**-0.5)
@@ -78,14 +79,25 @@ class PositionalEncoding(nn.Module):
     def is_added(self) -> bool:
         return self.kind not in ("rotary", "none")
 
+    def tabulate(self, num_positions: int, device: torch.device) -> None:
+        """Compute so many sinusoidal positions now, to be looked up from then on."""
+        self.table = sinusoidal(torch.arange(num_positions, device=device)[None], self.d_model)[0]
+
     def forward(
         self,
         positions: Int[Tensor, "batch length"],
         lengths: Int[Tensor, "batch length"] | None = None,
+        longest: int | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """`lengths` is the length of the sentence each position belongs to, where it is known."""
+        """The vectors of these positions.
+
+        lengths: of the sentence each position belongs to, where it is known.
+        longest: a bound of the positions, where one is known.
+        """
         if self.kind == "sinusoidal":
-            return sinusoidal(positions, self.d_model)
+            if self.table is None or longest is None or longest > len(self.table):
+                return sinusoidal(positions, self.d_model)
+            return nn.functional.embedding(positions, self.table)
         if self.kind == "learned":
             return nn.functional.embedding(positions.clamp(max=self.max_positions - 1), self.weight)
         number = positions.float()

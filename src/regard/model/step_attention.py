@@ -42,14 +42,14 @@ def _attend(  # type: ignore[no-untyped-def]
     if HAS_NEW:
         home = row
         length = tl.load(lengths + row).to(tl.int32)
-        k = tl.load(new_key + row * new_row + head * new_head + features)
-        v = tl.load(new_value + row * new_row + head * new_head + features)
+        newest_key = tl.load(new_key + row * new_row + head * new_head + features)
+        newest_value = tl.load(new_value + row * new_row + head * new_head + features)
         place = row * key_row + head * key_head + length * key_place + features
-        tl.store(key + place, k)
-        tl.store(value + place, v)
-        highest = tl.sum(q * k.to(tl.float32), 0)
+        tl.store(key + place, newest_key)
+        tl.store(value + place, newest_value)
+        highest = tl.sum(q * newest_key.to(tl.float32), 0)
         total = 1.0
-        mixed = v.to(tl.float32)
+        mixed = newest_value.to(tl.float32)
     else:
         home = tl.load(sentence + row // NUM_BEAMS).to(tl.int64)
         length = tl.load(lengths + home).to(tl.int32)

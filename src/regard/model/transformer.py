@@ -64,7 +64,7 @@ class Transformer(nn.Module):
         """The memory: one vector in context for each source word."""
         positions = layout.positions()
         lengths = layout.lengths_by_place() if self.config.position == "scaled" else None
-        x = self.source(source, positions, lengths, trace=at(trace, "source"))
+        x = self.source(source, positions, lengths, layout.longest, trace=at(trace, "source"))
         visibility = Visibility(layout, layout)
         memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)
@@ -130,7 +130,7 @@ class EncoderDecoder(Transformer):
         """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
         positions = target_layout.positions()
         hidden, _ = self.decoder(
-            self.target(target, positions, trace=at(trace, "target")),
+            self.target(target, positions, None, target_layout.longest, trace=at(trace, "target")),
             Visibility(target_layout, target_layout, causal=True),
             self.decoder.remember(memory),
             Visibility(target_layout, source_layout),
@@ -177,7 +177,7 @@ class DecoderOnly(Transformer):
     ) -> Float[Tensor, "batch target_len vocab"]:
         positions = layout.positions()
         hidden, _ = self.decoder(
-            self.target(target, positions, trace=at(trace, "target")),
+            self.target(target, positions, None, layout.longest, trace=at(trace, "target")),
             Visibility(layout, layout, causal=True),
             rotation=self._rotation(positions),
             trace=at(trace, "decoder"),

@@ -30,6 +30,18 @@ def autocast(device: torch.device, precision: str) -> torch.autocast:
     return torch.autocast(device.type, torch.bfloat16, enabled=enabled, cache_enabled=False)
 
 
+Loss = Callable[..., Sums]
+
+
+def compiled(loss: Loss, device: torch.device) -> Loss:
+    """One graph for batches of one shape."""
+    # Summing a norm's gradient over tokens and over features in one kernel is slower than in two.
+    in_two = device.type == "cuda"
+    return torch.compile(
+        loss, dynamic=False, options={"triton.mix_order_reduction": False} if in_two else None
+    )
+
+
 class Updater:
     """Does updates, by itself or by replaying a recording of them."""
 
@@ -44,7 +56,11 @@ class Updater:
         self.model, self.optimizer, self.settings = model, optimizer, settings
         self.longest = longest
         self.device = next(model.parameters()).device
-        self._loss = torch.compile(batch_loss, dynamic=False) if settings.compile else batch_loss
+        self._loss = compiled(batch_loss, self.device) if settings.compile else batch_loss
+        if settings.compile and model.config.position == "sinusoidal":
+            # The compiler would otherwise compute a sine for every number it adds.
+            for side in (model.source, model.target):
+                side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
         self.records = self.device.type == "cuda" and bool(settings.packing)
         """whether all batches must have one shape, that of the recording"""

@@ -1,0 +1,60 @@
+"""Dropout, and the coins it throws on a GPU, which need none to be tested."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from regard.model.dropout import LARGEST, Dropout, coins, hashed_dropout
+
+
+def test_what_is_kept_is_scaled_and_the_rest_is_zero() -> None:
+    x = torch.randn(11, 7, 5)
+    y = hashed_dropout(x, 0.3)
+    kept = y != 0
+    assert kept.any() and not kept.all()
+    torch.testing.assert_close(y[kept], x[kept] / 0.7)
+
+
+def test_the_gradient_passes_where_the_value_did() -> None:
+    x = torch.randn(13, 17, requires_grad=True)
+    y = hashed_dropout(x, 0.4)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(gradient, (y != 0) / 0.6)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
+def test_as_many_fall_as_should_and_independently_of_one_another(p: float) -> None:
+    """Six standard deviations: what chance alone would overstep once in 500 million times."""
+    shape, bound = torch.Size((499, 512)), 6 / math.sqrt(499 * 512)
+    first, second = (
+        (coins(shape, torch.tensor(seed, dtype=torch.int32)) < p * LARGEST).double().flatten() - p
+        for seed in torch.randint(2**31 - 1, (2,)).tolist()
+    )
+    spread = math.sqrt(p * (1 - p))
+    assert abs(float(first.mean())) / spread < bound
+    assert abs(float((first * second).mean())) / spread**2 < bound
+    for distance in (1, 2, 3, 8, 64, 511, 512, 513, 4096):
+        apart = first[distance:] * first[:-distance]
+        assert abs(float(apart.mean())) / spread**2 < 1.01 * bound, distance
+    columns = (first.view(shape).mean(dim=0) / spread * math.sqrt(499)).square().mean()
+    assert abs(float(columns) - 1) < 6 * math.sqrt(2 / 512)
+
+
+def test_the_same_seed_throws_the_same_coins() -> None:
+    x = torch.ones(23, 29)
+    drawn = []
+    for seed in (3, 3, 4):
+        torch.manual_seed(seed)
+        drawn.append(hashed_dropout(x, 0.5))
+    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
+
+
+def test_nothing_falls_without_training_or_without_a_probability() -> None:
+    x = torch.randn(3, 5)
+    layer = Dropout(0.5)
+    assert (layer(x) == 0).any()
+    assert torch.equal(layer.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)

@@ -136,5 +136,6 @@ def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
                 f"a test set must have a reference for each source: {source} has {len(sources)} lines, "
                 f"{reference} {len(references)}; give files that belong together"
             )
-        found.append((Path(reference).stem, sources, references))
+        unpacked = reference.removesuffix(".gz").removesuffix(".xz")
+        found.append((Path(unpacked).stem, sources, references))
     return found

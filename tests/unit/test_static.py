@@ -1,0 +1,207 @@
+"""The search on the device: the same outputs as the search over the step interface, whoever shares the slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import DecodeConfig
+from regard.decode import Hypothesis, search
+from regard.decode.constraints import Constraints, repeats
+from regard.engine.slots import repeated
+from regard.engine.static import Room, StaticSearch
+from regard.engine.torch import TorchEngine
+from regard.model.transformer import Transformer
+
+IDS = dict(bos_id=2, eos_id=3, pad_id=0)
+LENGTHS = [7, 1, 3, 5, 2, 11, 1, 4]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "greedy": {"method": "greedy"},
+    **{f"beam-{beam}": {"beam": beam} for beam in range(1, 6)},
+    "n-best": {"beam": 4, "n_best": 3},
+    "all-best": {"beam": 3, "n_best": 3, "length_penalty": 0.0},
+    "longer-is-better": {"beam": 3, "length_penalty": 2.0},
+    "shorter-is-better": {"beam": 3, "length_penalty": -0.5},
+    "min-length": {"beam": 3, "min_length": 4},
+    "greedy-no-repeat": {"method": "greedy", "no_repeat_ngram": 1},
+    "beam-no-repeat": {"beam": 4, "no_repeat_ngram": 2},
+}
+
+
+@pytest.fixture
+def sources() -> list[list[int]]:
+    generator = np.random.default_rng(5)
+    return [[*generator.integers(4, 23, length - 1).tolist(), 3] for length in LENGTHS]
+
+
+def with_ends(model: Transformer) -> Transformer:
+    """So that some outputs end by themselves and some are cut: the end points where most vectors do."""
+    norm = model.decoder.final_norm or model.decoder.layers[-1].feed_forward.norm
+    with torch.no_grad():
+        model.output.weight.mul_(2)
+        if getattr(norm, "bias", None) is not None:
+            model.output.weight[IDS["eos_id"]].copy_(1.5 * norm.bias)
+    return model
+
+
+def static(model: Transformer, **room: int) -> StaticSearch:
+    return StaticSearch(model, torch.float32, Room(**room))
+
+
+def limits(sources: Sequence[Sequence[int]], config: DecodeConfig) -> np.ndarray:
+    return np.array([config.max_length or 2 * len(source) + 50 for source in sources])
+
+
+def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert [each.tokens for each in ours] == [each.tokens for each in theirs]
+        assert [each.stop for each in ours] == [each.stop for each in theirs]
+        for mine, other in zip(ours, theirs, strict=True):
+            assert mine.score == pytest.approx(other.score, abs=1e-4)
+            assert mine.token_log_probabilities == pytest.approx(
+                other.token_log_probabilities, abs=1e-4
+            )
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_equals_the_search_over_steps(random_model, sources, settings):
+    """With fewer slots than sentences, and batches of the encoder smaller than either."""
+    config = DecodeConfig(max_length=9, **settings)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model = with_ends(random_model())
+        expected = search(TorchEngine(model), sources, config, **IDS)
+        found = static(model, rows=13, sentences=4, source_tokens=29)
+        assert_same(found(sources, config, limits(sources, config)), expected)
+
+
+def test_outputs_end_in_both_ways(random_model, sources):
+    """So that the laws above are about both."""
+    model = with_ends(random_model())
+    config = DecodeConfig(beam=4, max_length=9, n_best=4)
+    found = static(model)(sources, config, limits(sources, config))
+    assert {each.stop for hypotheses in found for each in hypotheses} == {"end", "length"}
+
+
+def test_every_kind_of_decoder(random_model, writing_variant, sources):
+    model = with_ends(random_model(**writing_variant))
+    config = DecodeConfig(beam=3, max_length=6)
+    expected = search(TorchEngine(model), sources, config, **IDS)
+    assert_same(static(model, rows=7)(sources, config, limits(sources, config)), expected)
+
+
+def test_limits_of_each_sentence_own(random_model, sources):
+    """Without a max_length the limit follows the source; outputs of very unequal length share the slots."""
+    model = random_model()
+    config = DecodeConfig(beam=2)
+    short = [source for source in sources if len(source) < 4]
+    expected = search(TorchEngine(model), short, config, **IDS)
+    assert_same(static(model, rows=4)(short, config, limits(short, config)), expected)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_neighbours_and_refilling_change_nothing(random_model, sources, beam):
+    model = with_ends(random_model())
+    config = DecodeConfig(beam=beam, max_length=9)
+    together = static(model)(sources, config, limits(sources, config))
+    refilled = static(model, rows=2 * beam)(sources, config, limits(sources, config))
+    alone = static(model)
+    one_by_one = [alone([source], config, limits([source], config))[0] for source in sources]
+    assert_same(refilled, together)
+    assert_same(one_by_one, together)
+
+
+def test_a_second_search_finds_the_same(random_model, sources):
+    """The tensors are used again: what an earlier search left in them must not be seen."""
+    model = with_ends(random_model())
+    config = DecodeConfig(beam=3, max_length=9)
+    ours = static(model)
+    first = ours(sources, config, limits(sources, config))
+    ours(sources[::-1], config, limits(sources, config))
+    ours(sources[:2], config, limits(sources[:2], config))
+    assert_same(ours(sources, config, limits(sources, config)), first)
+
+
+def test_nothing_possible_is_cut_at_once(random_model, sources):
+    """A model whose scores are no numbers at all writes nothing, as in the search over steps."""
+    model = random_model()
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward.output.bias.fill_(float("nan"))
+    config = DecodeConfig(beam=2, max_length=5)
+    expected = search(TorchEngine(model), sources, config, **IDS)
+    assert_same(static(model)(sources, config, limits(sources, config)), expected)
+    assert all(hypotheses[0].stop == "length" for hypotheses in expected)
+
+
+def test_the_copy_is_apart_from_the_model(random_model, sources):
+    model = with_ends(random_model())
+    config = DecodeConfig(method="greedy", max_length=9)
+    ours = static(model)
+    before = ours(sources, config, limits(sources, config))
+    names = list(model.state_dict())
+    with torch.no_grad():
+        model.output.weight.mul_(-1)
+    assert_same(ours(sources, config, limits(sources, config)), before)
+    assert names == list(model.state_dict())
+
+
+class Whole:
+    """A model that only knows how to search by itself."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+
+    def search_whole(
+        self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: np.ndarray
+    ) -> list[list[Hypothesis]]:
+        self.calls.append(limits.tolist())
+        return [[] for _ in sources]
+
+
+def test_a_plain_search_is_left_to_the_model():
+    model = Whole()
+    for config in (DecodeConfig(), DecodeConfig(method="greedy", max_length=4)):
+        found = search(model, [[5, 3], [6, 7, 3]], config, **IDS, constraints=[Constraints()] * 2)
+        assert found == [[], []]
+    assert model.calls == [[54, 56], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"config": DecodeConfig(method="sample")},
+        {"config": DecodeConfig(coverage_penalty=0.2)},
+        {"constraints": [Constraints(prefix=[5])]},
+        {"constraints": [Constraints(banned=[[5]])]},
+        {"constraints": [Constraints(required=[[5]])]},
+        {"history": []},
+        {"attention": True},
+    ],
+)
+def test_any_other_search_is_not(changes):
+    with pytest.raises(AttributeError, match="start"):
+        search(Whole(), [[5, 3]], **{"config": DecodeConfig(), **IDS, **changes})
+
+
+def test_on_a_cpu_the_engine_searches_step_by_step(random_model):
+    assert TorchEngine(random_model()).search_whole is None
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_repeated_bans_what_would_repeat(size):
+    rows = [[5, 7, 5, 9, 5], [4, 4, 4, 4], [6], [], [5, 7, 5, 7, 5, 7]]
+    longest = max(map(len, rows)) + 2
+    history = torch.zeros((len(rows), longest), dtype=torch.int64)
+    there = torch.zeros((len(rows), longest), dtype=torch.bool)
+    for row, tokens in enumerate(rows):
+        history[row, : len(tokens)] = torch.tensor(tokens, dtype=torch.int64)
+        there[row, : len(tokens)] = True
+    banned = repeated(history, there, size, 11) == -torch.inf
+    assert [set(row.nonzero()[:, 0].tolist()) for row in banned] == [
+        repeats(tokens, size) for tokens in rows
+    ]

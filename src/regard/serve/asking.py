@@ -134,7 +134,13 @@ def wanted_of(fields: Fields, *lengths: str, num_top: str = "top_logprobs") -> W
 
 
 async def asked_of(
-    model: Served, turns: list[str], wanted: Wanted, shows_tokens: bool, echo: bool = False
+    model: Served,
+    turns: list[str],
+    wanted: Wanted,
+    count: int,
+    *,
+    shows_tokens: bool,
+    echo: bool = False,
 ) -> Asked:
     task = model.manifest.task
     if task != "translate":
@@ -144,11 +150,14 @@ async def asked_of(
             else (lambda: beginning(model, turns[-1]))
         )
         return Asked(model, "", await asyncio.to_thread(read), turns[-1] if echo else "")
-    for name, value in (("logprobs", shows_tokens), ("stop", bool(wanted.stops)), ("echo", echo)):
-        if value:
-            raise Refusal(
-                400, f"{name} is not supported by a translation: leave it out", param=name
-            )
+    unfit = {
+        "n": count > 1,
+        "logprobs": shows_tokens,
+        "stop": bool(wanted.stops),
+        "echo": echo,
+    }
+    if name := next((name for name, is_asked in unfit.items() if is_asked), None):
+        raise Refusal(400, f"{name} is nothing for a translation: leave it out", param=name)
     return Asked(model, turns[-1], None)
 
 

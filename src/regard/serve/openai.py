@@ -54,8 +54,8 @@ class OpenAI:
         wanted = wanted_of(fields, "max_completion_tokens", "max_tokens")
         shape = Chat(model.name, fields, reading.flag(fields, "logprobs"))
         count = reading.whole(present(fields, "n"), "n", 1, 1, MOST_CHOICES)
-        asked = [await asked_of(model, turns, wanted, shape.shows_tokens)]
-        return await self._answer(asked * count, wanted, shape)
+        asked = await asked_of(model, turns, wanted, count, shows_tokens=shape.shows_tokens)
+        return await self._answer([asked] * count, wanted, shape)
 
     async def completions(self, request: Request) -> Response:
         fields = reading.parse_object(await request.body())
@@ -68,11 +68,11 @@ class OpenAI:
         if best_of != count or count * len(prompts) > MOST_TEXTS:
             raise Refusal(400, "best_of must be n, and there may be fewer texts", param="best_of")
         echo = reading.flag(fields, "echo")
-        asked = [
-            each
-            for prompt in prompts
-            for each in [await asked_of(model, [prompt], wanted, shape.shows_tokens, echo)] * count
-        ]
+        asked: list[Asked] = []
+        for prompt in prompts:
+            tokens = shape.shows_tokens
+            one = await asked_of(model, [prompt], wanted, count, shows_tokens=tokens, echo=echo)
+            asked += [one] * count
         return await self._answer(asked, wanted, shape)
 
     async def _answer(self, asked: list[Asked], wanted: Wanted, shape: Shape) -> Response:
@@ -147,6 +147,8 @@ class OpenAI:
                     return
                 if item is None:
                     num_open -= 1
+                    continue
+                if not (item.text or item.tokens or item.finish):
                     continue
                 if number not in begun:
                     begun.add(number)

@@ -83,6 +83,9 @@ class Server(uvicorn.Server):
             if since is None:
                 since = time.monotonic()
                 self._log.write("unwell", models=unwell)
+                for name in unwell:
+                    if fault := self._app.models.all[name].worker.fault:
+                        self._log.fault("fault", fault, model=name)
             if time.monotonic() - since > _GIVE_UP_AFTER:
                 self.has_failed = self.should_exit = self.force_exit = True
                 return

@@ -155,6 +155,8 @@ class Worker:
         self._batch: list[tuple[Ticket, _Job]] = []
         self._is_stopping = False
         self._is_busy = False
+        self.fault: BaseException | None = None
+        """what ended the thread, where that was not us"""
         self._beat = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"regard-{name}", daemon=True)
 
@@ -171,7 +173,7 @@ class Worker:
 
     @property
     def is_well(self) -> bool:
-        return self._thread.is_alive() and not self._is_stalled
+        return self._thread.is_alive() and self.fault is None and not self._is_stalled
 
     @property
     def num_waiting(self) -> int:
@@ -205,6 +207,8 @@ class Worker:
                     self._batch = []
                 else:
                     self._advance_streams()
+        except BaseException as error:
+            self.fault = error
         finally:
             with self._changed:
                 self._is_stopping, self._is_busy = True, False

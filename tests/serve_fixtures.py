@@ -1,0 +1,187 @@
+"""A server with random models on a free port of this machine: one translates each way, one chats, one writes."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from fixtures import TEXT, make_model_folder
+
+from regard.checkpoint import Manifest, save
+from regard.config import DecodeConfig, ModelConfig
+from regard.engine.torch import to_tensors
+from regard.exchange import onnx
+from regard.model.transformer import build
+from regard.serve.app import App
+from regard.serve.logs import Log
+from regard.serve.metrics import Metrics
+from regard.serve.models import Models, load_models
+from regard.serve.running import Server, address_of, bind
+from regard.serve.settings import Settings
+from regard.text.tokenizer import Tokenizer
+
+KEY = "a-key-of-twenty-three-c"
+NAMES = ("fr-en", "en-fr", "chat", "story")
+
+
+def make_story_folder(folder: Path) -> Path:
+    """A decoder-only model that goes on with a text."""
+    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
+    config = ModelConfig(
+        architecture="decoder-only",
+        source_vocab_size=tokenizer.vocab_size,
+        target_vocab_size=tokenizer.vocab_size,
+        num_decoder_layers=2,
+        d_model=22,
+        d_ff=31,
+        num_heads=2,
+        max_positions=601,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(5)
+        model = build(config)
+    decode = DecodeConfig(method="sample", temperature=0.9, top_k=50)
+    manifest = Manifest(task="write", target_language="en", model=config, decode=decode)
+    tensors = to_tensors(model.state_dict(), config)
+    files = {"tokenizer.model": tokenizer.proto}
+    save(folder, manifest, tensors, files, "# A random story\n", graphs=onnx.export)
+    return folder
+
+
+def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
+    made = {
+        "fr-en": lambda folder: make_model_folder(folder),
+        "en-fr": lambda folder: make_model_folder(
+            folder, source_language="en", target_language="fr"
+        ),
+        "chat": lambda folder: make_model_folder(
+            folder, task="chat", decode=DecodeConfig(method="sample", max_length=7)
+        ),
+        "story": make_story_folder,
+    }
+    return [made[name](parent / name) for name in names]
+
+
+def load(folders: Sequence[Path], queue: int = 64) -> tuple[Models, Metrics]:
+    metrics = Metrics()
+    models, _ = load_models(
+        [str(each) for each in folders], queue=queue, metrics=metrics, threads=1
+    )
+    return models, metrics
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Running:
+    """A server that answers, and a client for it."""
+
+    app: App
+    server: Server
+    url: str
+    log: io.StringIO
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        return host, int(port)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | str | None = None,
+        headers: dict[str, str] | None = None,
+        timeout: float = 30,
+    ) -> Answer:
+        connection = http.client.HTTPConnection(*self.address, timeout=timeout)
+        try:
+            data = body.encode() if isinstance(body, str) else body
+            connection.request(method, path, data, {**self.headers, **(headers or {})})
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, headers=headers)
+
+    def post(self, path: str, content: Any, **headers: str) -> Answer:
+        body = content if isinstance(content, bytes | str) else json.dumps(content)
+        return self.ask("POST", path, body, {"Content-Type": "application/json", **headers})
+
+    def form(self, path: str, content: str) -> Answer:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        return self.ask("POST", path, content, kind)
+
+    def upload(self, name: str, data: bytes, **fields: str) -> Answer:
+        return self.ask("POST", "/translate_file", *multipart(name, data, fields))
+
+    def connect(self, timeout: float = 30) -> socket.socket:
+        return socket.create_connection(self.address, timeout=timeout)
+
+    def worker(self, name: str = "fr-en") -> Any:
+        return self.app.models.all[name].worker
+
+    def logged(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log.getvalue().splitlines()]
+
+
+def multipart(name: str, data: bytes, fields: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    mark = "a2b3c5d7"
+    parts = [
+        f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
+        for key, value in fields.items()
+    ]
+    head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n\r\n'
+    body = b"".join(parts) + head.encode() + data + f"\r\n--{mark}--\r\n".encode()
+    return body, {"Content-Type": f"multipart/form-data; boundary={mark}"}
+
+
+@contextmanager
+def running(folders: Sequence[Path], **changes: Any) -> Iterator[Running]:
+    """The server in a thread, until the block ends."""
+    settings = Settings(**{"port": 0, **changes})
+    models, metrics = load(folders, settings.queue)
+    stream = io.StringIO()
+    log = Log(stream)
+    app = App(models, settings, metrics, log)
+    listening = bind(settings)
+    server = Server(app, log)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    wait_until(lambda: server.started)
+    try:
+        yield Running(app, server, address_of(listening), stream)
+    finally:
+        server.should_exit = True
+        thread.join(timeout=60)
+        assert not thread.is_alive()
+
+
+def wait_until(condition: Any, seconds: float = 20.0) -> None:
+    """For what another thread is about to do."""
+    ends = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < ends, "it did not happen"
+        time.sleep(0.005)

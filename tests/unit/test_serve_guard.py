@@ -1,0 +1,573 @@
+"""What stands before every route: bodies, slow clients, deadlines, hosts, origins, keys, rates, logs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serve_fixtures import KEY, Running, make_folders, multipart, running, wait_until
+
+from regard.serve import connection, guard, worker
+
+SECRET = "Jane dort à Zanzibar"
+ASK = {"q": SECRET, "source": "fr", "target": "en"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_folders(tmp_path_factory.mktemp("models"), ("fr-en", "story"))
+
+
+@pytest.fixture(scope="module")
+def server(folders: list[Path]) -> Iterator[Running]:
+    with running(folders, body_bytes=50_000, file_bytes=70_000) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def locked(folders: list[Path]) -> Iterator[Running]:
+    with running(folders, keys=(KEY, "another-key-of-some-length")) as started:
+        yield started
+
+
+class Held:
+    """The model stopped in the middle of its work, until it is let go."""
+
+    def __init__(
+        self, server: Running, monkeypatch: pytest.MonkeyPatch, name: str = "fr-en"
+    ) -> None:
+        self.engine: Any = server.app.models.all[name].translator.engine
+        self.is_open, self.num_steps = threading.Event(), 0
+        step = self.engine.step
+
+        def held(tokens: Any, state: Any) -> Any:
+            self.num_steps += 1
+            assert self.is_open.wait(30)
+            return step(tokens, state)
+
+        monkeypatch.setattr(self.engine, "step", held)
+
+
+def response(client: socket.socket) -> tuple[int, bytes]:
+    """The status and the body of the next answer."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        part = client.recv(65536)
+        assert part, data
+        data += part
+    head, _, body = data.partition(b"\r\n\r\n")
+    [length] = [
+        int(line.split(b":")[1])
+        for line in head.split(b"\r\n")
+        if line.lower().startswith(b"content-length")
+    ]
+    while len(body) < length:
+        body += client.recv(65536)
+    return int(head.split(b" ")[1]), body
+
+
+# D1: bodies
+
+
+@pytest.mark.parametrize(
+    "path", ["/translate", "/detect", "/v1/chat/completions", "/page/translate"]
+)
+def test_a_large_body_is_refused_before_it_is_read(server: Running, path: str) -> None:
+    with server.connect() as client:
+        head = f"POST {path} HTTP/1.1\r\nHost: x.localhost\r\nContent-Length: 100000000\r\n\r\n"
+        client.sendall(head.replace("x.localhost", "localhost").encode())
+        status, body = response(client)
+    assert status == 413 and "error" in json.loads(body)
+
+
+def test_a_large_body_without_a_length_is_cut_off(server: Running) -> None:
+    chunk = b"2710\r\n" + b"a" * 10_000 + b"\r\n"
+    with server.connect() as client:
+        client.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        for _ in range(6):
+            client.sendall(chunk)
+        assert response(client)[0] == 413
+
+
+def test_a_file_may_be_larger_than_a_text_but_has_its_limit(server: Running) -> None:
+    fields = {"source": "fr", "target": "en"}
+    assert server.upload("a.txt", b"7 " * 30_000, **fields).status == 200
+    body, headers = multipart("a.txt", b"7 " * 40_000, fields)
+    answer = server.ask("POST", "/translate_file", body, headers)
+    assert answer.status == 413 and "70000 bytes" in answer.json["error"]
+    assert server.post("/translate", b" " * 60_000).status == 413
+
+
+def test_a_compressed_body_is_not_opened(server: Running) -> None:
+    bomb = gzip.compress(b"0" * 10_000_000)
+    answer = server.post("/translate", bomb, **{"Content-Encoding": "gzip"})
+    assert answer.status == 415
+
+
+def test_a_refused_body_does_not_spoil_the_connection(server: Running) -> None:
+    with server.connect() as client:
+        head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"
+        client.sendall(head + b"a" * 60_000)
+        assert response(client)[0] == 413
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert response(client)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+        b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost:1\r\n\r\n",
+    ],
+)
+def test_what_is_no_http_is_answered_in_json(server: Running, raw: bytes) -> None:
+    with server.connect() as client:
+        client.sendall(raw)
+        status, body = response(client)
+    assert status == 400 and "error" in json.loads(body)
+
+
+# D4: slow clients
+
+
+def closed(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_slow_heads_and_idle_connections_are_cut(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection._SECONDS, "head", 0.2)
+    slow = [server.connect() for _ in range(5)]
+    for client in slow[1:]:
+        client.sendall(b"POST /translate HTTP/1.1\r\nHost: loc")
+    assert all(map(closed, slow))
+    assert server.get("/health").status == 200
+    for client in slow:
+        client.close()
+
+
+def test_a_second_head_that_never_ends_is_cut(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(connection._SECONDS, "head", 0.2)
+    with server.connect() as client:
+        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert response(client)[0] == 200
+        client.sendall(b"GET /hea")
+        assert closed(client)
+
+
+def test_slow_bodies_are_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard.limits, "MOST_WAIT_FOR_BODY", 0.2)
+    monkeypatch.setitem(connection._SECONDS, "rest", 0.2)
+    with server.connect() as client:
+        client.sendall(
+            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{"
+        )
+        assert response(client)[0] == 408
+        assert closed(client)
+
+
+def test_who_does_not_read_is_cut(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection.settings, "MOST_WAIT_FOR_READER", 0.2)
+    with running(folders, file_bytes=30 << 20, file_timeout=60) as server:
+        url = server.upload("a.txt", b"7 " * (5 << 20), source="fr", target="fr").json
+        path = url["translatedFileUrl"].removeprefix(server.url)
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(server.address)
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            wait_until(lambda: server.server.server_state.connections)
+            wait_until(lambda: not server.server.server_state.connections)
+        assert server.get("/health").status == 200
+
+
+# D5, D6, D7, D9: too much, too long, gone, dead
+
+
+def test_more_than_can_wait_is_told_to_come_back(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(folders, queue=2) as server:
+        held = Held(server, monkeypatch)
+        answers: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(server.post("/translate", ASK).status))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+            wait_until(lambda: held.num_steps)
+        wait_until(lambda: server.worker().num_waiting == 2)
+        refused = server.post("/translate", ASK)
+        assert refused.status == 503 and refused.headers["Retry-After"] == "1"
+        asked = {
+            "model": "fr-en",
+            "messages": [{"role": "user", "content": SECRET}],
+            "stream": True,
+        }
+        streamed = server.post("/v1/chat/completions", asked)
+        assert streamed.status == 503 and streamed.json["error"]["type"] == "server_error"
+        held.is_open.set()
+        for thread in threads:
+            thread.join()
+        assert answers == [200, 200, 200]
+        assert server.post("/translate", ASK).status == 200
+
+
+def test_what_takes_too_long_is_given_up(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(folders, timeout=0.3) as server:
+        held = Held(server, monkeypatch)
+        answer = server.post("/translate", ASK)
+        assert answer.status == 504 and "longer than 0.3 seconds" in answer.json["error"]
+        asked = {
+            "model": "fr-en",
+            "messages": [{"role": "user", "content": SECRET}],
+            "stream": True,
+        }
+        assert server.post("/v1/chat/completions", asked).status == 504
+        before = held.num_steps
+        held.is_open.set()
+        wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._batch)
+        assert held.num_steps <= before + 1
+
+
+def test_a_stream_that_takes_too_long_ends_with_an_error(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(folders, timeout=0.5) as server:
+        held = Held(server, monkeypatch, "story")
+        threading.Timer(0.1, held.is_open.set).start()
+        threading.Timer(0.2, held.is_open.clear).start()
+        asked = {"model": "story", "prompt": "a", "max_tokens": 500, "stream": True}
+        answer = server.post("/v1/completions", asked)
+        last = answer.body.decode().split("\n\n")[-2]
+        held.is_open.set()
+        assert answer.status in (200, 504)
+        assert "error" in json.loads(
+            last.removeprefix("data: ") if answer.status == 200 else answer.body
+        )
+
+
+def test_when_the_client_goes_the_work_stops(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(server, monkeypatch)
+    body = json.dumps({**ASK, "q": [SECRET] * 40}).encode()
+    with server.connect() as client:
+        head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        wait_until(lambda: held.num_steps)
+    wait_until(lambda: any(event.get("status") == 499 for event in server.logged()))
+    before = held.num_steps
+    held.is_open.set()
+    wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._batch)
+    assert held.num_steps == before
+
+
+def test_streams_that_are_left_stop_and_leak_nothing(server: Running) -> None:
+    body = json.dumps(
+        {"model": "story", "prompt": "a", "max_tokens": 1000, "stream": True}
+    ).encode()
+    head = (
+        f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    for _ in range(11):
+        with server.connect() as client:
+            client.sendall(head.encode() + body)
+            assert client.recv(4096).startswith(b"HTTP/1.1 200")
+    wait_until(lambda: server.worker("story").num_waiting == 0)
+    wait_until(lambda: not server.server.server_state.tasks)
+    assert server.get("/health").status == 200
+
+
+def test_health_tells_of_a_dead_model(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(folders) as server:
+        assert server.get("/health").json == {"status": "ok"}
+
+        def die(*_: Any, **__: Any) -> Any:
+            raise SystemExit
+
+        monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", die)
+        first = server.post("/translate", ASK)
+        assert first.status == 503 and "does not answer" in first.json["error"]
+        assert server.get("/health").status == 503
+        assert server.get("/health").json["models"] == ["fr-en"]
+        assert server.post("/translate", ASK).status == 503
+        story = server.post("/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 3})
+        assert story.status == 200
+
+
+def test_health_tells_of_a_model_that_hangs(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_STALLED_AFTER", 0.1)
+    with running(folders, timeout=0.2) as server:
+        held = Held(server, monkeypatch)
+        assert server.post("/translate", ASK).status == 504
+        wait_until(lambda: server.get("/health").status == 503)
+        held.is_open.set()
+        wait_until(lambda: server.get("/health").status == 200)
+
+
+# D10: a tidy end
+
+
+def test_what_was_begun_is_finished_and_nothing_new_is_taken(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(folders) as server:
+        held = Held(server, monkeypatch)
+        answers: list[int] = []
+        asking = threading.Thread(
+            target=lambda: answers.append(server.post("/translate", ASK).status)
+        )
+        asking.start()
+        wait_until(lambda: held.num_steps)
+        server.server.should_exit = True
+
+        def is_refused() -> bool:
+            try:
+                server.connect(timeout=1).close()
+            except OSError:
+                return True
+            return False
+
+        wait_until(is_refused)
+        held.is_open.set()
+        asking.join(20)
+        assert answers == [200]
+
+
+# D11: keys
+
+
+def test_every_route_but_health_and_the_page_needs_a_key(locked: Running) -> None:
+    routes = [(method, route.path) for route in locked.app.routes for method in route.methods or ()]
+    assert len({path for _, path in routes}) >= 16
+    for method, path in routes:
+        address = (
+            path.replace("{name}", "index.html").replace("{look}", "a").replace("{path:path}", "b")
+        )
+        answers = [
+            locked.ask(method, address),
+            locked.ask(
+                method, address, headers={"Authorization": "Bearer wrong-key-of-some-length"}
+            ),
+            locked.ask(method, f"{address}?api_key=wrong-key-of-some-length"),
+        ]
+        statuses = {answer.status for answer in answers}
+        if path in ("/", "/{name}", "/health"):
+            assert statuses == {200}, path
+        elif path.startswith("/v1/"):
+            assert statuses == {401}, path
+        else:
+            assert statuses == {403}, path
+
+
+@pytest.mark.parametrize("way", ["header", "json", "form", "query", "multipart"])
+def test_a_key_opens_whichever_way_it_comes(locked: Running, way: str) -> None:
+    if way == "header":
+        answer = locked.post("/translate", ASK, Authorization=f"Bearer {KEY}")
+    elif way == "json":
+        answer = locked.post("/translate", {**ASK, "api_key": KEY})
+    elif way == "form":
+        answer = locked.form("/translate", f"q=Jane&source=fr&target=en&api_key={KEY}")
+    elif way == "query":
+        answer = locked.post(f"/translate?api_key={KEY}", ASK)
+    else:
+        answer = locked.upload("a.txt", b"Jane", source="fr", target="en", api_key=KEY)
+    assert answer.status == 200, answer.body
+
+
+def test_a_key_is_neither_logged_nor_told(locked: Running) -> None:
+    locked.post(f"/translate?api_key={KEY}", {**ASK, "api_key": KEY}, Authorization=f"Bearer {KEY}")
+    wrong = locked.post("/translate", {**ASK, "api_key": "wrong-key-of-some-length"})
+    assert b"wrong-key" not in wrong.body
+    assert KEY not in locked.log.getvalue() and "wrong-key" not in locked.log.getvalue()
+    metrics = locked.get("/metrics", Authorization=f"Bearer {KEY}")
+    assert metrics.status == 200 and KEY not in metrics.body.decode()
+
+
+# D12: rates
+
+
+def test_a_rate_holds_for_a_client_whatever_it_says_it_is(folders: list[Path]) -> None:
+    with running(folders, rate=3) as server:
+        statuses = [
+            server.get("/languages", **{"X-Forwarded-For": f"10.0.0.{i}"}).status for i in range(5)
+        ]
+        assert statuses == [200, 200, 200, 429, 429]
+        slow = server.get("/languages")
+        assert int(slow.headers["Retry-After"]) >= 1 and slow.json["error"].startswith("Slowdown")
+        assert server.get("/health").status == 200
+
+
+def test_a_trusted_proxy_is_believed(folders: list[Path]) -> None:
+    with running(folders, rate=2, proxies=("127.0.0.1",)) as server:
+        forged = "1.2.3.4, 10.0.0.{}"
+        statuses = [
+            server.get("/languages", **{"X-Forwarded-For": forged.format(i // 2)}).status
+            for i in range(4)
+        ]
+        assert statuses == [200] * 4
+        assert server.get("/languages", **{"X-Forwarded-For": "6.6.6.6, 10.0.0.1"}).status == 429
+
+
+# D14: other sites
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "a@localhost", "", "localhost:x"]
+)
+def test_another_name_is_refused(server: Running, host: str) -> None:
+    answer = server.get("/health", Host=host)
+    assert answer.status in (400, 403) and "error" in answer.json
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:99", "127.0.0.1", "[::1]:8000", "10.1.2.3"]
+)
+def test_our_own_names_and_addresses_are_fine(server: Running, host: str) -> None:
+    assert server.get("/health", Host=host).status == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", ""])
+def test_pages_of_others_may_not_ask(server: Running, origin: str) -> None:
+    answer = server.post("/translate", ASK, Origin=origin)
+    assert answer.status == 403 and "Access-Control-Allow-Origin" not in answer.headers
+    preflight = server.ask("OPTIONS", "/translate", headers={"Origin": origin})
+    assert preflight.status == 403
+
+
+def test_our_page_may_ask_and_those_that_were_allowed(folders: list[Path]) -> None:
+    friend = "https://friend.example"
+    with running(folders, origins=(friend,), hosts=("translate.home",)) as server:
+        own = server.post("/translate", ASK, Origin=server.url)
+        assert own.status == 200 and "Access-Control-Allow-Origin" not in own.headers
+        preflight = server.ask("OPTIONS", "/translate", headers={"Origin": friend})
+        assert preflight.status == 204
+        allowed = server.post("/translate", ASK, Origin=friend)
+        assert allowed.status == 200 and allowed.headers["Access-Control-Allow-Origin"] == friend
+        assert "Access-Control-Allow-Credentials" not in allowed.headers
+        assert server.get("/health", Host="translate.home").status == 200
+        assert server.post("/translate", ASK, Origin="https://evil.example").status == 403
+
+
+def test_every_answer_has_safe_headers(server: Running) -> None:
+    for path in ("/", "/health", "/nothing", "/v1/models"):
+        headers = server.get(path).headers
+        assert headers["Content-Security-Policy"].startswith("default-src 'self'")
+        assert "unsafe" not in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Server"] is None
+
+
+# D15: paths
+
+
+def traversals() -> list[str]:
+    ups = [
+        "../",
+        "..\\",
+        "%2e%2e/",
+        "%2e%2e%2f",
+        "..%2f",
+        "..%5c",
+        "%252e%252e%252f",
+        "....//",
+        "..;/",
+    ]
+    ends = [
+        "etc/passwd",
+        "settings.py",
+        "__init__.py",
+        "page/index.html",
+        "config.json",
+        "%00",
+        "x%00.js",
+    ]
+    names = [
+        "/etc/passwd",
+        "C:\\windows\\win.ini",
+        "\\\\host\\share",
+        "file:///etc/passwd",
+        "~/.ssh/id_rsa",
+    ]
+    names += [up * depth + end for up in ups for depth in (1, 2, 7) for end in ends]
+    starts = ["/", "/download_file/", "/v1/models/", "/look/a/", "/page/"]
+    return [start + name for start in starts for name in names]
+
+
+def test_no_path_leads_outside(server: Running) -> None:
+    paths = traversals()
+    assert len(paths) > 950
+    for path in paths:
+        with server.connect() as client:
+            address = path.replace(" ", "%20").replace("\\", "%5c")
+            client.sendall(
+                f"GET {address} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+            )
+            answer = b""
+            while part := client.recv(65536):
+                answer += part
+        assert answer.split(b" ")[1] in (b"400", b"404", b"405"), (path, answer[:200])
+        assert b"root:" not in answer and b"import" not in answer
+
+
+# D18: logs
+
+
+def test_the_log_is_json_without_anyones_words(server: Running) -> None:
+    server.post("/translate", ASK)
+    server.post(f"/translate?q={'Zanzibar'}&source=fr&target=en", b"")
+    server.get("/Zanzibar")
+    server.upload("Zanzibar.txt", SECRET.encode(), source="fr", target="en")
+    server.post("/translate", {**ASK, "source": "Zanzibar"})
+    events = server.logged()
+    requests = [event for event in events if event["event"] == "request"]
+    assert {"id", "time", "method", "route", "status", "seconds"} <= set(requests[-1])
+    assert "Zanzibar" not in server.log.getvalue()
+    assert "/{name}" in {event["route"] for event in requests}
+
+
+def test_a_fault_of_ours_tells_nobody_anything(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(SECRET)
+
+    monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", fails)
+    answer = server.post("/translate", ASK)
+    assert answer.status == 500 and SECRET not in answer.body.decode()
+    [fault] = [event for event in server.logged() if event["event"] == "fault"]
+    assert fault["error"] == "RuntimeError" and "fails" in fault["where"][-1]
+    assert SECRET not in server.log.getvalue()
+
+
+def test_metrics_count_what_was_done(server: Running) -> None:
+    server.post("/translate", ASK)
+    text = server.get("/metrics").body.decode()
+    assert 'regard_requests_total{method="POST",route="/translate",status="200"}' in text
+    assert 'regard_model_up{model="fr-en"} 1' in text
+    assert 'regard_sentences_total{model="fr-en"}' in text
+    assert 'regard_batch_sentences_bucket{model="fr-en",le="+Inf"}' in text
+    assert "Zanzibar" not in text
+    for line in text.splitlines():
+        assert line.startswith("#") or float(line.rpartition(" ")[2]) >= 0

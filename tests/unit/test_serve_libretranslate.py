@@ -1,0 +1,186 @@
+"""LibreTranslate's interface as its clients use it: shapes, defaults, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from serve_fixtures import Running, make_folders, running
+
+import regard
+
+SENTENCE = "Le chat dort, il fait beau."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_folders(tmp_path_factory.mktemp("models"), ("fr-en", "en-fr"))
+
+
+@pytest.fixture(scope="module")
+def server(folders: list[Path]) -> Iterator[Running]:
+    with running(folders) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def model(folders: list[Path]) -> regard.Model:
+    return regard.load(folders[0], threads=1)
+
+
+def translate(server: Running, **fields: Any) -> Any:
+    answer = server.post("/translate", {"source": "fr", "target": "en", **fields})
+    assert answer.status == 200, answer.body
+    assert answer.headers["Content-Type"] == "application/json"
+    return answer.json
+
+
+def test_a_text_is_what_the_model_makes_of_it(server: Running, model: regard.Model) -> None:
+    assert translate(server, q=SENTENCE) == {"translatedText": model.translate(SENTENCE)}
+
+
+def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.Model) -> None:
+    texts = [SENTENCE, "", "12 : 30 !", "Bonjour. Je vais bien.\n\nJane dort.", SENTENCE]
+    answer = translate(server, q=texts, alternatives=2, source="auto")
+    assert answer["translatedText"] == [
+        text if not any(map(str.isalpha, text)) else model.translate(text) for text in texts
+    ]
+    assert [len(each) for each in (answer["alternatives"], answer["detectedLanguage"])] == [5, 5]
+    assert answer["alternatives"][1:3] == [[], []]
+    details = model.translate(SENTENCE, n_best=3, details=True)
+    assert [answer["translatedText"][0], *answer["alternatives"][0]] == details.alternatives
+
+
+@pytest.mark.parametrize("way", ["json", "form", "query"])
+def test_the_three_ways_of_asking_agree(server: Running, model: regard.Model, way: str) -> None:
+    fields = {"q": SENTENCE, "source": "fr", "target": "en", "format": "text", "alternatives": "1"}
+    if way == "json":
+        answer = server.post("/translate", {**fields, "alternatives": 1})
+    elif way == "form":
+        answer = server.form("/translate", urlencode(fields))
+    else:
+        answer = server.ask("POST", f"/translate?{urlencode(fields)}")
+    assert answer.json["translatedText"] == model.translate(SENTENCE)
+    assert len(answer.json["alternatives"]) == 1
+
+
+def test_a_language_is_told_when_it_is_asked_for(server: Running) -> None:
+    answer = translate(server, q="Où est le chat ?", source="auto")
+    assert answer["detectedLanguage"]["language"] == "fr"
+    assert 0 < answer["detectedLanguage"]["confidence"] <= 100
+    assert "detectedLanguage" not in translate(server, q="Où est le chat ?")
+
+
+def test_what_is_in_the_target_language_already_stays(server: Running) -> None:
+    text = "The weather is fine today, and the cat is sleeping in the garden."
+    assert translate(server, q=text, source="auto")["translatedText"] == text
+
+
+def test_a_third_language_is_not_taken_for_one_we_know(server: Running) -> None:
+    text = "Das Wetter ist heute schön, und die Katze schläft den ganzen Tag im Garten."
+    answer = server.post("/translate", {"q": text, "source": "auto", "target": "en"})
+    assert answer.status == 400 and "German" in answer.json["error"]
+
+
+@pytest.mark.parametrize("code", ["FR", "fr-FR", "fr_CA", " fr "])
+def test_codes_are_known_however_they_are_written(server: Running, code: str) -> None:
+    assert translate(server, q=SENTENCE, source=code) == translate(server, q=SENTENCE)
+
+
+def test_html_keeps_its_tags(server: Running) -> None:
+    answer = translate(server, q=["<p>Le <b>chat</b> dort.</p>", "<br>"], format="html")
+    first, second = answer["translatedText"]
+    assert first.startswith("<p>") and first.count("<b>") == first.count("</b>") == 1
+    assert second == "<br>"
+
+
+def test_languages_say_what_can_become_what(server: Running) -> None:
+    assert server.get("/languages").json == [
+        {"code": "en", "name": "English", "targets": ["en", "fr"]},
+        {"code": "fr", "name": "French", "targets": ["en", "fr"]},
+    ]
+
+
+def test_detect(server: Running) -> None:
+    first = server.post("/detect", {"q": "Où est le chat ?"}).json[0]
+    assert first["language"] == "fr" and 50 < first["confidence"] <= 100
+    assert server.form("/detect", "q=%3F").json == [{"confidence": 0.0, "language": "en"}]
+
+
+def test_settings_for_a_page(server: Running) -> None:
+    settings = server.get("/frontend/settings").json
+    assert settings["charLimit"] == 20_000 and settings["keyRequired"] is False
+    assert ".html" in settings["supportedFilesFormat"] and settings["filesTranslation"] is True
+    assert settings["language"]["target"]["code"] in ("en", "fr")
+
+
+def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> None:
+    answer = server.upload(
+        "ma lettre.txt", b"Bonjour.\n\nLe chat dort.\n", source="fr", target="en"
+    )
+    assert answer.status == 200, answer.body
+    parts = urlsplit(answer.json["translatedFileUrl"])
+    assert f"{parts.scheme}://{parts.netloc}" == server.url
+    fetched = server.get(parts.path)
+    assert fetched.body.decode().splitlines() == model.translate(["Bonjour.", "", "Le chat dort."])
+    assert fetched.headers["Content-Disposition"] == 'attachment; filename="ma_lettre_en.txt"'
+
+
+def test_no_file_and_a_file_of_another_kind(server: Running) -> None:
+    assert "missing file" in server.post("/translate_file", {"source": "fr"}).json["error"]
+    answer = server.upload("virus.exe", b"x", source="fr", target="en")
+    assert answer.status == 400 and "not supported" in answer.json["error"]
+    assert server.get("/download_file/unknown.txt").status == 404
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "Invalid request: missing q parameter"),
+        ({"q": "a"}, "Invalid request: missing source parameter"),
+        ({"q": "a", "source": "fr"}, "Invalid request: missing target parameter"),
+        ({"q": "a", "source": "zz", "target": "en"}, "zz is not supported"),
+        ({"q": "a", "source": "fr", "target": "auto"}, "auto is not supported"),
+        ({"q": ["a", 7], "source": "fr", "target": "en"}, "q must be a text"),
+        ({"q": {"a": 1}, "source": "fr", "target": "en"}, "q must be a text"),
+        ({"q": "\ud800", "source": "fr", "target": "en"}, "q must be UTF-8"),
+        ({"q": "a", "source": ["fr"], "target": "en"}, "source must be a text"),
+        ({"q": "a", "source": "fr", "target": "en", "format": "pdf"}, "pdf format"),
+        ({"q": "a" * 20_001, "source": "fr", "target": "en"}, "(20001) exceeds text limit (20000)"),
+        ({"q": ["a"] * 129, "source": "fr", "target": "en"}, "(129) exceeds batch limit (128)"),
+    ],
+)
+def test_what_is_wrong_is_said(server: Running, fields: dict[str, Any], message: str) -> None:
+    answer = server.post("/translate", fields)
+    assert answer.status == 400
+    assert set(answer.json) == {"error"} and message in answer.json["error"]
+
+
+@pytest.mark.parametrize("value", [-1, 11, 10**9, 10**30, 0.5, "x", "", "1e9", None, [], {}, True])
+def test_every_number_is_bounded(server: Running, value: Any) -> None:
+    fields = {"q": SENTENCE, "source": "fr", "target": "en", "alternatives": value}
+    answer = server.post("/translate", fields)
+    assert answer.status == 400 and "alternatives" in answer.json["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"7", b"NaN", b'{"q":NaN}', b"\xff\xfe", b'{"q":' + b"[" * 50_000, b"null"],
+)
+def test_what_is_no_json_object_is_refused(server: Running, body: bytes) -> None:
+    answer = server.post("/translate", body)
+    assert answer.status == 400 and set(answer.json) == {"error"}
+
+
+def test_suggestions_are_off(server: Running) -> None:
+    answer = server.post("/suggest", {"q": "a", "s": "b", "source": "fr", "target": "en"})
+    assert answer.status == 403 and "disabled" in answer.json["error"]
+
+
+def test_what_is_not_there_is_said_in_json(server: Running) -> None:
+    assert server.get("/nothing/here").json == {"error": "there is nothing here"}
+    wrong = server.ask("PUT", "/translate")
+    assert wrong.status == 405 and set(wrong.json) == {"error"}

@@ -1,0 +1,287 @@
+"""OpenAI's interface: chat, write, translate; whole and streamed; errors in its shape."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from serve_fixtures import NAMES, Answer, Running, make_folders, running
+
+import regard
+
+CHAT = "/v1/chat/completions"
+WRITE = "/v1/completions"
+HELLO = [{"role": "user", "content": "Hello, how are you?"}]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_folders(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def server(folders: list[Path]) -> Iterator[Running]:
+    with running(folders) as started:
+        yield started
+
+
+def answered(server: Running, path: str, **fields: Any) -> Any:
+    answer = server.post(path, fields)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def streamed(server: Running, path: str, **fields: Any) -> list[Any]:
+    """The chunks of a stream, which must end as a stream ends."""
+    answer = server.post(path, {**fields, "stream": True})
+    assert answer.status == 200, answer.body
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    events = answer.body.decode().split("\n\n")
+    assert events[-2:] == ["data: [DONE]", ""]
+    return [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+
+
+def test_models(server: Running) -> None:
+    listed = server.get("/v1/models").json
+    assert listed["object"] == "list"
+    assert [each["id"] for each in listed["data"]] == list(NAMES)
+    one = server.get("/v1/models/story").json
+    assert one["object"] == "model" and isinstance(one["created"], int)
+    assert server.get("/v1/models/none").json["error"]["code"] == "model_not_found"
+
+
+def test_a_chat_model_replies(server: Running) -> None:
+    answer = answered(server, CHAT, model="chat", messages=HELLO, seed=3)
+    assert answer["object"] == "chat.completion" and answer["id"].startswith("chatcmpl-")
+    [choice] = answer["choices"]
+    assert choice["message"]["role"] == "assistant" and choice["message"]["content"]
+    assert choice["finish_reason"] in ("stop", "length") and choice["logprobs"] is None
+    usage = answer["usage"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+    assert usage["completion_tokens"] > 0
+
+
+def test_the_conversation_is_read_and_instructions_are_not(server: Running) -> None:
+    def sureness(messages: list[Any]) -> float:
+        ask = {"messages": messages, "temperature": 0, "logprobs": True, "max_tokens": 1}
+        answer = answered(server, CHAT, model="chat", **ask)
+        return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
+
+    earlier = [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}],
+        },
+        {"role": "assistant", "content": "Hello, Jane!"},
+    ]
+    assert sureness([{"role": "system", "content": "Be rude."}, *HELLO]) == sureness(HELLO)
+    assert sureness([*earlier, *HELLO]) != sureness(HELLO)
+    assert sureness(HELLO * 100) == sureness(HELLO * 90)
+
+
+def test_a_language_model_goes_on(server: Running) -> None:
+    answer = answered(server, WRITE, model="story", prompt="Hello, how", max_tokens=11, seed=3)
+    assert answer["object"] == "text_completion"
+    [choice] = answer["choices"]
+    assert choice["finish_reason"] == "length" and choice["text"]
+    assert answer["usage"]["completion_tokens"] == 11
+    echoed = answered(
+        server, WRITE, model="story", prompt="Hello, how", max_tokens=11, seed=3, echo=True
+    )
+    assert echoed["choices"][0]["text"] == "Hello, how" + choice["text"]
+
+
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        (CHAT, {"model": "chat", "messages": HELLO, "seed": 5}),
+        (CHAT, {"model": "chat", "messages": HELLO, "seed": 5, "n": 3}),
+        (
+            CHAT,
+            {
+                "model": "fr-en",
+                "messages": [{"role": "user", "content": "Bonjour. Le chat dort.\n"}],
+            },
+        ),
+        (CHAT, {"model": "story", "messages": HELLO, "seed": 5, "max_completion_tokens": 17}),
+        (
+            WRITE,
+            {"model": "story", "prompt": ["Hello", "The cat"], "seed": 5, "max_tokens": 13, "n": 2},
+        ),
+        (
+            WRITE,
+            {
+                "model": "story",
+                "prompt": "Jane visits",
+                "seed": 7,
+                "stop": ["e", "zz"],
+                "echo": True,
+            },
+        ),
+        (WRITE, {"model": "story", "prompt": "", "seed": 7, "temperature": 1.9, "max_tokens": 40}),
+        (WRITE, {"model": "fr-en", "prompt": "Bonjour, comment allez-vous ?"}),
+    ],
+)
+def test_a_stream_is_the_same_answer_bit_by_bit(
+    server: Running, path: str, fields: dict[str, Any]
+) -> None:
+    whole = answered(server, path, **fields)
+    chunks = streamed(server, path, **fields, stream_options={"include_usage": True})
+    assert (
+        len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
+    )
+    *parts, last = chunks
+    assert last["choices"] == [] and last["usage"] == whole["usage"]
+    texts, finishes, roles = {}, {}, set()
+    for chunk in parts:
+        [choice] = chunk["choices"]
+        number = choice["index"]
+        delta = choice.get("delta", {})
+        if "role" in delta:
+            assert number not in texts
+            roles.add(delta["role"])
+        texts[number] = texts.get(number, "") + (delta.get("content") or choice.get("text") or "")
+        assert number not in finishes
+        if choice["finish_reason"]:
+            finishes[number] = choice["finish_reason"]
+    for choice in whole["choices"]:
+        text = choice["text"] if path == WRITE else choice["message"]["content"]
+        assert texts[choice["index"]] == text
+        assert finishes[choice["index"]] == choice["finish_reason"]
+    assert roles == ({"assistant"} if path == CHAT else set())
+
+
+def test_a_seed_decides_and_choices_differ(server: Running) -> None:
+    ask = {"model": "story", "prompt": "Hello", "max_tokens": 23, "n": 3}
+    first = answered(server, WRITE, **ask, seed=11)["choices"]
+    assert first == answered(server, WRITE, **ask, seed=11)["choices"]
+    assert len({choice["text"] for choice in first}) == 3
+    assert first != answered(server, WRITE, **ask, seed=13)["choices"]
+
+
+def test_stops_are_left_out_also_where_they_come_in_pieces(server: Running) -> None:
+    ask = {"model": "story", "prompt": "Hello", "max_tokens": 60, "seed": 11}
+    text = answered(server, WRITE, **ask)["choices"][0]["text"]
+    stop = text[20:25]
+    [choice] = answered(server, WRITE, **ask, stop=stop)["choices"]
+    assert choice["text"] == text[: text.index(stop)]
+    assert choice["finish_reason"] == "stop"
+
+
+def test_log_probabilities(server: Running) -> None:
+    ask = {
+        "model": "chat",
+        "messages": HELLO,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 3,
+    }
+    tokens = answered(server, CHAT, **ask)["choices"][0]["logprobs"]["content"]
+    for token in tokens:
+        best = [each["logprob"] for each in token["top_logprobs"]]
+        assert len(best) == 3 and best == sorted(best, reverse=True)
+        assert math.isclose(token["logprob"], best[0], abs_tol=1e-4) and token["logprob"] <= 0
+        assert bytes(token["bytes"]).decode() == token["token"]
+    completion = answered(server, WRITE, model="story", prompt="Hello", max_tokens=5, logprobs=2)
+    logprobs = completion["choices"][0]["logprobs"]
+    assert len(logprobs["tokens"]) == len(logprobs["token_logprobs"]) == 5
+    assert all(len(each) <= 2 for each in logprobs["top_logprobs"])
+
+
+def test_a_translator_translates_the_last_message(server: Running, folders: list[Path]) -> None:
+    model = regard.load(folders[0], threads=1)
+    text = "Bonjour, comment allez-vous ? Je vais bien."
+    messages = [*HELLO, {"role": "assistant", "content": "?"}, {"role": "user", "content": text}]
+    answer = answered(server, CHAT, model="fr-en", messages=messages)
+    assert answer["choices"][0]["message"]["content"] == model.translate(text)
+    assert answer["usage"]["prompt_tokens"] == len(model.translator.source.encode(text))
+    nothing = answered(server, CHAT, model="fr-en", messages=[{"role": "user", "content": " 7 "}])
+    assert nothing["choices"][0]["message"]["content"] == " 7 "
+
+
+def refused(answer: Answer, param: str | None) -> None:
+    assert answer.status == 400, answer.body
+    error = answer.json["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["type"] == "invalid_request_error"
+    if param is not None:
+        assert error["param"].startswith(param)
+
+
+@pytest.mark.parametrize("value", [-1, 0, 10**9, 10**30, 1e300, 0.5, "x", [], {}, True])
+@pytest.mark.parametrize("name", ["n", "max_tokens"])
+def test_every_count_is_bounded(server: Running, name: str, value: Any) -> None:
+    refused(server.post(CHAT, {"model": "chat", "messages": HELLO, name: value}), name)
+    refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
+
+
+@pytest.mark.parametrize("value", [-1, 2.1, 10**9, 10**400, "x", [], {}, True])
+@pytest.mark.parametrize("name", ["temperature", "top_p"])
+def test_every_number_is_bounded(server: Running, name: str, value: Any) -> None:
+    refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": None}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"messages": [{"role": "user", "content": "a"}] * 257}, "messages"),
+        ({"messages": [{"role": "user"}]}, "messages[0]"),
+        ({"messages": [{"role": "king", "content": "a"}]}, "messages[0]"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages[0]"),
+        ({"messages": [{"role": "user", "content": "\udfff"}]}, "messages[0]"),
+        ({"messages": [{"role": "assistant", "content": "a"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "a" * 20_001}]}, "messages"),
+        ({"tools": [{"type": "function"}]}, "tools"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"frequency_penalty": 1}, "frequency_penalty"),
+        ({"stop": ["a"] * 5}, "stop"),
+        ({"stop": ""}, "stop"),
+        ({"stop": 7}, "stop"),
+        ({"seed": -1}, "seed"),
+        ({"seed": "x"}, "seed"),
+        ({"top_p": 0}, "top_p"),
+        ({"stream": "yes"}, "stream"),
+        ({"stream_options": 7}, "stream_options"),
+        ({"top_logprobs": 21}, "top_logprobs"),
+        ({"model": 7}, "model"),
+    ],
+)
+def test_what_is_wrong_is_said(server: Running, fields: dict[str, Any], param: str) -> None:
+    refused(server.post(CHAT, {"model": "chat", "messages": HELLO, **fields}), param)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"n": 2}, {"logprobs": True}, {"stop": "a"}],
+)
+def test_what_a_translator_cannot_do_is_said(server: Running, fields: dict[str, Any]) -> None:
+    refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, **fields}), next(iter(fields)))
+
+
+def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
+    nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
+    answered(
+        server,
+        CHAT,
+        model="chat",
+        messages=HELLO,
+        **nulls,
+        user="someone",
+        frequency_penalty=0,
+        response_format={"type": "text"},
+        unheard_of=[1, 2, 3],
+    )
+
+
+def test_an_unknown_model_and_no_json(server: Running) -> None:
+    answer = server.post(CHAT, {"model": "gpt", "messages": HELLO})
+    assert answer.status == 404 and answer.json["error"]["param"] == "model"
+    refused(server.post(CHAT, b"{"), None)
+    assert server.get(CHAT).status == 405 and server.get(CHAT).json["error"]["message"]
+    assert server.get("/v1/nothing").json["error"]["type"] == "invalid_request_error"

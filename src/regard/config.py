@@ -280,7 +280,7 @@ class TrainConfig:
     @property
     def extent(self) -> str:
         """How long a run is, in words."""
-        return f"{self.minutes:g} minutes" if self.minutes else f"{self.steps:,} steps"
+        return f"{self.minutes:g} minutes of steps" if self.minutes else f"{self.steps:,} steps"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -84,7 +84,7 @@ def test_minutes_that_cannot_be_meant(changes: dict[str, object], message: str) 
 def test_the_plan_of_minutes_leaves_steps_open() -> None:
     plan = complete(TIMED, sized("tiny"), num_pairs=500, num_tokens=9000, on_gpu=False)
     assert (plan.steps, plan.warmup, plan.validate_every) == (None, None, None)
-    assert plan.minutes == 3 and plan.batch_tokens and plan.extent == "3 minutes"
+    assert plan.minutes == 3 and plan.batch_tokens and plan.extent.startswith("3 minutes")
 
 
 def test_a_cpu_takes_a_large_batch_in_parts() -> None:

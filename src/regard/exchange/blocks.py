@@ -1,4 +1,7 @@
-"""The boxes of the model as nodes of a graph; each function stands for the file of `model/` it is named after."""
+"""The boxes of the model as nodes of a graph; each function stands for the file of `model/` it is named after.
+
+The vectors of a batch are [rows, length, d_model] throughout.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from onnx import TensorProto
 
-from regard.exchange.graph import Graph
+from regard.exchange.graph import CONTRIB, Graph
 from regard.model.position import BASE
 
 
@@ -16,15 +19,15 @@ class Rotation(NamedTuple):
     sin: str
 
 
-def angles(g: Graph, positions: str, num_features: int) -> str:
-    pairs = np.arange(0, num_features, 2, dtype=np.float32)
-    frequencies = np.float32(BASE) ** (-pairs / np.float32(num_features))
+def angles(g: Graph, positions: str, frequencies: np.ndarray) -> str:
     number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
     return g.op("Mul", number, g.constant(frequencies))
 
 
-def interleave(g: Graph, even: str, odd: str, shape: str) -> str:
-    return g.op("Reshape", g.op("Concat", g.column(even), g.column(odd), axis=-1), shape)
+def frequencies(num_features: int) -> np.ndarray:
+    pairs = np.arange(0, num_features, 2, dtype=np.float32)
+    powers: np.ndarray = np.float32(BASE) ** (-pairs / np.float32(num_features))
+    return powers
 
 
 def position(g: Graph, side: str, positions: str, lengths: str | None) -> str | None:
@@ -33,9 +36,9 @@ def position(g: Graph, side: str, positions: str, lengths: str | None) -> str | 
     if config.position in ("rotary", "none"):
         return None
     if config.position == "sinusoidal":
-        angle = angles(g, positions, config.d_model)
-        shape = g.integers(-1, config.d_model)
-        return interleave(g, g.op("Sin", angle), g.op("Cos", angle), shape)
+        angle = angles(g, positions, frequencies(config.d_model).repeat(2))
+        even = g.constant(np.arange(config.d_model) % 2 == 0, np.bool_)
+        return g.op("Where", even, g.op("Sin", angle), g.op("Cos", angle))
     if config.position == "learned":
         last = g.constant(config.max_positions - 1, np.int64)
         return g.lookup(f"{side}.position.weight", g.op("Min", positions, last))
@@ -49,8 +52,7 @@ def position(g: Graph, side: str, positions: str, lengths: str | None) -> str | 
 
 def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | None) -> str:
     table = f"{side}.embedding.weight"
-    x = g.lookup(g.ties.get(table, table), tokens)
-    x = g.op("Mul", x, g.constant(g.config.d_model**0.5))
+    x = g.lookup(g.ties.get(table, table), tokens, times=g.config.d_model**0.5)
     added = position(g, side, positions, lengths)
     if added is not None:
         x = g.op("Add", x, added)
@@ -60,39 +62,96 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
 def rotation(g: Graph, positions: str) -> Rotation | None:
     if g.config.position != "rotary":
         return None
-    angle = angles(g, positions, g.config.head_dim)
+    angle = angles(g, positions, frequencies(g.config.head_dim))
     return Rotation(g.op("Cos", angle), g.op("Sin", angle))
 
 
 def rotate(g: Graph, x: str, by: Rotation | None) -> str:
-    """Turn neighbouring features of [rows, heads, length, head_dim]."""
+    """Turn neighbouring features of each head."""
     if by is None:
         return x
-    last, axis, two = g.integers(g.config.head_dim), g.integers(-1), g.integers(2)
-    even = g.op("Slice", x, g.integers(0), last, axis, two)
-    odd = g.op("Slice", x, g.integers(1), last, axis, two)
-    turned_even = g.op("Sub", g.op("Mul", even, by.cos), g.op("Mul", odd, by.sin))
-    turned_odd = g.op("Add", g.op("Mul", even, by.sin), g.op("Mul", odd, by.cos))
-    return interleave(g, turned_even, turned_odd, g.integers(0, 0, 0, -1))
+    return g.op(
+        "RotaryEmbedding",
+        x,
+        g.integers(0),  # the angles are those of the positions at hand, from the first on
+        by.cos,
+        by.sin,
+        domain=CONTRIB,
+        interleaved=1,
+        num_heads=g.config.num_heads,
+    )
 
 
 def attention(g: Graph, query: str, key: str, value: str, bias: str | None) -> tuple[str, str]:
-    """Equation 1: the mixed values, and the weights they were mixed with."""
-    scaled = g.op("Mul", query, g.constant(g.config.head_dim**-0.5))
-    scores = g.op("MatMul", scaled, g.op("Transpose", key, perm=[0, 1, 3, 2]))
+    """Equation 1 over [rows, heads, length, head_dim]: the mixed values, and the weights.
+
+    The key comes turned over, [rows, heads, head_dim, length], and scaled: see `keys`.
+    """
+    scores = g.op("MatMul", query, key)
     masked = scores if bias is None else g.op("Add", scores, bias)
     weights = g.op("Softmax", masked, axis=-1)
     return g.op("MatMul", weights, value), weights
 
 
+def keys(g: Graph, x: str, shape: str) -> str:
+    """What `attention` takes: many queries meet a key, so it is scaled and turned over once."""
+    scaled = g.op("Mul", x, g.constant(g.config.head_dim**-0.5))
+    return g.op("Transpose", g.op("Reshape", scaled, shape), perm=[0, 2, 3, 1])
+
+
 def split_heads(g: Graph, x: str, shape: str) -> str:
-    """[places, d_model] to [rows, heads, length, head_dim], by way of `shape`: rows, length, heads, head_dim."""
+    """To [rows, heads, length, head_dim], by way of `shape`: rows, length, heads, head_dim."""
     return g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 2, 1, 3])
 
 
-def join_heads(g: Graph, x: str) -> str:
-    together = g.op("Transpose", x, perm=[0, 2, 1, 3])
-    return g.op("Reshape", together, g.integers(-1, g.config.d_model))
+def join_heads(g: Graph, x: str, shape: str) -> str:
+    return g.op("Reshape", g.op("Transpose", x, perm=[0, 2, 1, 3]), shape)
+
+
+def cached_attention(
+    g: Graph, query: str, key: str, value: str, past: tuple[str, str], new: tuple[str, str]
+) -> str:
+    """Masked self-attention of the newest tokens, whose keys and values join those before them.
+
+    They are written into the buffers that hold the others: `new` are the names of the same memory.
+    """
+    config = g.config
+    query, key, value = (_widen_heads(g, each) for each in (query, key, value))
+    context = g.op(
+        "GroupQueryAttention",
+        query,
+        key,
+        value,
+        *past,
+        "last",
+        "total",
+        domain=CONTRIB,
+        more_outputs=new,
+        num_heads=config.num_heads,
+        kv_num_heads=config.num_heads,
+        scale=config.head_dim**-0.5,
+    )
+    if width(config.head_dim) == config.head_dim:
+        return context
+    heads = g.op("Reshape", context, g.integers(0, 0, config.num_heads, -1))
+    heads = g.op("Slice", heads, g.integers(0), g.integers(config.head_dim), g.integers(3))
+    return g.op("Reshape", heads, g.integers(0, 0, config.d_model))
+
+
+def width(head_dim: int) -> int:
+    """How many features of a head a cache holds: the kernel wants a multiple of 8."""
+    return -(-head_dim // 8) * 8
+
+
+def _widen_heads(g: Graph, x: str) -> str:
+    """Add zeros to each head, where its size does not suit the kernel; they change no product."""
+    config = g.config
+    missing = width(config.head_dim) - config.head_dim
+    if not missing:
+        return x
+    heads = g.op("Reshape", x, g.integers(0, 0, config.num_heads, config.head_dim))
+    heads = g.op("Pad", heads, g.integers(0, 0, 0, 0, 0, 0, 0, missing))
+    return g.op("Reshape", heads, g.integers(0, 0, -1))
 
 
 def before(g: Graph, name: str, x: str) -> str:
@@ -109,11 +168,11 @@ def after(g: Graph, name: str, x: str, output: str) -> str:
 def feed_forward(g: Graph, name: str, x: str) -> str:
     inputs = before(g, name, x)
     kind = g.config.feed_forward
-    hidden = g.linear(f"{name}.hidden", inputs)
+    hidden = g.linear(inputs, f"{name}.hidden")
     if kind == "gated-silu":
         activated = g.op("Mul", hidden, g.op("Sigmoid", hidden))
     else:
         activated = g.op("Relu" if kind == "relu" else "Gelu", hidden)
     if kind.startswith("gated-"):
-        activated = g.op("Mul", activated, g.linear(f"{name}.gate", inputs))
-    return after(g, name, x, g.linear(f"{name}.output", activated))
+        activated = g.op("Mul", activated, g.linear(inputs, f"{name}.gate"))
+    return after(g, name, x, g.linear(activated, f"{name}.output"))

@@ -1,7 +1,7 @@
 """A graph being written, node by node, over the weights of a model folder.
 
 Weights are never copied into a graph: each is external data, a place in model.safetensors. What the file
-holds as int8 is multiplied as int8, with each row of activations quantized to its own largest value, so that
+holds as int8 is multiplied as int8, with each row of activations quantized to its own largest values, so that
 a sentence's numbers do not depend on its neighbours; or it is widened once, when the graph is loaded.
 """
 
@@ -48,6 +48,12 @@ def places(header: bytes) -> dict[str, Place]:
     }
 
 
+def block_size(num_inputs: int) -> int:
+    """How many inputs share a scale: as many as the kernel takes at once, without filling up where possible."""
+    sizes = (256, 128, 64, 32, 16)
+    return next((size for size in sizes if num_inputs % size == 0), 16)
+
+
 class Graph:
     """Adds nodes and returns the names of their outputs; every value is known by its name."""
 
@@ -64,14 +70,22 @@ class Graph:
         self.outputs: list[ValueInfoProto] = []
         self._made: dict[tuple[Any, ...], str] = {}
 
-    def op(self, kind: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        """A node with one output; the same node asked for twice is one node."""
+    def op(
+        self,
+        kind: str,
+        *inputs: str,
+        domain: str = "",
+        more_outputs: Sequence[str] = (),
+        **attributes: Any,
+    ) -> str:
+        """A node, known by its first output; the same node asked for twice is one node."""
         key = (kind, inputs, repr(sorted(attributes.items())))
         if key not in self._made:
             output = f"{kind}_{len(self.nodes)}"
+            outputs = [output, *more_outputs]
             self.nodes.append(
                 helper.make_node(
-                    kind, list(inputs), [output], name=output, domain=domain, **attributes
+                    kind, list(inputs), outputs, name=output, domain=domain, **attributes
                 )
             )
             self._made[key] = output
@@ -86,12 +100,15 @@ class Graph:
     def integers(self, *values: int) -> str:
         return self.constant(values, np.int64)
 
-    def stored(self, name: str) -> str:
-        """A tensor of the weight file as it lies there."""
-        if name not in self.initializers:
-            place = self.places[name]
+    def stored(self, name: str, kind: int | None = None) -> str:
+        """A tensor of the weight file as it lies there; its bytes may be read as another kind's."""
+        place = self.places[name]
+        known = name if kind is None else f"{name}.{TensorProto.DataType.Name(kind)}"
+        if known not in self.initializers:
             tensor = TensorProto(
-                name=name, data_type=_KINDS[place.kind], data_location=TensorProto.EXTERNAL
+                name=known,
+                data_type=kind or _KINDS[place.kind],
+                data_location=TensorProto.EXTERNAL,
             )
             tensor.dims.extend(place.shape)
             for key, value in (
@@ -100,16 +117,18 @@ class Graph:
                 ("length", place.length),
             ):
                 tensor.external_data.add(key=key, value=str(value))
-            self.initializers[name] = tensor
-        return name
+            self.initializers[known] = tensor
+        return known
 
     def input(self, name: str, kind: int, shape: Sequence[str | int]) -> str:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def output(self, name: str, value: str, shape: Sequence[str | int]) -> None:
+    def output(
+        self, name: str, value: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT
+    ) -> None:
         self.nodes.append(helper.make_node("Identity", [value], [name], name=name))
-        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
     def floats(self, name: str) -> str:
         """A tensor of the weight file in float32; onnxruntime computes it once, when it loads the graph."""
@@ -125,63 +144,91 @@ class Graph:
     def column(self, vector: str) -> str:
         return self.op("Unsqueeze", vector, self.integers(-1))
 
-    def lookup(self, name: str, indices: str) -> str:
-        """Rows of a table."""
+    def lookup(self, name: str, indices: str, times: float = 1.0) -> str:
+        """Rows of a table, all of them times a number."""
         rows = self.op("Gather", self.stored(name), indices)
         kind = self.places[name].kind
-        if kind == "F32":
-            return rows
-        rows = self.op("Cast", rows, to=TensorProto.FLOAT)
+        if kind == "I8":
+            scales = self.column(self.stored(name + SCALE))
+            if times != 1.0:
+                scales = self.op("Mul", scales, self.constant(times))
+            rows = self.op("Cast", rows, to=TensorProto.FLOAT)
+            return self.op("Mul", rows, self.op("Gather", scales, indices))
         if kind == "F16":
-            return rows
-        scales = self.op("Gather", self.stored(name + SCALE), indices)
-        return self.op("Mul", rows, self.column(scales))
+            rows = self.op("Cast", rows, to=TensorProto.FLOAT)
+        return rows if times == 1.0 else self.op("Mul", rows, self.constant(times))
 
-    def linear(self, name: str, x: str) -> str:
-        """[places, inputs] to [places, outputs]."""
-        return self._product(f"{name}.weight", x, self.floats(f"{name}.bias"))
+    def linear(self, x: str, *names: str) -> str:
+        """The outputs of these linear maps of x, side by side."""
+        bias = self._joined([self.floats(f"{name}.bias") for name in names], axis=0)
+        return self._product(x, [f"{name}.weight" for name in names], bias)
 
-    def scores(self, table: str, x: str) -> str:
+    def scores(self, x: str, table: str) -> str:
         """The output's linear map, which has no bias and may be a table."""
-        return self._product(table, x, None)
+        return self._product(x, [table], "")
 
-    def _product(self, name: str, x: str, bias: str | None) -> str:
-        by_row = self.places[name].kind != "I8" or is_table(name)
-        if self.widened or self.places[name].kind != "I8":
-            inputs = [x, self.floats(name)] + ([bias] if bias else [])
-            return self.op("Gemm", *inputs, transB=int(by_row))
-        weight = self.stored(name)
-        if by_row:
-            weight = self.op("Transpose", weight, perm=[1, 0])
-        rows, largest = self._quantized(x)
-        product = self.op(
-            "MatMulIntegerToFloat",
-            rows,
-            weight,
-            self.constant(1 / 127),
-            self.stored(name + SCALE),
-            self.constant(128, np.uint8),
-            domain=CONTRIB,
-        )
-        product = self.op("Mul", product, largest)
+    def _product(self, x: str, names: list[str], bias: str) -> str:
+        stored_by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
+        if not self.widened and self.places[names[0]].kind == "I8":
+            return self._bytes_product(x, names, bias, stored_by_row)
+        weight = self._joined([self.floats(name) for name in names], axis=1 - stored_by_row)
+        product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(stored_by_row))
         return self.op("Add", product, bias) if bias else product
 
-    def _quantized(self, x: str) -> tuple[str, str]:
-        """Each row as bytes around 128, and the largest magnitude of each row, which became 127."""
-        largest = self.op("ReduceMax", self.op("Abs", x), self.integers(-1))
-        largest = self.op("Max", largest, self.constant(1e-30))  # a row of zeros stays one
-        scaled = self.op("Mul", x, self.op("Div", self.constant(127), largest))
-        rows = self.op("QuantizeLinear", scaled, self.constant(1), self.constant(128, np.uint8))
-        return rows, largest
+    def _bytes_product(self, x: str, names: list[str], bias: str, stored_by_row: bool) -> str:
+        """One node that scales each row of x by its own largest values, block by block, and multiplies bytes.
+
+        The kernel reads a byte as its value plus 128. What is computed here from weights alone is computed
+        when the graph is loaded.
+        """
+        shapes = [self.places[name].shape for name in names]
+        num_inputs = shapes[0][1] if stored_by_row else shapes[0][0]
+        num_outputs = sum(shape[0] if stored_by_row else shape[1] for shape in shapes)
+        block = block_size(num_inputs)
+        num_blocks = -(-num_inputs // block)
+        weights = [self.stored(name, TensorProto.UINT8) for name in names]
+        if not stored_by_row:
+            weights = [self.op("Transpose", weight, perm=[1, 0]) for weight in weights]
+        weight = self._joined(weights, axis=0)
+        if missing := num_blocks * block - num_inputs:
+            weight = self.op("Pad", weight, self.integers(0, 0, 0, missing))
+        weight = self.op("Reshape", weight, self.integers(num_outputs, num_blocks, block))
+        weight = self.op("BitwiseXor", weight, self.constant(128, np.uint8))
+        scale = self._joined([self.stored(name + SCALE) for name in names], axis=0)
+        scale = self.op("Expand", self.column(scale), self.integers(num_outputs, num_blocks))
+        return self.op(
+            "MatMulNBits",
+            *[x, weight, scale],
+            *(["", "", bias] if bias else []),
+            domain=CONTRIB,
+            K=num_inputs,
+            N=num_outputs,
+            bits=8,
+            block_size=block,
+            accuracy_level=4,  # multiply bytes, not what they stand for
+        )
+
+    def _joined(self, values: list[str], axis: int) -> str:
+        return values[0] if len(values) == 1 else self.op("Concat", *values, axis=axis)
 
     def norm(self, name: str, x: str) -> str:
+        """Over the features of [rows, length, features]."""
         weight = self.floats(f"{name}.weight")
-        if self.config.norm == "layer":
-            bias = self.floats(f"{name}.bias")
-            return self.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=EPSILON)
-        mean_square = self.op("ReduceMean", self.op("Mul", x, x), self.integers(-1))
-        root = self.op("Sqrt", self.op("Add", mean_square, self.constant(EPSILON)))
-        return self.op("Mul", self.op("Div", x, root), weight)
+        if self.config.norm == "rms":
+            return self.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON)
+        # onnxruntime's LayerNormalization adds up number by number; with places as its channels
+        # InstanceNormalization is the same, several times as fast.
+        length = self.op("Shape", "tokens", start=1)
+        ones, zeros = (
+            self.op(
+                "ConstantOfShape",
+                length,
+                value=numpy_helper.from_array(np.array([fill], np.float32)),
+            )
+            for fill in (1, 0)
+        )
+        normal = self.op("InstanceNormalization", x, ones, zeros, epsilon=EPSILON)
+        return self.op("Add", self.op("Mul", normal, weight), self.floats(f"{name}.bias"))
 
     def model(self, name: str) -> ModelProto:
         graph = helper.make_graph(

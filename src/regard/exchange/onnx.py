@@ -1,8 +1,6 @@
 """The CPU engine's graphs: encoder.onnx, run once a batch, and decoder.onnx, run once a token.
 
-Written straight from the configuration, box by box (`blocks`). Between the boxes the words of a batch lie in
-one [places, d_model] matrix; only attention sees sentences. Keys and values are always
-[rows, heads, length, head_dim].
+Written straight from the configuration, box by box (`blocks`).
 """
 
 from __future__ import annotations
@@ -10,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from regard.checkpoint import check_weights, read_header, read_manifest
 from regard.errors import UsageError
@@ -19,18 +17,24 @@ from regard.exchange.blocks import (
     after,
     attention,
     before,
+    cached_attention,
     embedding,
     feed_forward,
     join_heads,
+    keys,
     rotate,
     rotation,
     split_heads,
+    width,
 )
 from regard.exchange.graph import Graph
 from regard.placing import write_file
 
 HIDDEN = float(np.finfo(np.float32).min)
 """added to the score of a key that may not be seen"""
+KEY_MULTIPLE = 16
+"""The keys of a source are filled up to a multiple of this, as many numbers as the softmax adds up at a time:
+so padding changes no bit of a sum, and a sentence is translated alike in every batch."""
 
 
 def export(folder: str | Path) -> None:
@@ -62,44 +66,54 @@ def encoder_graph(g: Graph) -> Graph:
     tokens = g.input("tokens", TensorProto.INT64, ["sentences", "source_len"])
     lengths = g.input("lengths", TensorProto.INT64, ["sentences"])
     source_len = g.op("Squeeze", g.op("Shape", tokens, start=1))
-    zero, one = g.constant(0, np.int64), g.constant(1, np.int64)
-    positions = g.op("Range", zero, source_len, one)
-    may_attend = g.op("Less", positions, g.column(lengths))
+    positions = g.op("Range", g.constant(0, np.int64), source_len, g.constant(1, np.int64))
+    missing = g.op("Mod", g.op("Neg", g.op("Shape", tokens, start=1)), g.integers(KEY_MULTIPLE))
+    fill = g.op("Concat", g.integers(0, 0, 0, 0), missing, g.integers(0), axis=0)
+    key_len = g.op("Add", source_len, g.op("Squeeze", missing))
+    key_positions = g.op("Range", g.constant(0, np.int64), key_len, g.constant(1, np.int64))
+    may_attend = g.op("Less", key_positions, g.column(lengths))
     bias = g.op("Where", may_attend, g.constant(0), g.constant(HIDDEN))
     bias = g.op("Unsqueeze", bias, g.integers(1, 2))
-    by_head = g.integers(config.num_heads, config.head_dim)
-    by_head = g.op("Concat", g.op("Shape", tokens), by_head, axis=0)
     turn = rotation(g, positions)
     x = embedding(g, "source", tokens, positions, lengths)
-    x = g.op("Reshape", x, g.integers(-1, config.d_model))
     for i in range(config.num_encoder_layers):
-        x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, by_head, turn, bias)
+        x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, turn, fill, bias)
         x = feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = g.norm("encoder.final_norm", x)
-    shape: list[str | int] = ["sentences", config.num_heads, "source_len", config.head_dim]
+    by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     for i in range(config.num_decoder_layers):
-        for part in ("key", "value"):
-            heads = g.linear(f"decoder.layers.{i}.cross_attention.{part}", x)
-            g.output(f"cross_{part}.{i}", split_heads(g, heads, by_head), shape)
-    g.output("source_bias", bias, ["sentences", 1, 1, "source_len"])
+        name = f"decoder.layers.{i}.cross_attention"
+        both = g.op("Pad", g.linear(x, f"{name}.key", f"{name}.value"), fill)
+        value = f"{both}_value"
+        key = g.op("Split", both, axis=-1, num_outputs=2, more_outputs=[value])
+        g.output(f"cross_key.{i}", keys(g, key, by_head), _shape(g, "head_dim", "key_len"))
+        g.output(
+            f"cross_value.{i}", split_heads(g, value, by_head), _shape(g, "key_len", "head_dim")
+        )
+    g.output("source_bias", bias, ["sentences", 1, 1, "key_len"])
     return g
 
 
 def decoder_graph(g: Graph) -> Graph:
-    """One token a row, on top of the keys and values so far, to the scores of the next.
+    """The newest tokens of each row, on top of the keys and values so far, to what follows them.
 
-    The cross-attention's keys and values are one a sentence; a sentence's rows stand together, and each
-    sentence has the same number of them.
+    The outputs are several views of the same: whoever runs the graph asks for one, and the others are not
+    computed. `places` are the tokens, counted through the rows, after which something is asked for. The
+    cross-attention's keys and values are one a sentence; a sentence's rows stand together, and each sentence
+    has the same number of them.
     """
     config = g.config
-    tokens = g.input("tokens", TensorProto.INT64, ["rows"])
-    position = g.input("position", TensorProto.INT64, [1])
+    tokens = g.input("tokens", TensorProto.INT64, ["rows", "length"])
+    positions = g.input("positions", TensorProto.INT64, ["length"])
+    g.input("last", TensorProto.INT32, ["rows"])
+    g.input("total", TensorProto.INT32, [1])
+    places = g.input("places", TensorProto.INT64, ["places"])
     if config.has_encoder:
-        g.input("source_bias", TensorProto.FLOAT, ["sentences", 1, 1, "source_len"])
-    turn = rotation(g, position)
+        g.input("source_bias", TensorProto.FLOAT, ["sentences", 1, 1, "key_len"])
+    turn = rotation(g, positions)
     weights = ""
-    x = embedding(g, "target", tokens, position, None)
+    x = embedding(g, "target", tokens, positions, None)
     for i in range(config.num_decoder_layers):
         x = _decoder_attention(g, i, x, turn)
         if config.has_encoder:
@@ -107,57 +121,83 @@ def decoder_graph(g: Graph) -> Graph:
         x = feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = g.norm("decoder.final_norm", x)
-    table = g.ties.get("output.weight", "output.weight")
-    g.output("logits", g.scores(table, x), ["rows", config.target_vocab_size])
+    x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
+    _predictions(g, g.scores(x, g.ties.get("output.weight", "output.weight")))
     if config.has_encoder:
         mean = g.op("ReduceMean", weights, g.integers(1), keepdims=0)
         shape = g.op("Concat", g.integers(-1), g.op("Shape", "source_bias", start=3), axis=0)
-        g.output("attention", g.op("Reshape", mean, shape), ["rows", "source_len"])
+        g.output("attention", g.op("Reshape", mean, shape), ["all_places", "key_len"])
     return g
 
 
+def _predictions(g: Graph, logits: str) -> None:
+    """All log-probabilities, the largest of them, or those of given tokens."""
+    count = g.input("count", TensorProto.INT64, [1])
+    following = g.input("following", TensorProto.INT64, ["places"])
+    values = g.op("LogSoftmax", logits, axis=-1)
+    g.output("log_probabilities", values, ["places", g.config.target_vocab_size])
+    best = g.op("TopK", values, count, more_outputs=["best_tokens_found"])
+    g.output("best_values", best, ["places", "count"])
+    g.output("best_tokens", "best_tokens_found", ["places", "count"], TensorProto.INT64)
+    picked = g.op("GatherElements", values, g.column(following), axis=1)
+    g.output("following_values", g.op("Squeeze", picked, g.integers(1)), ["places"])
+
+
+def _shape(g: Graph, *last: str) -> list[str | int]:
+    sizes: dict[str, int] = {"head_dim": g.config.head_dim}
+    return ["sentences", g.config.num_heads, *(sizes.get(each, each) for each in last)]
+
+
 def _encoder_attention(
-    g: Graph, name: str, x: str, by_head: str, turn: Rotation | None, bias: str
+    g: Graph, name: str, x: str, turn: Rotation | None, fill: str, bias: str
 ) -> str:
-    inputs = before(g, name, x)
-    query, key, value = (
-        split_heads(g, g.linear(f"{name}.{part}", inputs), by_head)
-        for part in ("query", "key", "value")
-    )
-    context, _ = attention(g, rotate(g, query, turn), rotate(g, key, turn), value, bias)
-    return after(g, name, x, g.linear(f"{name}.output", join_heads(g, context)))
+    config = g.config
+    query, key, value = _split(g, g.linear(before(g, name, x), *parts(name)))
+    by_head = g.integers(0, 0, config.num_heads, config.head_dim)
+    query = split_heads(g, rotate(g, query, turn), by_head)
+    key = keys(g, g.op("Pad", rotate(g, key, turn), fill), by_head)
+    value = split_heads(g, g.op("Pad", value, fill), by_head)
+    context, _ = attention(g, query, key, value, bias)
+    context = join_heads(g, context, g.integers(0, 0, config.d_model))
+    return after(g, name, x, g.linear(context, f"{name}.output"))
+
+
+def parts(name: str) -> list[str]:
+    return [f"{name}.{part}" for part in ("query", "key", "value")]
+
+
+def _split(g: Graph, joined: str) -> tuple[str, str, str]:
+    """Query, key and value that one product made side by side."""
+    rest = [f"{joined}_key", f"{joined}_value"]
+    return g.op("Split", joined, axis=-1, num_outputs=3, more_outputs=rest), rest[0], rest[1]
 
 
 def _decoder_attention(g: Graph, i: int, x: str, turn: Rotation | None) -> str:
-    """Self-attention of the newest token, which joins the keys and values of those before it."""
     name, config = f"decoder.layers.{i}.self_attention", g.config
-    inputs = before(g, name, x)
-    by_head = g.integers(-1, config.num_heads, 1, config.head_dim)
-    query, key, value = (
-        g.op("Reshape", g.linear(f"{name}.{part}", inputs), by_head)
-        for part in ("query", "key", "value")
-    )
-    past: list[str | int] = ["rows", config.num_heads, "past_len", config.head_dim]
-    past_key = g.input(f"key.{i}", TensorProto.FLOAT, past)
-    past_value = g.input(f"value.{i}", TensorProto.FLOAT, past)
-    key = g.op("Concat", past_key, rotate(g, key, turn), axis=2)
-    value = g.op("Concat", past_value, value, axis=2)
-    so_far: list[str | int] = ["rows", config.num_heads, "so_far", config.head_dim]
-    g.output(f"new_key.{i}", key, so_far)
-    g.output(f"new_value.{i}", value, so_far)
-    context, _ = attention(g, rotate(g, query, turn), key, value, None)
-    context = g.op("Reshape", context, g.integers(-1, config.d_model))
-    return after(g, name, x, g.linear(f"{name}.output", context))
+    query = g.linear(before(g, name, x), *parts(name))
+    key = value = ""  # the kernel takes the three side by side as well
+    if turn is not None or width(config.head_dim) != config.head_dim:
+        query, key, value = _split(g, query)
+        query, key = rotate(g, query, turn), rotate(g, key, turn)
+    shape: list[str | int] = ["rows", config.num_heads, "capacity", width(config.head_dim)]
+    past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
+    for each in past:
+        g.input(each, TensorProto.FLOAT, shape)
+    context = cached_attention(g, query, key, value, past, new)
+    for each in new:
+        g.outputs.append(helper.make_tensor_value_info(each, TensorProto.FLOAT, shape))
+    return after(g, name, x, g.linear(context, f"{name}.output"))
 
 
 def _cross_attention(g: Graph, i: int, x: str) -> tuple[str, str]:
     name, config = f"decoder.layers.{i}.cross_attention", g.config
-    shape: list[str | int] = ["sentences", config.num_heads, "source_len", config.head_dim]
-    key = g.input(f"cross_key.{i}", TensorProto.FLOAT, shape)
-    value = g.input(f"cross_value.{i}", TensorProto.FLOAT, shape)
+    key = g.input(f"cross_key.{i}", TensorProto.FLOAT, _shape(g, "head_dim", "key_len"))
+    value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", "head_dim"))
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.integers(-1, config.num_heads, config.head_dim)
     by_head = g.op("Concat", sentences, by_head, axis=0)
-    query = split_heads(g, g.linear(f"{name}.query", before(g, name, x)), by_head)
+    query = split_heads(g, g.linear(before(g, name, x), f"{name}.query"), by_head)
     context, weights = attention(g, query, key, value, "source_bias")
-    return after(g, name, x, g.linear(f"{name}.output", join_heads(g, context))), weights
+    as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
+    context = join_heads(g, context, as_input)
+    return after(g, name, x, g.linear(context, f"{name}.output")), weights

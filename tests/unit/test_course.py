@@ -141,28 +141,28 @@ def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
     corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As on a GPU, where every batch has one shape: with all memory can hold, the run is that of those settings."""
-    update = Updater.__call__
+    gather = Updater.gather
 
-    def limited(self: Updater, batches: list, rate: float) -> object:  # type: ignore[type-arg]
+    def limited(self: Updater, batches: list) -> object:  # type: ignore[type-arg]
         for fed in batches:
             if fed.tensors.source.numel() + fed.tensors.target_input.numel() > 1000:
                 raise OutOfMemory("memory must hold a batch: it does not")
-        return update(self, batches, rate)
+        return gather(self, batches)
 
     settings = dataclasses.replace(QUICK, batch_tokens=3600, packing=True)
     fitting = dataclasses.replace(settings, batch_tokens=900, accumulate=4)
     run(corpus, tmp_path / "fitting", fitting)
-    monkeypatch.setattr(Updater, "__call__", limited)
+    monkeypatch.setattr(Updater, "gather", limited)
     run(corpus, tmp_path / "run", settings)
     plan = json.loads((tmp_path / "run" / "run.json").read_text())["train"]
     assert (plan["batch_tokens"], plan["accumulate"]) == (900, 4)
     one, other = checkpoint_of(tmp_path / "fitting", 12), checkpoint_of(tmp_path / "run", 12)
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    monkeypatch.setattr(Updater, "__call__", _never)
+    monkeypatch.setattr(Updater, "gather", _never)
     with pytest.raises(TrainingError, match="memory must hold a batch"):
         run(corpus, tmp_path / "none", settings)
     assert not (tmp_path / "none").exists()
 
 
-def _never(self: Updater, batches: object, rate: float) -> object:
+def _never(self: Updater, batches: object) -> object:
     raise OutOfMemory("memory must hold a batch: it does not")

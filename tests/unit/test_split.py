@@ -134,3 +134,14 @@ def test_other_errors_are_not_taken_for_it() -> None:
     limit(updater, 3, RuntimeError("shapes cannot be multiplied"), [])
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
         SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+
+
+def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
+    updater = make_updater(False)
+
+    def failing() -> None:
+        raise ERRORS[0]
+
+    updater.apply = failing  # type: ignore[method-assign]
+    with pytest.raises(OutOfMemory, match="must hold the optimizer's moments"):
+        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)

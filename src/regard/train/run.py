@@ -12,6 +12,7 @@ runs/mine/   run.json          every setting, the chosen ones included
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import shutil
 import sys
@@ -106,6 +107,8 @@ def _train(
                     raise
                 trainer, reason = None, error.args[0]
         if trainer is None:
+            gc.collect()
+            torch.cuda.empty_cache()
             plan = plan.with_smaller_batches(reason)
             plan.save(output / RUN_FILE)
             torch.manual_seed(plan.train.seed)

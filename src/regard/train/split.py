@@ -22,7 +22,7 @@ _MESSAGES = ("can't allocate memory", "not enough memory", "ALLOC_FAILED", "out 
 
 
 class OutOfMemory(TrainingError):
-    """The batches of a recorded run do not fit; only a run with smaller ones can go on."""
+    """The run does not fit as it is; only one with smaller batches can go on."""
 
 
 class SplittingUpdater:
@@ -37,13 +37,25 @@ class SplittingUpdater:
         while True:
             pieces = [piece for fed in batches for piece in cut(fed, self._largest)]
             try:
-                return self.update(pieces, rate)
-            except (torch.OutOfMemoryError, RuntimeError, MemoryError) as error:
+                sums = self.update.gather(pieces)
+                break
+            except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
                     raise
-                reason = str(error).split("\n")[0]
+                reason = _first_line(error)
             # Here and not above: the error's traceback holds on to the tensors of the step.
             self._make_room(pieces, reason)
+        try:
+            self.update.advance(rate)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # Some weights may have been updated already, so it cannot be done again.
+            raise OutOfMemory(
+                f"memory must hold the optimizer's moments beside a batch: it does not ({_first_line(error)}); "
+                "lower batch_tokens, or take a smaller model"
+            ) from error
+        return sums
 
     def _make_room(self, pieces: list[Fed], reason: str) -> None:
         size, num_sequences = max((area(fed), _num_sequences(fed)) for fed in pieces)
@@ -71,6 +83,10 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _MESSAGES)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0]
 
 
 def area(fed: Fed) -> int:

@@ -77,17 +77,21 @@ class Updater:
 
     def __call__(self, batches: list[Fed], rate: float) -> Sums:
         """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
-        set_rate(self.optimizer, rate)
         sums = self.gather(batches)
+        self.advance(rate)
+        return sums
+
+    def advance(self, rate: float) -> None:
+        """Use the gradients that `gather` has left."""
+        set_rate(self.optimizer, rate)
         if self._recorded is None:
             self.apply()
         else:
             self._recorded.application.replay()
         self._num_updates += 1
-        return sums
 
     def gather(self, batches: list[Fed]) -> Sums:
-        """The gradients of one step, which `apply` uses; when it fails, `forget` makes room for another try."""
+        """The gradients of one step; when it fails, `forget` makes room for another try."""
         self._num_targets.fill_(sum(fed.num_targets for fed in batches))
         if self.records and self._num_updates == STEPS_BEFORE_RECORDING:
             self._recorded = Recording(self, batches[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Set
 
 from regard.documents.markup import inline_items
@@ -18,7 +19,7 @@ _TOKEN = re.compile(
     | (?P<autolink><(?:https?://|mailto:)?[^\s<>]{1,2000}[.@:/][^\s<>]{1,2000}>)
     | (?P<math>\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d))
     | (?P<footnote>\[\^[^\]\s]{1,100}\])
-    | (?P<close>\](?:\((?:[^()\\]|\\.|\([^()]{0,500}\)){0,2000}\)|\[[^\[\]]{0,200}\]))
+    | (?P<close>\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,500}\)|\[[^\[\]]{0,200}\]))
     | (?P<open>!?\[)
     | (?P<emphasis>\*{1,3}|_{1,3}|~~)
     """,
@@ -99,18 +100,22 @@ def _shown(raw: str, text: str) -> Code:
 def _resolved(items: list[Item | tuple[str, str]]) -> Iterator[Item]:
     """Marks that have a partner are tags; the others are signs of the text."""
     opened: list[int] = []
+    num_open: Counter[str] = Counter()
     paired: dict[int, str] = {}
     for place, item in enumerate(items):
         if not isinstance(item, Code) or item.kind not in ("open", "close"):
             continue
         kind, _, name = item.name.rpartition(" ")
         kind = kind or item.kind
-        same = [at for at in opened if _name(items[at]) == name]
-        if same and kind in ("close", "both"):
-            del opened[opened.index(same[-1]) :]
-            paired[same[-1]], paired[place] = "open", "close"
+        if num_open[name] and kind in ("close", "both"):
+            paired[place] = "close"
+            while _name(items[start := opened.pop()]) != name:
+                num_open[_name(items[start])] -= 1
+            num_open[name] -= 1
+            paired[start] = "open"
         elif kind in ("open", "both"):
             opened.append(place)
+            num_open[name] += 1
     for place, item in enumerate(items):
         if isinstance(item, tuple):
             yield from inline_items(item[1])

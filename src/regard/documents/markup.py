@@ -116,7 +116,7 @@ def _is_prose(character: str) -> bool:
 
 # A tag in a text that is not a page: in a message, a subtitle, a paragraph of Markdown.
 _INLINE_TAG = re.compile(
-    r"""<(/?)([A-Za-z][\w:.-]{0,50})((?:\s(?:[^<>"']|"[^"<>]*"|'[^'<>]*')*+)?)(/?)>|<!--.*?-->|<[\d:.]{5,20}>""",
+    r"""<(/?)([A-Za-z][\w:.-]{0,50})((?:\s(?:[^<>"']|"[^"<>]*"|'[^'<>]*')*+)?)(/?)>|<!--(?:[^-]|-(?!->)){0,1000}-->|<[\d:.]{5,20}>""",
     re.DOTALL,
 )
 

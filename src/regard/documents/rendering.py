@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from regard.documents.segments import Code, Run, Segment, partners
 
 # A model copies a letter and a number, whatever it was trained on.
 _STAND_IN = "X{}"
+
+_MOST_CODES = 200
 
 # What would begin a list, a heading, a quotation or a speaker if a line began with it.
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
@@ -70,8 +73,10 @@ class View:
             self.marks[order[one]] = Mark(mark.code, mark.position, order[other])
 
     @property
-    def is_crossed(self) -> bool:
-        """Whether tags overlap, as some formats allow: only the order of the source is then surely right."""
+    def needs_parts(self) -> bool:
+        """Whether only the order of the source is surely right: tags overlap, or are too many to be of a sentence."""
+        if len(self.marks) + len(self.kept) > _MOST_CODES:
+            return True
         alone = [mark.code for mark in self.marks if mark.partner is None]
         opened = {code.name for code in alone if code.kind == "open"}
         return any(code.kind == "close" and code.name in opened for code in alone)
@@ -140,13 +145,18 @@ class View:
             and not _STARTS_A_BLOCK.match(target, match.end())
         ]
         found: list[tuple[int, Code]] = []
-        last = -1
+        free = 0
         for position, code in self.breaks:
             wish = position / len(self.text) * len(target)
-            free = [space for space in spaces if space > last]
-            if free:
-                last = min(free, key=lambda space: abs(space - wish))
-                found.append((last, code))
+            near = bisect(spaces, wish, lo=free)
+            nearest = min(
+                (place for place in (near - 1, near) if free <= place < len(spaces)),
+                key=lambda place: abs(spaces[place] - wish),
+                default=None,
+            )
+            if nearest is not None:
+                found.append((spaces[nearest], code))
+                free = nearest + 1
         return found
 
 

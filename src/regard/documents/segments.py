@@ -8,6 +8,7 @@ space other than a single space, such as the end of a wrapped line: the model se
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -101,44 +102,41 @@ def _breaks(text: str) -> Iterator[Item]:
 
 def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> list[str | Segment]:
     """Items as a file writes them with, in the middle, what is to be translated; if there is such a thing."""
-    inner = _one_space(items)
+    inner = deque(_one_space(items))
+    pairs = partners(inner)
     before: list[Item] = []
     after: list[Item] = []
     while inner:
-        last = len(inner) - 1
-        if is_wrapped := partners(inner).get(0) == last:
-            after.insert(0, inner.pop())
-        if is_wrapped or _is_edge(inner[0]):
-            before.append(inner.pop(0))
+        first, last = len(before), len(before) + len(inner) - 1
+        if pairs.get(first) == last:
+            after.append(inner.pop())
+            before.append(inner.popleft())
+        elif _is_edge(inner[0]):
+            before.append(inner.popleft())
         elif _is_edge(inner[-1]):
-            after.insert(0, inner.pop())
-        elif (cut := _spaces(inner[0])) is not None:
-            inner[:1] = []
-            before.append(cut[0])
-            inner.insert(0, cut[1])
-        elif (cut := _spaces(inner[-1], at_end=True)) is not None:
-            inner[-1] = cut[0]
-            after.insert(0, cut[1])
+            after.append(inner.pop())
         else:
             break
+    after.reverse()
     if not any(isinstance(item, Run) and has_words(item.text) for item in inner):
         return [written([*before, *inner, *after])]
+    space_before, inner[0] = _spaces(inner[0])
+    inner[-1], space_after = _spaces(inner[-1], at_end=True)
     segment = Segment(tuple(inner), escape, written(inner))
-    return [written(before), segment, written(after)]
+    return [written([*before, space_before]), segment, written([space_after, *after])]
 
 
 def _is_edge(item: Item) -> bool:
     return item.kind in ("alone", "break") if isinstance(item, Code) else not item.text.strip()
 
 
-def _spaces(item: Item, at_end: bool = False) -> tuple[Run, Run] | None:
-    """A run of text, cut between its white space at the edge and its words; None where it has none."""
+def _spaces(item: Item, at_end: bool = False) -> tuple[Item, Item]:
+    """An item cut between the white space at its edge and its words."""
+    nothing = Run("", "")
     if isinstance(item, Code) or item.text != item.raw:
-        return None
+        return (item, nothing) if at_end else (nothing, item)
     text = item.text
     cut = len(text.rstrip()) if at_end else len(text) - len(text.lstrip())
-    if cut == (len(text) if at_end else 0):
-        return None
     return Run(text[:cut], text[:cut]), Run(text[cut:], text[cut:])
 
 
@@ -155,15 +153,19 @@ def partners(items: Sequence[Item]) -> dict[int, int]:
     """For each open that is closed, and each close that was opened, the place of the other; well nested."""
     found: dict[int, int] = {}
     opened: list[tuple[int, str]] = []
+    num_open: Counter[str] = Counter()
     for place, item in enumerate(items):
         if isinstance(item, Run) or item.kind not in ("open", "close"):
             continue
         if item.kind == "open":
             opened.append((place, item.name))
-        elif any(name == item.name for _, name in opened):
+            num_open[item.name] += 1
+        elif num_open[item.name]:
             start, name = opened.pop()
+            num_open[name] -= 1
             while name != item.name:
                 start, name = opened.pop()
+                num_open[name] -= 1
             found[start], found[place] = place, start
     return found
 

@@ -106,7 +106,7 @@ def render_segments(segments: Sequence[Segment], translate: Translate) -> list[R
     open_ = list(dict.fromkeys(segments))
     for stand_ins in (False, True):
         views = [View(segment, stand_ins=stand_ins) for segment in open_]
-        views = [view for view in views if not view.is_crossed and (view.kept or not stand_ins)]
+        views = [view for view in views if not view.needs_parts and (view.kept or not stand_ins)]
         for view, written in zip(views, _rendered(views, translate), strict=True):
             if written is not None:
                 known[view.segment] = Rendered(view.segment.text, written)

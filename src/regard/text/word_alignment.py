@@ -1,7 +1,9 @@
 """Which word of a sentence became which word of its translation, by what the decoder looked at.
 
 The cross-attention says for each piece that is written how much it looked at each piece that was read. Summed
-over the pieces of the words on both sides, each written word belongs to the word it looked at most.
+over the pieces of the words on both sides, the strongest look makes a link first, and two words that are linked
+are taken: an article would otherwise go to its noun, which everyone looks at. A word left over then goes to the
+one it looked at most.
 """
 
 from __future__ import annotations
@@ -15,6 +17,10 @@ import numpy as np
 Span = tuple[int, int]
 
 _WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
+
+
+# A word that was looked at less than this is not meant.
+_LEAST_LOOK = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,27 @@ def align(
     weights = np.asarray(attention, dtype=np.float64)[: len(target_spans), : len(source_spans)]
     looked = _shares(target_words, target_spans) @ weights @ _shares(source_words, source_spans).T
     total = np.maximum(_shares(target_words, target_spans).sum(axis=1, keepdims=True), 1e-9)
-    best = looked.argmax(axis=1)
+    looked = looked / total
     return [
-        Link(source_words[place], word, round(float(looked[row, place] / total[row, 0]), 4))
-        for row, (word, place) in enumerate(zip(target_words, best.tolist(), strict=True))
+        Link(source_words[place], target_words[row], round(float(looked[row, place]), 4))
+        for row, place in enumerate(_chosen(looked))
     ]
+
+
+def _chosen(looked: np.ndarray) -> list[int]:
+    """For each target word its source word."""
+    chosen = looked.argmax(axis=1)
+    taken_rows: set[int] = set()
+    taken_places: set[int] = set()
+    for index in np.argsort(-looked, axis=None).tolist():
+        row, place = divmod(index, looked.shape[1])
+        if looked[row, place] < _LEAST_LOOK:
+            break
+        if row not in taken_rows and place not in taken_places:
+            taken_rows.add(row)
+            taken_places.add(place)
+            chosen[row] = place
+    return [int(place) for place in chosen]
 
 
 def words(text: str) -> list[Span]:

@@ -103,7 +103,8 @@ class App:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _spec(self, request: Request) -> Response:
-        return json_response(specification(self.settings))
+        models = self.models
+        return json_response(specification(self.settings, models.languages, list(models.all)))
 
     def _waiting(self) -> dict[str, float]:
         return {name: each.worker.num_waiting for name, each in self.models.all.items()}

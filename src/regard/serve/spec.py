@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from regard import __version__
@@ -21,7 +22,7 @@ _TEXT: Schema = {"type": "string"}
 _BOOL: Schema = {"type": "boolean"}
 
 
-def specification(settings: Settings) -> Schema:
+def specification(settings: Settings, languages: Sequence[str], models: Sequence[str]) -> Schema:
     secured: list[dict[str, list[str]]] = [{"bearer": []}] if settings.keys else []
     return {
         "openapi": "3.0.3",
@@ -29,19 +30,22 @@ def specification(settings: Settings) -> Schema:
         "security": secured,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(settings),
+            "schemas": _schemas(settings, languages, models),
         },
         "paths": {**_libretranslate(), **_openai(), **_own()},
     }
 
 
-def _schemas(settings: Settings) -> Schema:
+def _schemas(settings: Settings, languages: Sequence[str], models: Sequence[str]) -> Schema:
     text = {"type": "string", "maxLength": settings.characters}
     probability = {"type": "number", "minimum": 0, "maximum": 100}
     return {
         "Error": _object({"error": _TEXT}, "error"),
         "OpenAIError": _object({"error": _object({"message": _TEXT, "type": _TEXT})}, "error"),
         "Text": text,
+        "Source": {"type": "string", "enum": ["auto", *languages]},
+        "Target": {"type": "string", "enum": list(languages) or [""]},
+        "Model": {"type": "string", "enum": list(models)},
         "Texts": {"oneOf": [text, {"type": "array", "items": text, "maxItems": MOST_TEXTS}]},
         "Detected": _object(
             {"confidence": probability, "language": _TEXT}, "confidence", "language"
@@ -49,8 +53,8 @@ def _schemas(settings: Settings) -> Schema:
         "Translate": _object(
             {
                 "q": _ref("Texts"),
-                "source": {"type": "string", "description": "a code of /languages, or auto"},
-                "target": {"type": "string", "description": "a code of /languages"},
+                "source": _ref("Source"),
+                "target": _ref("Target"),
                 "format": {"type": "string", "enum": ["text", "html"]},
                 "alternatives": _whole(0, MOST_ALTERNATIVES),
                 "api_key": _TEXT,
@@ -68,7 +72,7 @@ def _schemas(settings: Settings) -> Schema:
                 _ref("Sampling"),
                 _object(
                     {
-                        "model": _TEXT,
+                        "model": _ref("Model"),
                         "messages": {
                             "type": "array",
                             "minItems": 1,
@@ -99,7 +103,7 @@ def _schemas(settings: Settings) -> Schema:
                 _ref("Sampling"),
                 _object(
                     {
-                        "model": _TEXT,
+                        "model": _ref("Model"),
                         "prompt": _ref("Texts"),
                         "logprobs": _whole(0, 20),
                         "echo": _BOOL,
@@ -145,7 +149,11 @@ def _libretranslate() -> Schema:
         "targets",
     )
     upload = _object(
-        {"file": {"type": "string", "format": "binary"}, "source": _TEXT, "target": _TEXT},
+        {
+            "file": {"type": "string", "format": "binary"},
+            "source": _ref("Source"),
+            "target": _ref("Target"),
+        },
         "file",
         "source",
         "target",
@@ -197,7 +205,7 @@ def _openai() -> Schema:
 
 
 def _own() -> Schema:
-    pair = {"text": _ref("Text"), "source": _TEXT, "target": _TEXT}
+    pair = {"text": _ref("Text"), "source": _ref("Source"), "target": _ref("Target")}
     return {
         "/health": _get("Whether every model answers.", _object({"status": _TEXT}, "status")),
         "/metrics": _get("Counts for Prometheus.", None),

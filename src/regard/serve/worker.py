@@ -113,8 +113,13 @@ class Stream:
 
     def advance(self, model: StepModel) -> bool:
         """One step; whether there may be another."""
-        if self.is_abandoned:
-            return False
+        goes_on = not self.is_abandoned and self._step(model)
+        if not goes_on:
+            # What the model remembers for it is let go in the model's thread.
+            self._steps = None
+        return goes_on
+
+    def _step(self, model: StepModel) -> bool:
         try:
             if self._steps is None:
                 self._steps = self._begin(model)

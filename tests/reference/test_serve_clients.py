@@ -1,0 +1,141 @@
+"""The server with clients that others wrote: libretranslatepy, openai, and what Mastodon and Weblate send."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+from collections.abc import Iterator
+from pathlib import Path
+
+import openai
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from serve_fixtures import KEY, Running, make_folders, running
+
+import regard
+
+TEXT = "Bonjour, comment allez-vous ? Je vais bien."
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return make_folders(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def server(folders: list[Path]) -> Iterator[Running]:
+    with running(folders, keys=(KEY,)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def model(folders: list[Path]) -> regard.Model:
+    return regard.load(folders[0], threads=1)
+
+
+@pytest.fixture
+def client(server: Running) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY, max_retries=0) as made:
+        yield made
+
+
+# libretranslatepy
+
+
+def test_libretranslatepy(server: Running, model: regard.Model) -> None:
+    client = LibreTranslateAPI(server.url, api_key=KEY)
+    assert client.translate(TEXT, "fr", "en") == model.translate(TEXT)
+    assert client.detect(TEXT)[0]["language"] == "fr"
+    assert {each["code"] for each in client.languages()} == {"en", "fr"}
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        LibreTranslateAPI(server.url, api_key="x" * 20).translate(TEXT, "fr", "en")
+
+
+# openai
+
+
+def test_openai_models(client: openai.OpenAI) -> None:
+    assert {each.id for each in client.models.list()} == {"fr-en", "en-fr", "chat", "story"}
+    assert client.models.retrieve("chat").object == "model"
+
+
+def test_openai_chat(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(
+        model="chat", messages=[{"role": "user", "content": "Hi how are you"}], seed=5
+    )
+    message = whole.choices[0].message
+    assert message.role == "assistant" and message.content
+    stream = client.chat.completions.create(
+        model="chat",
+        messages=[{"role": "user", "content": "Hi how are you"}],
+        seed=5,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+    chunks = list(stream)
+    text = "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
+    assert text == message.content
+    assert chunks[-1].usage == whole.usage
+
+
+def test_openai_completions(client: openai.OpenAI) -> None:
+    whole = client.completions.create(
+        model="story", prompt="Jane visits", max_tokens=9, seed=3, n=2
+    )
+    assert len(whole.choices) == 2 and whole.usage and whole.usage.completion_tokens == 18
+    stream = client.completions.create(
+        model="story", prompt="Jane visits", max_tokens=9, seed=3, stream=True
+    )
+    assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
+
+
+def test_openai_translation(client: openai.OpenAI, model: regard.Model) -> None:
+    answer = client.chat.completions.create(
+        model="fr-en", messages=[{"role": "user", "content": TEXT}]
+    )
+    assert answer.choices[0].message.content == model.translate(TEXT)
+
+
+def test_openai_errors(server: Running, client: openai.OpenAI) -> None:
+    with pytest.raises(openai.NotFoundError) as missing:
+        client.models.retrieve("gpt")
+    assert missing.value.code == "model_not_found"
+    with pytest.raises(openai.BadRequestError) as wrong:
+        client.completions.create(model="story", prompt="a", n=99)
+    assert wrong.value.param == "n"
+    stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key="x" * 20, max_retries=0)
+    with stranger, pytest.raises(openai.AuthenticationError):
+        stranger.models.list()
+
+
+# what others send, as their code writes it
+
+
+def test_mastodon(server: Running) -> None:
+    """app/lib/translation_service/libre_translate.rb: a list of HTML, and what it reads of the answer."""
+    body = {
+        "q": ["<p>Bonjour le <b>monde</b> !</p>", "Avertissement", "Oui"],
+        "source": "fr",
+        "target": "en",
+        "format": "html",
+        "api_key": KEY,
+    }
+    headers = {"Content-Type": "application/json", "User-Agent": "Mastodon/4.5.0 (http.rb/5.3)"}
+    answer = server.ask("POST", "/translate", json.dumps(body), headers).json
+    assert len(answer["translatedText"]) == 3
+    assert answer["translatedText"][0].startswith("<p>")
+    body["source"] = "auto"
+    body["q"] = ["<p>Bonjour le monde, le chat dort dans la maison.</p>"]
+    detected = server.ask("POST", "/translate", json.dumps(body), headers).json
+    assert detected["detectedLanguage"][0]["language"] == "fr"
+    languages = server.get("/languages", Authorization=f"Bearer {KEY}").json
+    assert {each["code"]: each["targets"] for each in languages}["fr"] == ["en", "fr"]
+
+
+def test_weblate(server: Running, model: regard.Model) -> None:
+    """weblate/machinery/libretranslate.py: a form with a text, its key among the fields."""
+    form = f"api_key={KEY}&q=Le+chat+dort.&source=fr&target=en"
+    answer = server.form("/translate", form)
+    assert answer.json["translatedText"] == model.translate("Le chat dort.")
+    languages = server.get(f"/languages?api_key={KEY}")
+    assert [each["code"] for each in languages.json] == ["en", "fr"]

@@ -1,0 +1,261 @@
+"""The small parts of the server on their own: settings, hosts, keys, rates, files, counts, readings, the command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures import make_model_folder
+from serve_fixtures import KEY, make_folders
+
+from regard.errors import UsageError
+from regard.serve import files, metrics, models, reading, security
+from regard.serve.refusal import Refusal
+from regard.serve.running import bind
+from regard.serve.settings import Settings, is_loopback, read_keys
+
+# settings
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.org"])
+def test_a_public_address_needs_a_key(host: str) -> None:
+    with pytest.raises(UsageError, match="needs a key"):
+        Settings(host=host)
+    assert Settings(host=host, keys=(KEY,)).host == host
+
+
+def test_only_this_machine_by_default() -> None:
+    assert Settings().host == "127.0.0.1" and Settings().keys == ()
+    assert [is_loopback(host) for host in ("127.0.0.1", "::1", "localhost", "10.0.0.1")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"port": 70000},
+        {"port": -1},
+        {"queue": 0},
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"rate": -1},
+        {"keys": ("short",)},
+        {"keys": ("with a\nline break in it",)},
+        {"proxies": ("proxy.example",)},
+    ],
+)
+def test_settings_that_cannot_be_meant(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        Settings(**changes)
+
+
+def test_a_file_of_keys(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"# of the family\n{KEY}\n\n another-key-of-some-length \n")
+    assert read_keys(path) == (KEY, "another-key-of-some-length")
+    path.write_text("# none\n")
+    with pytest.raises(UsageError, match="must hold a key"):
+        read_keys(path)
+    with pytest.raises(UsageError, match="must be a file"):
+        read_keys(tmp_path / "missing")
+
+
+def test_a_taken_port_is_said() -> None:
+    with bind(Settings(port=0)) as taken:
+        with pytest.raises(UsageError, match="free port"):
+            bind(Settings(port=taken.getsockname()[1]))
+
+
+# hosts, keys, rates
+
+
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("localhost", True),
+        ("LOCALHOST:8000", True),
+        ("127.0.0.1:1", True),
+        ("[::1]", True),
+        ("home.lan", True),
+        ("home.lan.evil", False),
+        ("evil", False),
+        ("localhost/x", False),
+        ("a@localhost", False),
+        ("localhost:99999", False),
+        ("", False),
+    ],
+)
+def test_hosts(host: str, own: bool) -> None:
+    assert security.is_own_host(host, ["Home.lan"]) is own
+
+
+def test_keys_are_compared_whole() -> None:
+    keys = security.Keys((KEY, "another-key-of-some-length"))
+    assert keys and keys.fit(KEY) and keys.fit("another-key-of-some-length")
+    for wrong in (KEY[:-1], KEY + "x", "", None, 7, "\ud800", {"a": 1}):
+        assert not keys.fit(wrong)
+    assert not security.Keys(())
+
+
+def test_who_asks_behind_proxies() -> None:
+    ours = ("10.0.0.1", "10.0.0.2")
+    header = {"x-forwarded-for": "6.6.6.6, 1.2.3.4, 10.0.0.2"}
+    assert security.client_of("10.0.0.1", header, ours) == "1.2.3.4"
+    assert security.client_of("9.9.9.9", header, ours) == "9.9.9.9"
+    assert security.client_of("10.0.0.1", {}, ours) == "10.0.0.1"
+
+
+def test_a_rate_refills_and_forgets_the_oldest() -> None:
+    now = 0.0
+    rate = security.Rate(Settings(rate=2), clock=lambda: now)
+    assert [rate.wait("a") for _ in range(3)] == [0, 0, 30]
+    assert rate.wait("b") == 0
+    now = 31.0
+    assert [rate.wait("a"), rate.wait("a")] == [0, 29]
+    for i in range(10_005):
+        rate.wait(str(i))
+    assert len(rate._clients) == 10_000
+    assert security.Rate(Settings()).wait("a") == 0
+
+
+# files
+
+
+def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
+    now = 0.0
+    kept = files.Files(clock=lambda: now)
+    key = kept.keep("../a b.txt", b"one")
+    found = kept.get(key)
+    assert found is not None and (found.name, found.data) == ("a_b.txt", b"one")
+    assert kept.get("../" + key) is None and re.fullmatch(r"[0-9a-f]{32}\.a_b\.txt", key)
+    now = 3601.0
+    assert kept.get(key) is None
+    large = [kept.keep("x", bytes(20 << 20)) for _ in range(4)]
+    assert [kept.get(each) is not None for each in large] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    "name", ["..", "/", "\\", "", "\0", "a" * 300, "é.txt", ".htaccess", "a/../b"]
+)
+def test_a_name_is_never_a_path(name: str) -> None:
+    plain = files.plain_name(name)
+    assert plain and re.fullmatch(r"[A-Za-z0-9_\-][A-Za-z0-9_.\-]{0,99}", plain)
+
+
+# counts
+
+
+def test_counts_in_prometheus_form() -> None:
+    histogram = metrics.Histogram("h", "sizes", (1, 5))
+    for value in (0.5, 3, 7):
+        histogram.observe(value, model='a"\n\\')
+    counter = metrics.Counter("c", "things")
+    counter.add(2, a="x", b="y")
+    counter.add(3, b="y", a="x")
+    assert list(counter.lines()) == ['c{a="x",b="y"} 5']
+    assert list(histogram.lines()) == [
+        'h_bucket{model="a\\"\\n\\\\",le="1"} 1',
+        'h_bucket{model="a\\"\\n\\\\",le="5"} 2',
+        'h_bucket{model="a\\"\\n\\\\",le="+Inf"} 3',
+        'h_sum{model="a\\"\\n\\\\"} 10.5',
+        'h_count{model="a\\"\\n\\\\"} 3',
+    ]
+
+
+# readings
+
+
+def test_numbers_of_forms_and_of_json() -> None:
+    assert reading.whole({"n": "7"}, "n", 0, 0, 9) == reading.whole({"n": 7.0}, "n", 0, 0, 9) == 7
+    assert reading.whole({}, "n", 3, 0, 9) == 3
+    assert (
+        reading.number({"t": None}, "t", 0, 1) is None
+        and reading.number({"t": 1}, "t", 0, 1) == 1.0
+    )
+    for wrong in ("٣", "9" * 30, "--1", "1.0", float("inf"), float("nan"), -1, 10):
+        with pytest.raises(Refusal, match="n must be"):
+            reading.whole({"n": wrong}, "n", 0, 0, 9)
+
+
+# models
+
+
+def test_models_that_cannot_be_served_are_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_folders(tmp_path, ("fr-en", "story"))
+    make_model_folder(tmp_path / "filler", task="fill")
+    (tmp_path / "story" / "decoder.onnx").write_bytes(b"nonsense")
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
+    counted = metrics.Metrics()
+    served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
+    assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
+    assert {reason.partition(":")[0] for reason in left_out} == {"story", "filler"}
+    with pytest.raises(UsageError, match="folder or the name"):
+        models.load_models(["nobody"], queue=3, metrics=counted)
+
+
+# the command
+
+
+def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "regard", "serve", *arguments],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "fr-en")
+    process = start(REGARD_PORT="0", REGARD_SERVE=str(folder), REGARD_KEYS=KEY, REGARD_THREADS="1")
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    found = re.match(r"http://127\.0\.0\.1:(\d+)/  serves fr-en", first)
+    assert found, first
+    with connected(int(found[1])) as client:
+        client.sendall(b"GET /languages HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert client.recv(4096).startswith(b"HTTP/1.1 403")
+    process.send_signal(signal.SIGTERM)
+    output, errors = process.communicate(timeout=40)
+    assert process.returncode == 0 and output == ""
+    assert '"event": "stop", "signal": "SIGTERM"' in errors and KEY not in errors
+
+
+def connected(port: int) -> socket.socket:
+    """It says its address before it answers."""
+    ends = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=20)
+        except OSError:
+            assert time.monotonic() < ends
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--host", "0.0.0.0"), "needs a key"),
+        (("--port", "70000"), "from 0 to 65535"),
+        (("--model", "nobody", "--port", "0"), "folder or the name"),
+        (("--key-file", "/nowhere"), "--key-file must be a file"),
+    ],
+)
+def test_a_wrong_flag_is_one_sentence(arguments: tuple[str, ...], message: str) -> None:
+    process = start(*arguments)
+    _, errors = process.communicate(timeout=40)
+    assert process.returncode == 2 and errors.count("\n") == 1 and message in errors

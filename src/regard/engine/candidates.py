@@ -7,9 +7,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-if torch.version.cuda is not None:
-    from regard.engine.candidates_kernel import MOST, chunked_top
-
 
 @dataclass(frozen=True)
 class Allowed:
@@ -25,25 +22,20 @@ class Allowed:
 def candidates(
     logits: Tensor, positions: Tensor, allowed: Allowed, count: int, repeats: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and tokens [rows, some], among them the `count` best of each row, in no order.
+    """The log-probabilities and tokens [rows, count] of the best of each row.
 
     The log-probability is the model's own, of a distribution over all tokens; one that may not come has
     -inf. `repeats` [rows, vocab] is 0, or -inf for what would repeat something. `logits` may be written into.
     """
-    if logits.is_cuda and repeats is None and count <= MOST and logits.dtype == torch.float32:
-        values, tokens, log_sums = chunked_top(
-            logits, positions, allowed.never, allowed.eos_id, allowed.min_length, count
-        )
-    else:
-        log_sums = logits.logsumexp(dim=1)
-        for token in allowed.never:
-            logits[:, token] = -torch.inf
-        if allowed.min_length:
-            ends = logits[:, allowed.eos_id]
-            logits[:, allowed.eos_id] = ends.masked_fill(positions < allowed.min_length, -torch.inf)
-        if repeats is not None:
-            logits = logits + repeats
-        values, tokens = logits.topk(min(count, logits.shape[1]), dim=1)
+    log_sums = logits.logsumexp(dim=1, keepdim=True)
+    for token in allowed.never:
+        logits[:, token] = -torch.inf
+    if allowed.min_length:
+        ends = logits[:, allowed.eos_id]
+        logits[:, allowed.eos_id] = ends.masked_fill(positions < allowed.min_length, -torch.inf)
+    if repeats is not None:
+        logits = logits + repeats
+    values, tokens = logits.topk(min(count, logits.shape[1]), dim=1)
     # Where nothing at all was possible both are infinite, and their difference is no number.
-    values = torch.nan_to_num(values - log_sums[:, None], nan=-torch.inf, neginf=-torch.inf)
+    values = torch.nan_to_num(values - log_sums, nan=-torch.inf, neginf=-torch.inf)
     return values, tokens

@@ -11,6 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.engine.candidates import Allowed
+
 MOST = 8
 """how many are taken out of a part one by one before sorting is faster"""
 PART = 4096
@@ -47,22 +49,20 @@ def _take_out(  # type: ignore[no-untyped-def]
 def chunked_top(
     logits: Tensor,
     positions: Tensor,
-    never: tuple[int, ...],
-    eos_id: int,
-    min_length: int,
+    allowed: Allowed,
     count: int,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores and tokens [rows, parts * count], and [rows] the logarithm of each row's sum."""
-    assert logits.stride(1) == 1 and len(never) <= 2
+    """Scores and tokens [rows, parts * count], and [rows, parts] the logarithm of each part's sum."""
+    assert logits.stride(1) == 1 and len(allowed.never) <= 2
     num_rows, vocab_size = logits.shape
     num_parts = triton.cdiv(vocab_size, PART)
     values = logits.new_empty(num_rows, num_parts * count)
     tokens = torch.empty(values.shape, dtype=torch.int64, device=logits.device)
     log_sums = logits.new_empty(num_rows, num_parts)
-    first, second = (*never, -1, -1)[:2]
+    first, second = (*allowed.never, -1, -1)[:2]
     _take_out[(num_rows, num_parts)](
         logits, positions, values, tokens, log_sums, vocab_size, logits.stride(0),
-        NEVER_A=first, NEVER_B=second, END=eos_id, MIN_LENGTH=min_length,
+        NEVER_A=first, NEVER_B=second, END=allowed.eos_id, MIN_LENGTH=allowed.min_length,
         COUNT=count, PART=PART, num_warps=WARPS,
     )  # fmt: skip
-    return values, tokens, log_sums.logsumexp(dim=1)
+    return values, tokens, log_sums

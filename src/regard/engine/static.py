@@ -31,6 +31,10 @@ from regard.model.layout import Layout
 from regard.model.static import Bank, StaticState, Written
 from regard.model.transformer import EncoderDecoder, Transformer
 
+if torch.version.cuda is not None:
+    from regard.engine.candidates_kernel import MOST, chunked_top
+    from regard.engine.slots_kernel import advance
+
 
 @dataclass(frozen=True)
 class Room:
@@ -50,6 +54,8 @@ class Room:
 
 STEPS_AHEAD = 2
 """steps between two questions of the host, and as many again that it does not wait for the answer"""
+LEAST_POSITIONS = 1024
+"""of the decoder, whose vectors are computed once"""
 SOURCE_STEP = 16
 """sources are padded to a multiple of this, so that recordings of the encoder can be played again"""
 
@@ -74,6 +80,7 @@ class StaticSearch:
     ) -> None:
         self.model, self.room = frozen(model, dtype), room
         self._recordings: dict[Shape, Recording] = {}
+        self._num_positions = 0
 
     @torch.inference_mode()
     def __call__(
@@ -121,6 +128,13 @@ class StaticSearch:
         )
 
     def _recording(self, shape: Shape) -> Recording:
+        if shape.max_len > self._num_positions:
+            # What is recorded reads the table where it lies, so a new table ends it.
+            self._recordings.clear()
+            self._num_positions = max(shape.max_len, LEAST_POSITIONS)
+            if self.model.config.position == "sinusoidal":
+                device = self.model.output.weight.device
+                self.model.target.position.tabulate(self._num_positions, device)
         recording = self._recordings.pop(shape, None)
         while recording is None and len(self._recordings) >= self.room.kept:
             self._recordings.pop(next(iter(self._recordings)))
@@ -213,13 +227,13 @@ class Recording:
         slots = self.slots
         hidden, _ = self.model.read(slots.tokens.view(-1), self.state)
         logits = self._project(hidden)
-        repeats = None
-        if size := self.shape.no_repeat_ngram:
-            repeats = repeated(*slots.history(), size, logits.shape[1])
-        values, tokens = candidates(
-            logits, slots.positions.view(-1), self.allowed, self.shape.beam, repeats
-        )
-        slots.advance(values, tokens)
+        positions = slots.positions.view(-1)
+        size, beam = self.shape.no_repeat_ngram, self.shape.beam
+        if logits.is_cuda and not size and beam <= MOST:
+            advance(slots, *chunked_top(logits, positions, self.allowed, beam))
+            return
+        repeats = repeated(*slots.history(), size, logits.shape[1]) if size else None
+        slots.advance(*candidates(logits, positions, self.allowed, beam, repeats))
 
     def _project(self, hidden: Tensor) -> Tensor:
         """Scores in single precision whatever the weights are in, or many of them would be equal."""

@@ -48,6 +48,11 @@ class DecoderState:
             source_lengths=None if lengths is None else lengths.index_select(0, rows),
         )
 
+    @property
+    def longest(self) -> int:
+        """A bound of the positions, the newest token's included."""
+        return self.position + 1
+
     def positions_of(self, tokens: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
         """The position of each row's newest token."""
         return torch.full_like(tokens, self.position)

@@ -111,6 +111,10 @@ class StaticState:
     past: tuple[Written, ...]
     remembered: tuple[Bank, ...] = ()
 
+    @property
+    def longest(self) -> int:
+        return self.past[0].key.shape[2]
+
     def positions_of(self, tokens: Int[Tensor, " rows"]) -> Int[Tensor, " rows"]:
         return self.positions
 

@@ -104,7 +104,7 @@ class Transformer(nn.Module):
         """The decoder's last hidden vector after one more token, and the state that has read it."""
         positions = state.positions_of(tokens)[:, None]
         hidden, past = self.decoder(
-            self.target(tokens[:, None], positions, trace=at(trace, "target")),
+            self.target(tokens[:, None], positions, None, state.longest, trace=at(trace, "target")),
             None,  # everything before the newest word may be seen
             state.remembered,
             state.cross_visibility(len(tokens)),

@@ -16,6 +16,9 @@ from regard.documents.segments import Code, Run, Segment, partners
 # A model copies a letter and a number, whatever it was trained on.
 _STAND_IN = "X{}"
 
+# What ends a line or steers a terminal: a model has no business with it, unless the source has it too.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
 _MOST_CODES = 200
 
 # What would begin a list, a heading, a quotation or a speaker if a line began with it.
@@ -83,7 +86,9 @@ class View:
 
     def render(self, translated: Translated) -> str | None:
         """The translation as the file writes it; None where a placeholder or a tag would be lost."""
-        target = translated.text.replace("\r", " ").replace("\n", " ")
+        target = _CONTROL.sub(" ", translated.text)
+        if _CONTROL.search(self.text):
+            target = re.sub("[\r\n]", " ", translated.text)
         if target == self.text:
             return self.segment.raw
         kept = self._find_kept(target)

@@ -17,8 +17,8 @@ _NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 # Where another speaker begins, after a tag perhaps.
 _SPEAKER = re.compile(r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*[-–—]\s*")
 
-# Orders to the player and notes of music: the model need not see them.
-_SIGNS = re.compile(r"\{\\[^{}]{0,100}\}|[♪♫♬#*]+")
+# Orders to the player and notes of music, which the model need not see; but not inside a tag.
+_SIGNS = re.compile(r"<[^<>]*>|(\{\\[^{}]{0,100}\}|[♪♫♬]+)")
 
 # WebVTT's voice lasts to the end of the cue unless it is closed.
 _WITHOUT_END = VOID | {"v"}
@@ -76,6 +76,8 @@ def _parts(raw: str, is_vtt: bool) -> list[str | Segment]:
 def _items(raw: str) -> Iterator[Item]:
     cursor = 0
     for match in _SIGNS.finditer(raw):
+        if not match[1]:
+            continue
         yield from inline_items(raw[cursor : match.start()], _WITHOUT_END)
         yield Code(match.group(), "alone")
         cursor = match.end()

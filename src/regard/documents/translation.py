@@ -131,12 +131,18 @@ def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendere
     rendered: list[Rendered] = []
     for segment, parts in zip(segments, cut, strict=True):
         written, doubt = "", "had to be translated in parts, to keep their tags and placeholders"
+        source = ""
         for part in parts:
+            raw = part.raw if isinstance(part, Segment) else part
             answer = next(answers) if isinstance(part, Segment) else part
             if answer is None:
                 doubt = "could not be translated in whole without harm to their placeholders"
-                answer = part.raw if isinstance(part, Segment) else part
+                answer = raw
+            # A word that a comma held apart from a placeholder must not run into it.
+            if _run_together(written, answer) and not _run_together(source, raw):
+                written += " "
             written += answer
+            source += raw
         rendered.append(Rendered(segment.text, written, doubt))
     return rendered
 
@@ -151,3 +157,7 @@ def _between_codes(segment: Segment) -> list[str | Segment]:
         else:
             run.append(item)
     return [*parts, *parts_of(run, segment.escape)]
+
+
+def _run_together(left: str, right: str) -> bool:
+    return left[-1:].isalnum() and right[:1].isalnum()

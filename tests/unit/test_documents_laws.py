@@ -1,0 +1,216 @@
+"""Whatever a model answers, a document comes back with everything but its words; and if it answers nothing new, whole."""
+
+import re
+from collections import Counter
+from xml.etree import ElementTree
+
+import html5lib
+import polib
+import pytest
+import srt
+from document_fixtures import BILINGUAL, DOCUMENTS, HOSTILE, encoded, same, translator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from regard.documents import translate_document
+from regard.documents.placeholders import placeholders
+
+LANGUAGES = ("fr", "en")
+IN_PLACE = [suffix for suffix in DOCUMENTS if suffix not in BILINGUAL]
+
+
+def translated(suffix: str, kind: str) -> str:
+    document = translate_document(
+        encoded(suffix), suffix, translator(HOSTILE[kind]), languages=LANGUAGES
+    )
+    return document.data.decode("latin-1" if suffix == ".tmx" else "utf-8")
+
+
+@pytest.mark.parametrize("suffix", IN_PLACE)
+def test_the_same_words_give_the_same_bytes(suffix: str) -> None:
+    document = translate_document(encoded(suffix), suffix, same)
+    assert document.data == encoded(suffix)
+    assert document.warnings == [] and len(document.segments) >= 2
+
+
+MARKS = ["<b>", "</b>", "<i a='1'>", "</i>", "<p>", "</p>", "<br>", "<!--x-->", "<", ">", "&", "&amp;", "&eacute;"]  # fmt: skip
+MARKS += ["*", "**", "_", "`", "[", "](u)", "\\", "#", "- ", "> ", "|", "---", "```", "    ", "1. "]
+MARKS += [
+    "%s",
+    "{0}",
+    "a",
+    "Été ",
+    " ",
+    "\n",
+    "\r\n",
+    "\n\n",
+    "\t",
+    "\u00a0",
+    "\u2028",
+    "é",
+    '"',
+    "'",
+]
+MARKS += [
+    "<code>",
+    "</code>",
+    "<pre>",
+    "<script>",
+    "</script>",
+    "1\n00:00:01,000 --> 00:00:02,000\n",
+]
+
+
+@pytest.mark.parametrize("suffix", IN_PLACE)
+@settings(max_examples=200, deadline=None)
+@given(pieces=st.lists(st.sampled_from(MARKS), max_size=30))
+def test_any_text_comes_back_as_it_was(suffix: str, pieces: list[str]) -> None:
+    data = "".join(pieces).encode()
+    assert translate_document(data, suffix, same).data == data
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_html_keeps_every_tag_and_placeholder(kind: str) -> None:
+    before, after = DOCUMENTS[".html"], translated(".html", kind)
+    tags = re.compile(r"""<!--.*?-->|</?[a-zA-Z](?:"[^"]*"|'[^']*'|[^<>"'])*>""", re.DOTALL)
+    assert Counter(tags.findall(after)) == Counter(tags.findall(before))
+    assert placeholders(after) == placeholders(before)
+    for sign in ("&amp;", "&copy;", "&gt;"):
+        assert after.count(sign) >= before.count(sign)
+    for kept in re.findall(r"<(?:style|script|pre|code).*?</\w+>", before):
+        assert kept in after
+
+
+@settings(max_examples=100, deadline=None)
+@given(pieces=st.lists(st.sampled_from(MARKS), max_size=30), kind=st.sampled_from(list(HOSTILE)))
+def test_html_has_the_same_tree_of_blocks(pieces: list[str], kind: str) -> None:
+    """An independent parser, which reads as browsers do, finds the same elements."""
+    text = "<div>" + "".join(piece for piece in pieces if piece != "<") + "</div>"
+    document = translate_document(text.encode(), ".html", translator(HOSTILE[kind]))
+    before, after = (
+        html5lib.parse(each, namespaceHTMLElements=False) for each in (text, document.data.decode())
+    )
+    assert elements(after) == elements(before)
+
+
+def elements(tree: ElementTree.Element) -> Counter[str]:
+    return Counter(str(element.tag) for element in tree.iter() if isinstance(element.tag, str))
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_subtitles_keep_numbers_timings_and_tags(kind: str) -> None:
+    before, after = list(srt.parse(DOCUMENTS[".srt"])), list(srt.parse(translated(".srt", kind)))
+    assert [(c.index, c.start, c.end, c.proprietary) for c in after] == [
+        (c.index, c.start, c.end, c.proprietary) for c in before
+    ]
+    tags = re.compile(r"<[^<>]*>|\{[^{}]*\}|♪|%s")
+    for old, new in zip(before, after, strict=True):
+        assert Counter(tags.findall(new.content)) == Counter(tags.findall(old.content))
+    before, after = DOCUMENTS[".vtt"], translated(".vtt", kind)
+    fixed = re.compile(r"^(?:.*-->.*|WEBVTT.*|NOTE.*|STYLE|::cue.*|intro)$", re.MULTILINE)
+    assert fixed.findall(after) == fixed.findall(before)
+    tags = re.compile(r"<[^<>]*>|&amp;")
+    for tag, count in Counter(tags.findall(before)).items():
+        assert tags.findall(after).count(tag) >= count
+    assert len(re.findall("\n\n", after)) == len(re.findall("\n\n", before))
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_catalogue_stays_one(kind: str) -> None:
+    old, new = polib.pofile(DOCUMENTS[".po"]), polib.pofile(translated(".po", kind))
+    assert len(new.obsolete_entries()) == 1 and new.metadata == old.metadata
+    before, after = ([each for each in file if not each.obsolete] for file in (old, new))
+    assert len(after) == len(before) == 3
+    for old, new in zip(before, after, strict=True):
+        for field in ("msgid", "msgid_plural", "msgctxt", "comment", "occurrences"):
+            assert getattr(new, field) == getattr(old, field)
+        assert set(old.flags) <= set(new.flags) <= {*old.flags, "fuzzy"}
+    first, known, plural = after
+    assert placeholders(first.msgstr) == placeholders(first.msgid)
+    assert first.msgstr.endswith("\n") and known.msgstr == "already"
+    assert placeholders(plural.msgstr_plural[1]) == placeholders(plural.msgid_plural)
+
+
+@pytest.mark.parametrize("suffix", [".xliff", ".xlf", ".tmx"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
+    before = ElementTree.fromstring(
+        DOCUMENTS[suffix].encode("latin-1" if suffix == ".tmx" else "utf-8")
+    )
+    text = translated(suffix, kind)
+    after = ElementTree.fromstring(text.encode("latin-1" if suffix == ".tmx" else "utf-8"))
+    pairs = [("source", "target")] if suffix != ".tmx" else []
+    for unit in [
+        each for each in after.iter() if each.tag.split("}")[-1] in ("trans-unit", "segment", "tu")
+    ]:
+        sides = {each.tag.split("}")[-1]: each for each in unit}
+        for source, target in pairs:
+            if target in sides and unit.get("id") != "4":
+                assert codes(sides[target]) == codes(sides[source])
+                assert placeholders("".join(sides[target].itertext())) == placeholders(
+                    "".join(sides[source].itertext())
+                )
+        if suffix == ".tmx":
+            french, english = (each.find("seg") for each in unit)
+            assert french is not None and english is not None
+            assert codes(english) == codes(french)
+    sources = [ElementTree.tostring(each) for each in before.iter() if each.tag.endswith("source")]
+    assert [
+        ElementTree.tostring(each) for each in after.iter() if each.tag.endswith("source")
+    ] == sources
+
+
+def codes(element: ElementTree.Element) -> Counter[tuple[str, str]]:
+    return Counter(
+        (each.tag, str(sorted(each.attrib.items())))
+        for each in element.iter()
+        if each is not element
+    )
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_markdown_keeps_its_marks(kind: str) -> None:
+    before, after = DOCUMENTS[".md"], translated(".md", kind)
+    for kept in (
+        "`code --x`",
+        '](http://x.org/a_(b) "T")',
+        "](a.png)",
+        "[^1]",
+        "<https://x.org>",
+        "[réf]",
+    ):
+        assert after.count(kept) >= before.count(kept), kept
+    for block in (
+        "---\ntitre: Non\n---\n",
+        '   ```python\n   print("non")\n   ```\n',
+        "|-----|----:|",
+        "***\n",
+        "~~~\ncode\n~~~\n",
+    ):
+        assert block in after
+    # A translation of too few words has no place for the breaks of the lines.
+    if kind not in ("silent", "one word"):
+        marks = re.compile(r"^(?:[>#|]|- |1\. |    )+", re.MULTILINE)
+        assert marks.findall(after) == marks.findall(before)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "silent"])
+def test_markdown_has_the_same_blocks(kind: str) -> None:
+    """An independent parser finds the same headings, lists, tables and quotations."""
+    parser = MarkdownIt("commonmark").enable("table")
+    before, after = (
+        # It knows no footnotes and takes them for links.
+        [(token.type, token.tag, token.level) for token in parser.parse(text.replace("[^1]", "1"))]
+        for text in (DOCUMENTS[".md"], translated(".md", kind))
+    )
+    assert after == before
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_text_keeps_its_lines_and_placeholders(kind: str) -> None:
+    before, after = DOCUMENTS[".txt"], translated(".txt", kind)
+    assert placeholders(after) == placeholders(before)
+    assert after.startswith(before[:0]) and after.endswith("\x0c\r\n")
+    if kind not in ("silent", "one word", "letters"):
+        assert after.count("\n") == before.count("\n")

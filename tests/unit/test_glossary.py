@@ -1,0 +1,76 @@
+"""A glossary: which terms a sentence holds, and files that are none."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.errors import DataError
+from regard.text.glossary import Glossary
+
+
+def targets(pairs: dict[str, str], sentence: str) -> list[str]:
+    return [term.target for term in Glossary(pairs.items()).terms_in(sentence)]
+
+
+@pytest.mark.parametrize(
+    "sentence, expected",
+    [
+        ("Le chat dort.", ["cat"]),
+        ("Le Chat, le CHAT", ["cat", "cat"]),
+        ("Un chat noir et un chaton", ["black cat"]),
+        ("Un chat  noir", ["black cat"]),
+        ("chats", []),
+        ("L'eau-de-vie est forte", ["brandy"]),
+        ("Il code en C++.", ["C plus plus"]),
+        ("Orange vend une orange", ["Orange SA", "orange"]),
+        ("ORANGE", ["orange"]),
+        ("", []),
+    ],
+)
+def test_terms_of_a_sentence(sentence: str, expected: list[str]) -> None:
+    pairs = {
+        "chat": "cat",
+        "chat noir": "black cat",
+        "noir": "black",
+        "eau-de-vie": "brandy",
+        "C++": "C plus plus",
+        "orange": "orange",
+        "Orange": "Orange SA",
+    }
+    assert targets(pairs, sentence) == expected
+
+
+def test_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes("\ufeffchat\tcat\tnom\r\n\r\n chien \t dog \nchat\tcat\n".encode())
+    glossary = Glossary.load(path)
+    assert len(glossary) == 2
+    assert [term.target for term in glossary.terms_in("Le chat et le chien")] == ["cat", "dog"]
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"chat\tcat\nchien dog\n", r"terms.tsv:2: a line must be a word TAB its translation: got"),
+        (b"\tcat\n", "terms.tsv:1: a line must be a word TAB"),
+        (b"chat\t \n", "terms.tsv:1: a line must be a word TAB"),
+        (b"chat\tcat\n\xff\tx\n", "terms.tsv:2: a line must be UTF-8 text"),
+        (b"chat\tcat\nchat\tpuss\n", "'chat' has 'cat' and 'puss'; leave one out"),
+        (b"a" * 600 + b"\tb\n", "terms.tsv:1: a term must have at most 500 letters: got 600"),
+    ],
+)
+def test_files_that_are_none(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        Glossary.load(path)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must be a readable file: No such file"):
+        Glossary.load(tmp_path / "none.tsv")
+
+
+def test_many_terms_cost_no_more_than_one() -> None:
+    pairs = {f"mot{number}": str(number) for number in range(50_000)}
+    assert targets(pairs, "mot7 " * 10_000) == ["7"] * 10_000

@@ -47,16 +47,17 @@ def test_compiled_loss_and_gradient_are_the_eager_ones() -> None:
     assert (one - other).norm() < 0.05 * one.norm()
 
 
-def test_recorded_updates_are_the_plain_ones() -> None:
+@pytest.mark.parametrize("num_batches", [1, 3])
+def test_recorded_updates_are_the_plain_ones(num_batches: int) -> None:
     weights = []
     for packing in (True, False):  # only updates of packed batches are recorded
         model = make_model()
-        settings = TrainConfig(compile=False, packing=packing)
+        settings = TrainConfig(compile=False, packing=packing, accumulate=num_batches)
         update = Updater(model, make_optimizer(model, settings), settings, longest=max(LENGTHS))
         assert (update.stream is not None) == packing
         with update.own_stream():
             for step in range(STEPS_BEFORE_RECORDING + 4):
-                update([packed_batch(step)], rate=1e-3)
+                update([packed_batch(10 * step + i) for i in range(num_batches)], rate=1e-3)
         torch.cuda.synchronize()
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     recorded, plain = weights

@@ -1,6 +1,6 @@
 """One update of the weights: gradients from some batches, clipping, Adam.
 
-On a GPU with packed batches every step has the same shapes, so it is recorded once as two CUDA graphs
+On a GPU with packed batches every step has the same shapes, so it is recorded once as CUDA graphs
 (gradients of a batch; the optimizer's step) and replayed from then on. A small model's step would
 otherwise spend most of its time waiting for the host to launch kernels.
 """
@@ -86,6 +86,7 @@ class Updater:
         set_rate(self.optimizer, rate)
         if self._recorded is None:
             self.apply()
+            self.forget()
         else:
             self._recorded.application.replay()
         self._num_updates += 1
@@ -94,17 +95,18 @@ class Updater:
         """The gradients of one step; when it fails, `forget` makes room for another try."""
         self._num_targets.fill_(sum(fed.num_targets for fed in batches))
         if self.records and self._num_updates == STEPS_BEFORE_RECORDING:
-            self._recorded = Recording(self, batches[0])
-        totals = [self._gradients_of(fed) for fed in batches]
+            self._recorded = Recording(self, batches)
+        if self._recorded is None:
+            totals = [self._gradients_of(fed) for fed in batches]
+        else:
+            totals = self._recorded.gradients_of(batches)
         return Sums(*(torch.stack(parts).sum() for parts in zip(*totals, strict=True)))
 
     def forget(self) -> None:
-        """Drop the gradients of a step that was not finished."""
+        """Drop the gradients, of a step that is done or that could not be finished."""
         self.optimizer.zero_grad(set_to_none=True)
 
     def _gradients_of(self, fed: Fed) -> Sums:
-        if self._recorded is not None:
-            return self._recorded.gradients_of(fed)
         tensors = Tensors(*(t.to(self.device, non_blocking=True) for t in fed.tensors))
         return self.accumulate(tensors, fed.packed)
 
@@ -123,34 +125,39 @@ class Updater:
         return Sums(sums.loss.detach(), sums.negative_log_likelihood.detach())
 
     def apply(self) -> None:
-        """Clip what has been gathered, let Adam use it, and begin anew."""
+        """Clip what has been gathered, and let Adam use it."""
         if self.settings.clip:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=not self.records)
 
 
 class Recording:
-    """The two graphs, and the fixed places in memory that they read from and write to."""
+    """The graphs, and the fixed places in memory that they read from and write to."""
 
-    def __init__(self, updater: Updater, example: Fed) -> None:
-        device = updater.device
-        self._inputs = Tensors(*(t.to(device, copy=True) for t in example.tensors))
-        self._outputs: Sums | None = None
+    def __init__(self, updater: Updater, examples: list[Fed]) -> None:
+        self._inputs = Tensors(*(t.to(updater.device, copy=True) for t in examples[0].tensors))
+        self._sums: list[Sums] = []
         pool = torch.cuda.graph_pool_handle()
 
         def gather() -> None:
-            self._outputs = updater.accumulate(self._inputs, packed=True)
+            self._sums.append(updater.accumulate(self._inputs, packed=True))
 
-        self._gradients = _record(gather, updater.stream, pool)
+        # The first batch of a step writes the gradients, which spares emptying their places and adding to
+        # them; any further batch adds.
+        updater.forget()
+        self._gatherings = [
+            _record(gather, updater.stream, pool) for _ in range(min(2, len(examples)))
+        ]
         self.application = _record(updater.apply, updater.stream, pool)
 
-    def gradients_of(self, fed: Fed) -> Sums:
-        for place, tensor in zip(self._inputs, fed.tensors, strict=True):
-            place.copy_(tensor, non_blocking=True)
-        self._gradients.replay()
-        assert self._outputs is not None
-        return Sums(*(value.clone() for value in self._outputs))
+    def gradients_of(self, batches: list[Fed]) -> list[Sums]:
+        totals = []
+        for i, fed in enumerate(batches):
+            for place, tensor in zip(self._inputs, fed.tensors, strict=True):
+                place.copy_(tensor, non_blocking=True)
+            self._gatherings[min(i, 1)].replay()
+            totals.append(Sums(*(value.clone() for value in self._sums[min(i, 1)])))
+        return totals
 
 
 def _record(

@@ -1,0 +1,184 @@
+"""`regard translate` with documents: where they go, what is refused, what a program is told."""
+
+import json
+import re
+from pathlib import Path
+
+import polib
+import pytest
+import srt
+from document_fixtures import DOCUMENTS, encoded
+from fixtures import make_model_folder
+from typer.testing import CliRunner, Result
+
+from regard.api import Model, load
+from regard.cli import app
+from regard.documents.placeholders import placeholders
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Path:
+    path = tmp_path / "page.html"
+    path.write_bytes(encoded(".html"))
+    return path
+
+
+def run(*arguments: object, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(app, ["translate", *(str(each) for each in arguments)], input=stdin)
+
+
+def refused(result: Result, message: str, code: int = 2) -> None:
+    assert result.exit_code == code and result.stdout == "", result.output
+    assert result.stderr.startswith("regard: ") and result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+def test_one_document_goes_to_stdout_or_to_a_file(folder: str, page: Path) -> None:
+    shown = run("-m", folder, page)
+    assert shown.exit_code == 0
+    assert re.findall("</?p[^>]*>", shown.stdout) == re.findall("</?p[^>]*>", DOCUMENTS[".html"])
+    out = page.with_name("out.html")
+    assert run("-m", folder, page, "-o", out).stdout == ""
+    assert out.read_bytes() == shown.stdout_bytes
+    assert sorted(path.name for path in page.parent.iterdir()) == ["out.html", "page.html"]
+
+
+def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
+    paths = []
+    for suffix in DOCUMENTS:
+        paths.append(tmp_path / f"a{suffix}")
+        paths[-1].write_bytes(encoded(suffix))
+    (tmp_path / "out").mkdir()
+    result = run("-m", folder, *paths, "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert set(written) == {path.name for path in paths}
+    timings = [(cue.index, cue.start, cue.end) for cue in srt.parse(DOCUMENTS[".srt"])]
+    assert [
+        (cue.index, cue.start, cue.end) for cue in srt.parse(written["a.srt"].decode())
+    ] == timings
+    entry = polib.pofile(written["a.po"].decode())[0]
+    assert entry.msgstr and placeholders(entry.msgstr) == placeholders(entry.msgid)
+
+
+def test_nothing_is_replaced_unasked(folder: str, page: Path) -> None:
+    message = f"--output must be a new file: {page} is there already; name another, or add --force"
+    refused(run("-m", folder, page, "-o", page), message)
+    refused(run("-m", folder, page, "-o", page.parent), message)
+    assert page.read_bytes() == encoded(".html")
+    assert run("-m", folder, page, "-o", page, "--force").exit_code == 0
+    assert page.read_bytes() != encoded(".html")
+
+
+def test_what_is_refused_before_anything_is_translated(
+    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Model, "translate", None)
+    other = page.parent / "other"
+    other.mkdir()
+    twin = other / page.name
+    twin.write_bytes(b"<p>Oui")
+    bad = page.with_name("bad.txt")
+    bad.write_bytes(b"ok\n\xff\n")
+    hostile = page.with_name("bad.tmx")
+    hostile.write_bytes(b'<!DOCTYPE a [<!ENTITY b "c">]><tmx/>')
+    refused(run("-m", folder, page, twin), "2 documents need a folder to go to: got none")
+    refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "must be a folder for 2")
+    refused(run("-m", folder, page, twin, "-o", other), "page.html is there already")
+    new = page.parent / "new"
+    new.mkdir()
+    refused(run("-m", folder, page, twin, "-o", new), "got page.html twice")
+    refused(run("-m", folder, page, "Bonjour"), "give texts or documents, not both")
+    refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
+    refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
+    refused(run("-m", folder, bad), "got another byte in line 2; name its encoding", 1)
+    refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
+    assert sorted(path.name for path in new.iterdir()) == []
+
+
+def test_a_text_may_end_like_a_name(folder: str) -> None:
+    result = run("-m", folder, "Ouvrez le fichier page.html")
+    assert result.exit_code == 0 and result.stdout.endswith("\n")
+
+
+def test_json_tells_every_segment(folder: str, page: Path) -> None:
+    result = run("-m", folder, page, "--json", "-o", page.with_name("out.html"))
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(answers) > 5 and page.with_name("out.html").exists()
+    for answer in answers:
+        assert answer["file"] == str(page) and {"source", "written", "doubt"} <= set(answer)
+    told = [answer for answer in answers if not answer["doubt"] and "sentences" in answer]
+    for sentence in (sentence for answer in told for sentence in answer["sentences"]):
+        best = sentence["candidates"][0]
+        assert len(best["token_log_probabilities"]) >= len(best["pieces"]) > 0
+        for link in best["alignment"]:
+            assert sentence["source"][slice(*link["source"])].strip()
+            assert best["text"][slice(*link["target"])].strip()
+            assert 0 <= link["weight"] <= 1.01
+
+
+def test_json_of_a_line_has_links_and_flags(folder: str) -> None:
+    [line] = run("-m", folder, "--json", "Le chat dort. Bonjour").stdout.splitlines()
+    first, second = json.loads(line)["sentences"]
+    assert first["flags"] == [] and first["source_start"] == 0 and second["source_start"] == 14
+    assert first["candidates"][0]["alignment"]
+
+
+def test_a_glossary_is_kept(folder: str, tmp_path: Path) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text("chat\tcat\nbonjour\tHello\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text("Le chat dort. Bonjour.\n\nUn chat.\n", encoding="utf-8")
+    for arguments, stdin in (
+        ([tmp_path / "a.txt"], None),
+        ([], b"Le chat dort. Bonjour.\n\nUn chat\n"),
+    ):
+        result = run(
+            "-m", folder, "--glossary", terms, "--set", "max_length=0", *arguments, stdin=stdin
+        )
+        first, blank, second = result.stdout.splitlines()
+        assert "cat" in first and "Hello" in first and blank == "" and "cat" in second
+    model = load(folder)
+    assert "cat" in model.translate("Le chat", glossary={"chat": "cat"})
+    assert "cat" in model.translate("Le chat", glossary=terms)
+    refused(
+        run("-m", folder, "--glossary", terms, "--set", "method=greedy", "chat"),
+        "a glossary needs beam search",
+    )
+    refused(
+        run("-m", folder, "--glossary", tmp_path / "none", "chat"), "must be a readable file", 1
+    )
+
+
+def test_the_language_is_found_out(
+    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
+    french = "Jane visite l'Afrique en septembre et nous sommes très contents de la voir."
+    german = "Das ist ein ganz normaler deutscher Satz, den man nicht verwechseln kann."
+    assert run("--from", "auto", french).exit_code == 0
+    assert run("--from", "auto", stdin=f"{french}\n".encode()).stdout.count("\n") == 1
+    assert run("--from", "auto", page).exit_code == 0
+    refused(run("--from", "auto", german), "no model translates from de to any language")
+    unsure = run("--from", "auto", "ok")
+    assert unsure.exit_code == 0 and "is not sure: it is read as fr" in unsure.stderr
+
+
+def test_a_bar_is_shown_where_someone_is_watching(
+    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from regard import cli_lines
+
+    shown: list[str] = []
+    monkeypatch.setattr(
+        cli_lines.sys, "stderr", type("Terminal", (), {"isatty": lambda self: True})()
+    )
+    monkeypatch.setattr(
+        "rich.progress.track", lambda items, what, **options: shown.append(what) or items
+    )
+    assert [list(each) for each in cli_lines.with_progress(["a"], "page.html")] == [["a"]]
+    assert shown == ["page.html"]

@@ -1,0 +1,86 @@
+// A conversation.
+
+import { get, make, say } from "./dom.js";
+import { stream } from "./server.js";
+
+/** @param {ServerState} state */
+export function openChat(state) {
+	const model = state.chat[0];
+	get("no-chat", HTMLElement).hidden = Boolean(model);
+	get("chat", HTMLElement).hidden = !model;
+	if (!model) return;
+
+	const form = get("chat-form", HTMLFormElement);
+	const input = get("message", HTMLTextAreaElement);
+	const log = get("messages", HTMLElement);
+	const send = get("send", HTMLButtonElement);
+	const stop = get("stop-chat", HTMLButtonElement);
+	const trouble = get("chat-trouble", HTMLElement);
+	/** @type {Message[]} */
+	let messages = [];
+	/** @type {AbortController | null} */
+	let writing = null;
+
+	/** @param {Message["role"]} role @param {string} text @returns {HTMLElement} */
+	function add(role, text) {
+		const bubble = make("p", { className: `bubble ${role}`, text });
+		bubble.append(make("span", { className: "unseen", text: role === "user" ? " (you)" : " (model)" }));
+		log.append(bubble);
+		log.scrollTop = log.scrollHeight;
+		return bubble;
+	}
+
+	/** @param {boolean} busy */
+	function setBusy(busy) {
+		send.hidden = busy;
+		stop.hidden = !busy;
+	}
+
+	async function answer() {
+		const text = input.value.trim();
+		if (!text || writing) return;
+		input.value = "";
+		say(trouble, "");
+		messages.push({ role: "user", content: text });
+		add("user", text);
+		const bubble = add("assistant", "");
+		const words = make("span");
+		bubble.prepend(words);
+		const controller = (writing = new AbortController());
+		setBusy(true);
+		try {
+			for await (const part of stream("v1/chat/completions", { model, messages }, controller.signal)) {
+				words.textContent += part;
+				log.scrollTop = log.scrollHeight;
+			}
+		} catch (error) {
+			if (!controller.signal.aborted) say(trouble, error instanceof Error ? error.message : String(error));
+		}
+		const said = words.textContent ?? "";
+		if (said) messages.push({ role: "assistant", content: said });
+		else {
+			messages.pop();
+			bubble.remove();
+		}
+		writing = null;
+		setBusy(false);
+		input.focus();
+	}
+
+	form.addEventListener("submit", (event) => {
+		event.preventDefault();
+		answer();
+	});
+	input.addEventListener("keydown", (event) => {
+		if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+		event.preventDefault();
+		answer();
+	});
+	stop.addEventListener("click", () => writing?.abort());
+	get("new-chat", HTMLButtonElement).addEventListener("click", () => {
+		writing?.abort();
+		messages = [];
+		log.replaceChildren();
+		input.focus();
+	});
+}

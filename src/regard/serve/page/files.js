@@ -1,0 +1,46 @@
+// Whole files: chosen or dropped, translated, and kept by a click.
+
+import { get, make } from "./dom.js";
+import * as server from "./server.js";
+
+/** @param {ServerState} state @param {() => { source: string, target: string }} languages */
+export function openFiles(state, languages) {
+	const input = get("file", HTMLInputElement);
+	const drop = get("drop", HTMLElement);
+	input.accept = state.files.join(",");
+
+	/** @param {File} file */
+	async function translate(file) {
+		const status = make("span", { className: "note", text: "being translated…" });
+		const row = make("p", { className: "file card" }, make("b", { text: file.name }), status);
+		get("files", HTMLElement).prepend(row);
+		try {
+			const { source, target } = languages();
+			const path = await server.translateFile(file, source, target);
+			const blob = await server.download(path);
+			const name = path.slice(path.lastIndexOf("/") + 1).replace(/^[^.]*\./, "");
+			const link = make("a", { href: URL.createObjectURL(blob), download: name, text: `Save ${name}` });
+			status.replaceWith(link);
+		} catch (error) {
+			status.textContent = error instanceof Error ? error.message : String(error);
+		}
+	}
+
+	get("choose-file", HTMLButtonElement).addEventListener("click", () => input.click());
+	input.addEventListener("change", () => {
+		for (const file of input.files ?? []) translate(file);
+		input.value = "";
+	});
+	addEventListener("dragover", (event) => {
+		event.preventDefault();
+		drop.hidden = get("panel-translate", HTMLElement).hidden;
+	});
+	addEventListener("dragleave", (event) => {
+		if (!event.relatedTarget) drop.hidden = true;
+	});
+	addEventListener("drop", (event) => {
+		event.preventDefault();
+		drop.hidden = true;
+		for (const file of event.dataTransfer?.files ?? []) translate(file);
+	});
+}

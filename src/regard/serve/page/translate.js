@@ -1,0 +1,114 @@
+// Translation as one types.
+
+import { copies, get, make, say } from "./dom.js";
+import { openFiles } from "./files.js";
+import { Result } from "./result.js";
+import { openSentence } from "./sentence.js";
+import * as server from "./server.js";
+
+const PATIENCE = 250;
+const AUTO = "auto";
+
+/** @param {ServerState} state */
+export function openTranslate(state) {
+	const source = get("source", HTMLTextAreaElement);
+	const from = get("source-language", HTMLSelectElement);
+	const to = get("target-language", HTMLSelectElement);
+	const status = get("status", HTMLElement);
+	const copy = get("copy", HTMLButtonElement);
+	const result = new Result(get("result", HTMLElement), source, get("backdrop", HTMLElement));
+	const sentence = openSentence(state, result);
+	/** @type {AbortController | null} */
+	let asking = null;
+	let timer = 0;
+
+	const sources = [...new Set(state.pairs.map((pair) => pair.source))];
+	from.append(make("option", { value: AUTO, text: "Detect language" }));
+	for (const code of sources) from.append(make("option", { value: code, text: state.languages[code] ?? code }));
+
+	function fillTargets() {
+		const kept = to.value;
+		const pairs = state.pairs.filter((pair) => from.value === AUTO || pair.source === from.value);
+		const targets = [...new Set(pairs.map((pair) => pair.target))];
+		to.replaceChildren(
+			...targets.map((code) => make("option", { value: code, text: state.languages[code] ?? code })),
+		);
+		if (targets.includes(kept)) to.value = kept;
+	}
+
+	/** @param {string} code @returns {string} */
+	const nameOf = (code) => state.languages[code] ?? code;
+
+	/** With both directions there is a way back, also where the language was found out. */
+	function wayBack() {
+		const start = from.value === AUTO ? result.language : from.value;
+		return state.pairs.find((pair) => pair.source === to.value && (!start || pair.target === start));
+	}
+
+	async function translate() {
+		asking?.abort();
+		const text = source.value;
+		sentence.close();
+		get("count", HTMLElement).textContent = `${text.length} / ${state.characters}`;
+		if (!text.trim()) {
+			result.clear();
+			copy.disabled = true;
+			say(status, "");
+			return;
+		}
+		const controller = (asking = new AbortController());
+		get("result", HTMLElement).setAttribute("aria-busy", "true");
+		try {
+			let wish = { text, source: from.value, target: to.value };
+			let found = await server.translate(wish, controller.signal);
+			const other = state.pairs.find((pair) => pair.source === found.source);
+			if (from.value === AUTO && found.source === to.value && other) {
+				// It is in the language it was to become: then the other way is meant.
+				wish = { text, source: other.source, target: other.target };
+				found = await server.translate(wish, controller.signal);
+			}
+			result.show(found, wish.target);
+			copy.disabled = !found.text;
+			const detected = from.value === AUTO ? `${nameOf(found.source)}, detected` : "";
+			say(status, [detected, wish.target === to.value ? "" : `into ${nameOf(wish.target)}`].filter(Boolean).join(" "));
+		} catch (error) {
+			if (controller.signal.aborted) return;
+			say(status, error instanceof Error ? error.message : String(error));
+		}
+		if (asking === controller) get("result", HTMLElement).setAttribute("aria-busy", "false");
+	}
+
+	function soon() {
+		clearTimeout(timer);
+		timer = setTimeout(translate, PATIENCE);
+	}
+
+	source.addEventListener("input", soon);
+	from.addEventListener("change", () => {
+		fillTargets();
+		translate();
+	});
+	to.addEventListener("change", translate);
+	get("clear", HTMLButtonElement).addEventListener("click", () => {
+		source.value = "";
+		source.focus();
+		translate();
+	});
+	get("swap", HTMLButtonElement).addEventListener("click", () => {
+		const back = wayBack();
+		if (!back) {
+			say(status, `No model here translates from ${nameOf(to.value)}.`);
+			return;
+		}
+		const text = result.text;
+		from.value = back.source;
+		fillTargets();
+		to.value = back.target;
+		if (text) source.value = text;
+		translate();
+	});
+	copies(copy, () => result.text);
+	openFiles(state, () => ({ source: from.value, target: to.value }));
+	fillTargets();
+	translate();
+}

@@ -1,0 +1,63 @@
+// A text that goes on.
+
+import { copies, get, make, say } from "./dom.js";
+import { stream } from "./server.js";
+
+/** @param {ServerState} state */
+export function openWrite(state) {
+	const model = state.write[0];
+	const form = get("write", HTMLFormElement);
+	get("no-write", HTMLElement).hidden = Boolean(model);
+	form.hidden = !model;
+	if (!model) return;
+
+	const story = get("story", HTMLElement);
+	const go = get("go", HTMLButtonElement);
+	const stop = get("stop-write", HTMLButtonElement);
+	const copy = get("copy-story", HTMLButtonElement);
+	const trouble = get("write-trouble", HTMLElement);
+	/** @type {AbortController | null} */
+	let writing = null;
+
+	for (const id of ["length", "temperature"]) {
+		const slider = get(id, HTMLInputElement);
+		slider.addEventListener("input", () => {
+			if (slider.nextElementSibling) slider.nextElementSibling.textContent = slider.value;
+		});
+	}
+
+	async function write() {
+		writing?.abort();
+		const prompt = get("prompt", HTMLTextAreaElement).value;
+		const controller = (writing = new AbortController());
+		const words = make("span");
+		story.replaceChildren(make("b", { text: prompt }), words);
+		say(trouble, "");
+		go.hidden = true;
+		stop.hidden = false;
+		const wish = {
+			model,
+			prompt,
+			max_tokens: Number(get("length", HTMLInputElement).value),
+			temperature: Number(get("temperature", HTMLInputElement).value),
+		};
+		try {
+			for await (const part of stream("v1/completions", wish, controller.signal)) words.textContent += part;
+		} catch (error) {
+			if (!controller.signal.aborted) say(trouble, error instanceof Error ? error.message : String(error));
+		}
+		if (writing === controller) {
+			writing = null;
+			go.hidden = false;
+			stop.hidden = true;
+		}
+		copy.disabled = !words.textContent;
+	}
+
+	form.addEventListener("submit", (event) => {
+		event.preventDefault();
+		write();
+	});
+	stop.addEventListener("click", () => writing?.abort());
+	copies(copy, () => story.textContent ?? "");
+}

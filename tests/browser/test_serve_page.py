@@ -1,0 +1,243 @@
+"""The page of `regard serve` in a real browser: translate, alternatives, links, files, chat, write, keys, look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browser.conftest import Window
+from playwright.sync_api import Page, expect
+from serve_fixtures import KEY, Running, make_folders, running
+
+import regard
+from regard.catalogue import BUNDLED
+
+SENTENCE = "Jane visite l'Afrique en septembre."
+SCRIPT = "<img src=x onerror=\"document.title='broken'\"> <script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The bundled translator, and random models for what is not bundled."""
+    made = make_folders(tmp_path_factory.mktemp("models"), ("en-fr", "chat", "story"))
+    return [BUNDLED / "fr-en", *made]
+
+
+@pytest.fixture(scope="module")
+def serving(folders: list[Path]) -> Iterator[Running]:
+    with running(folders) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def model() -> regard.Model:
+    return regard.load("fr-en")
+
+
+@pytest.fixture
+def page(windows: Callable[..., Window], serving: Running) -> Page:
+    return opened(windows(), serving.url)
+
+
+def opened(window: Window, url: str, tab: str = "translate") -> Page:
+    window.page.goto(f"{url}/#{tab}")
+    window.page.wait_for_selector("body[data-ready=true]")
+    return window.page
+
+
+def test_it_translates_as_one_types(page: Page, model: regard.Model) -> None:
+    page.locator("#source").press_sequentially(SENTENCE, delay=1)
+    expect(page.locator("#result")).to_have_text(model.translate(SENTENCE))
+    expect(page.locator("#status")).to_have_text("French, detected")
+    page.fill("#source", f"{SENTENCE}\n\nLe chat dort.  Il fait beau.")
+    text = model.translate(f"{SENTENCE}\n\nLe chat dort.  Il fait beau.")
+    expect(page.locator("#result")).to_have_text(text, use_inner_text=True)
+    page.click("#clear")
+    expect(page.locator("#result")).to_have_text("")
+    expect(page.locator("#copy")).to_be_disabled()
+
+
+def test_a_word_shows_where_it_comes_from(page: Page) -> None:
+    page.fill("#source", SENTENCE)
+    page.locator(".word", has_text="Africa").hover()
+    expect(page.locator("#backdrop mark")).to_have_text("Afrique")
+    page.locator(".sentence").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowLeft")
+    assert page.locator(".word.linked").count() == 1
+    page.locator("#source").focus()
+    page.evaluate("document.getElementById('source').setSelectionRange(29, 29)")
+    expect(page.locator(".word.linked")).to_have_text("September")
+
+
+def test_other_ways_to_say_it(page: Page, model: regard.Model) -> None:
+    page.fill("#source", "Le chat dort. Il fait beau.")
+    first = page.locator(".sentence").first
+    first.click()
+    ways = page.locator(".way span")
+    expected = model.translate("Le chat dort.", n_best=5, details=True).alternatives
+    expect(ways).to_have_text(expected)
+    page.locator(".way input").nth(1).check()
+    expect(first).to_have_text(expected[1])
+    expect(page.locator("#result")).to_have_text(
+        f"{expected[1]} {model.translate('Il fait beau.')}"
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator("#sentence")).to_be_hidden()
+
+
+def test_everything_goes_by_keyboard(page: Page, model: regard.Model) -> None:
+    expect(page.locator("#source")).to_be_focused()
+    page.keyboard.type("Le chat dort.")
+    sentence = page.locator(".sentence")
+    expect(sentence).to_have_text(model.translate("Le chat dort."))
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if sentence.evaluate("each => each === document.activeElement"):
+            break
+    expect(sentence).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".way input").nth(4)).to_be_visible()
+    expect(page.locator(".way input:checked")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(sentence).to_have_text(page.locator(".way span").nth(1).inner_text())
+    page.locator("#tab-translate").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#panel-chat")).to_be_visible()
+
+
+def test_what_is_translated_is_text_and_nothing_else(page: Page) -> None:
+    page.fill("#source", f"Bonjour {SCRIPT}")
+    expect(page.locator("#result .sentence").first).to_be_visible()
+    page.locator("#result .sentence").first.click()
+    expect(page.locator(".way").first).to_be_visible()
+    assert (
+        page.locator("#result img, #result script, #alternatives img, #backdrop img").count() == 0
+    )
+    assert page.title() == "regard"
+
+
+def test_the_languages_change_places(page: Page) -> None:
+    page.select_option("#source-language", "fr")
+    page.fill("#source", "Bonjour.")
+    expect(page.locator("#result")).to_have_text("Hello.")
+    page.click("#swap")
+    expect(page.locator("#source-language")).to_have_value("en")
+    expect(page.locator("#target-language")).to_have_value("fr")
+    expect(page.locator("#source")).to_have_value("Hello.")
+
+
+def test_a_file_is_translated_and_kept(page: Page, model: regard.Model, tmp_path: Path) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text("Bonjour.\n\nLe chat dort.\n")
+    page.set_input_files("#file", letter)
+    link = page.get_by_role("link", name="Save letter_en.txt")
+    with page.expect_download() as download:
+        link.click()
+    lines = Path(download.value.path()).read_text().split("\n")
+    assert lines == model.translate(["Bonjour.", "", "Le chat dort.", ""])
+    page.evaluate(
+        """() => {
+            const data = new DataTransfer();
+            data.items.add(new File(["Le chat dort."], "dropped.md"));
+            dispatchEvent(new DragEvent("drop", { dataTransfer: data }));
+        }"""
+    )
+    expect(page.get_by_role("link", name="Save dropped_en.md")).to_be_visible()
+
+
+def test_copy(windows: Callable[..., Window], serving: Running, model: regard.Model) -> None:
+    window = windows(permissions=["clipboard-read", "clipboard-write"])
+    page = opened(window, serving.url)
+    page.fill("#source", SENTENCE)
+    expect(page.locator("#copy")).to_be_enabled()
+    page.click("#copy")
+    expect(page.locator("#copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == model.translate(SENTENCE)
+
+
+def test_chat(page: Page) -> None:
+    page.click("#tab-chat")
+    page.fill("#message", "Hi how are you")
+    page.keyboard.press("Enter")
+    expect(page.locator(".bubble.user")).to_contain_text("Hi how are you")
+    expect(page.locator("#send")).to_be_visible(timeout=30_000)
+    assert page.locator(".bubble.assistant span").first.inner_text() != ""
+    page.click("#new-chat")
+    expect(page.locator(".bubble")).to_have_count(0)
+
+
+def test_write_and_stop(page: Page) -> None:
+    page.click("#tab-write")
+    page.fill("#prompt", "Jane visits")
+    page.locator("#length").fill("512")
+    page.click("#go")
+    expect(page.locator("#story b")).to_have_text("Jane visits")
+    expect(page.locator("#story span")).not_to_be_empty()
+    page.click("#stop-write")
+    expect(page.locator("#go")).to_be_visible()
+    expect(page.locator("#copy-story")).to_be_enabled()
+    assert page.locator("#write-trouble").is_hidden()
+
+
+def test_the_door_into_look(page: Page) -> None:
+    page.fill("#source", SENTENCE)
+    page.locator(".sentence").click()
+    with page.expect_popup(timeout=60_000) as popup:
+        page.click("#look")
+    popup.value.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    assert "/look/" in popup.value.url
+    assert "Afrique" in popup.value.inner_text("#sentence")
+
+
+def test_a_key_is_asked_for(windows: Callable[..., Window], folders: list[Path]) -> None:
+    with running(folders[:1], keys=(KEY,)) as locked:
+        page = windows(expected="403").page
+        page.goto(locked.url)
+        page.fill("#key", "wrong-key-of-some-length")
+        page.keyboard.press("Enter")
+        expect(page.locator("#key-trouble")).to_have_text("This is not one of its keys.")
+        page.fill("#key", KEY)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("body[data-ready=true]")
+        page.fill("#source", "Bonjour.")
+        expect(page.locator("#result")).to_have_text("Hello.")
+        page.locator(".sentence").click()
+        with page.expect_popup(timeout=60_000) as popup:
+            page.click("#look")
+        popup.value.wait_for_selector("body[data-ready=true]", timeout=60_000)
+        page.click("#tab-chat")
+        expect(page.locator("#no-chat")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_dark_light_and_phone(
+    windows: Callable[..., Window], serving: Running, scheme: str
+) -> None:
+    window = windows(width=375, height=740, color_scheme=scheme)
+    page = opened(window, serving.url)
+    page.fill("#source", SENTENCE)
+    expect(page.locator(".sentence")).to_be_visible()
+    for tab in ("translate", "chat", "write"):
+        page.click(f"#tab-{tab}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 375
+
+    def brightness() -> float:
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour[4:-1].split(","))
+
+    before = brightness()
+    assert (before > 380) == (scheme == "light")
+    page.click("#theme")
+    assert (brightness() > 380) == (scheme == "dark")
+
+
+def test_an_error_is_said_and_the_text_stays(
+    windows: Callable[..., Window], serving: Running
+) -> None:
+    page = opened(windows(expected="400"), serving.url)
+    page.select_option("#source-language", "fr")
+    page.fill("#source", "a" * 20_001)
+    expect(page.locator("#status")).to_contain_text("at most 20000 characters")
+    assert len(page.input_value("#source")) == 20_001

@@ -34,9 +34,7 @@ def make_html(count: int) -> str:
         "<h2 id='h{n}'>{} {}<br>{} <img src='{n}.png' alt='image'></h2>",
     ]
     cells = [
-        forms[n % 4].format(who, does, "" if n % 4 == 2 else what, what, n=n)
-        if n % 4 == 2
-        else forms[n % 4].format(who, does, what, n=n)
+        forms[n % 4].format(who, does, what, n=n)
         for n, (who, does, what) in enumerate(sentences(count))
     ]
     return "<!DOCTYPE html><html><body>\n" + "\n".join(cells) + "\n</body></html>\n"

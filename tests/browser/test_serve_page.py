@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser.conftest import Window
@@ -168,7 +170,16 @@ def test_chat(page: Page) -> None:
     expect(page.locator(".bubble")).to_have_count(0)
 
 
-def test_write_and_stop(page: Page) -> None:
+def test_write_and_stop(page: Page, serving: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Any = serving.app.models.all["story"].translator.engine
+    step, may_go_on = engine.step, threading.Event()
+    pieces = iter(range(10**6))
+
+    def held(tokens: Any, state: Any) -> Any:
+        assert next(pieces) < 20 or may_go_on.wait(60)
+        return step(tokens, state)
+
+    monkeypatch.setattr(engine, "step", held)
     page.click("#tab-write")
     page.fill("#prompt", "Jane visits")
     page.locator("#length").fill("512")
@@ -176,6 +187,7 @@ def test_write_and_stop(page: Page) -> None:
     expect(page.locator("#story b")).to_have_text("Jane visits")
     expect(page.locator("#story span")).not_to_be_empty()
     page.click("#stop-write")
+    may_go_on.set()
     expect(page.locator("#go")).to_be_visible()
     expect(page.locator("#copy-story")).to_be_enabled()
     assert page.locator("#write-trouble").is_hidden()

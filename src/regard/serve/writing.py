@@ -165,7 +165,8 @@ def _decode(served: Served, prompt: Prompt, wanted: Wanted) -> DecodeConfig:
     decode = served.manifest.decode
     method = "greedy" if decode.method == "beam" else decode.method
     room = _positions(served) - 1
-    limit = min(len(prompt.prefix) + (wanted.max_tokens or prompt.num_default), room)
+    num_tokens = wanted.max_tokens or decode.max_length or prompt.num_default
+    limit = min(len(prompt.prefix) + num_tokens, room)
     changes: dict[str, Any] = {"method": method, "n_best": 1, "max_length": limit}
     if wanted.temperature is not None:
         changes["method"] = "greedy" if wanted.temperature == 0 else "sample"

@@ -111,4 +111,5 @@ export function openTranslate(state) {
 	openFiles(state, () => ({ source: from.value, target: to.value }));
 	fillTargets();
 	translate();
+	if (source.offsetParent) source.focus();
 }

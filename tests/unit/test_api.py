@@ -1,6 +1,7 @@
 """Text in, text out: what holds for every model, shown on one with random weights."""
 
 import dataclasses
+import types
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,69 @@ def test_a_word_without_end_is_copied_and_said(
         details = model.translate("a" * 20_000, details=True)
     assert details.text == "a" * 20_000 and len(said) == 1
     assert [sentence.flags for sentence in details.sentences] == [["copied"]]
+
+
+def test_an_output_that_goes_round_in_circles_is_searched_again(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = model.translate(["Le chat", "Bonjour"], no_repeat_ngram=3)
+    loop = model.translator.target.encode("the cat " * 9)
+    configs: list[tuple[int, int]] = []
+
+    def searching(engine: object, sources: list, config: DecodeConfig, **options: object) -> list:
+        configs.append((config.no_repeat_ngram, len(sources)))
+        found = search(engine, sources, config, **options)
+        if not config.no_repeat_ngram:
+            [worst] = found[0]
+            found[0] = [dataclasses.replace(worst, tokens=loop)]
+        return found
+
+    monkeypatch.setattr(translator, "search", searching)
+    with pytest.warns(RegardWarning, match=r"1 translation\(s\) went round in circles"):
+        answers = model.translate(["Le chat", "Bonjour"], details=True)
+    assert configs == [(0, 2), (3, 1)]
+    flagged = [each for each in answers if each.sentences[0].flags]
+    assert [each.sentences[0].flags for each in flagged] == [["repetition"]]
+    assert flagged[0].text == plain[answers.index(flagged[0])]
+    circles = " ".join(["chat dort"] * 9)
+    monkeypatch.setattr(translator, "search", search)
+    assert model.translate(circles, details=True).sentences[0].flags == []
+
+
+def test_an_output_without_end_stops_and_is_said(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that never ends its sentence is stopped in proportion to what it read."""
+    step = model.translator.engine.step
+
+    def endless(tokens: object, state: object) -> tuple:
+        logits, after = step(tokens, state)
+        logits = logits.copy()
+        logits[:, model.translator.config.eos_id] = -1e9
+        return logits, after
+
+    engine = types.SimpleNamespace(start=model.translator.engine.start, step=endless, device=None)
+    monkeypatch.setattr(model.translator, "engine", engine)
+    with pytest.warns(RegardWarning) as said:
+        details = model.translate("Le chat dort.", details=True, max_length=0, no_repeat_ngram=2)
+    best = details.sentences[0].candidates[0]
+    ids = model.translator.source_ids(["Le chat dort."])[0]
+    assert best.stop == "length" and len(best.pieces) <= 2 * len(ids) + 50
+    assert "length" in details.sentences[0].flags
+    assert any("cut at the limit of their length" in str(each.message) for each in said)
+
+
+def test_alignment_is_given_where_it_is_asked_for(model: Model) -> None:
+    text = " Le chat dort.  Bonjour !"
+    assert model.translate(text, details=True).alignment is None
+    details = model.translate(text, details=True, alignment=True)
+    assert details.alignment
+    for link in details.alignment:
+        assert text[slice(*link.source)].strip() and details.text[slice(*link.target)].strip()
+    for sentence in details.sentences:
+        assert text[sentence.source_start :].startswith(sentence.source)
+        assert details.text[sentence.start :].startswith(sentence.candidates[0].text)
+    assert details.text == model.translate(text)
 
 
 def test_prefix(model: Model) -> None:

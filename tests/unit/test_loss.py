@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -43,12 +44,14 @@ def test_equal_to_torch_with_padding() -> None:
     torch.testing.assert_close(sums.negative_log_likelihood, plain)
 
 
+@pytest.mark.parametrize("kernel", [loss.by_formula, loss.in_place])
 @pytest.mark.parametrize("scores_at_once", [1, 7 * 5, 10**6])
 def test_the_fused_loss_is_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, scores_at_once: int
+    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, kernel: Callable[..., loss.Found]
 ) -> None:
     """Values and gradients, whatever part of the tokens is looked at together."""
     monkeypatch.setitem(loss.SCORES_AT_ONCE, "cpu", scores_at_once)
+    monkeypatch.setattr(loss, "kernel_for", lambda hidden: kernel)
     weight = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
     hidden = torch.randn(11, 3, dtype=torch.float64, requires_grad=True)
     correct = torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
@@ -61,6 +64,14 @@ def test_the_fused_loss_is_the_plain_one(
         torch.autograd.grad(3 * fused[0], (hidden, weight)), expected, strict=True
     ):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-6)
+
+
+def test_scores_far_apart_do_not_overflow() -> None:
+    hidden, weight = torch.tensor([[1.0], [-1.0]]), torch.tensor([[300.0], [-300.0], [0.0]])
+    found = loss.in_place(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
+    plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
+    torch.testing.assert_close(found[:2], tuple(plain))
+    assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
 
 
 def test_disagreement_by_hand() -> None:

@@ -12,6 +12,8 @@ this way they never exist all at once, nor are they kept for the backward pass.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -60,6 +62,94 @@ def smoothed_cross_entropy(
     return Sums((1 - label_smoothing) * plain + label_smoothing * uniform, plain)
 
 
+class Found(NamedTuple):
+    """The two sums, and what the first of them gives for the operands of the output's linear map."""
+
+    loss: Float[Tensor, ""]
+    plain: Float[Tensor, ""]
+    d_hidden: Float[Tensor, "tokens d_model"]
+    d_weight: Float[Tensor, "vocab d_model"]
+
+
+def by_formula(
+    hidden: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    correct: Int[Tensor, " tokens"],
+    pad_id: int,
+    label_smoothing: float,
+) -> Found:
+    """Step by step; a compiler makes two passes over the scores of it."""
+    vocab_size = len(weight)
+    pieces = torch.arange(vocab_size, device=hidden.device)
+    size = _tokens_at_once(hidden, vocab_size)
+    loss = plain = hidden.new_zeros((), dtype=torch.float32)
+    d_hidden, d_weight = [], torch.zeros_like(weight, dtype=torch.float32)
+    for vectors, answers in zip(hidden.split(size), correct.split(size), strict=True):
+        logits = vectors @ weight.T
+        scores, counts = logits.float(), answers != pad_id
+        log_total = scores.logsumexp(dim=-1)
+        surprise = log_total - scores.gather(-1, answers[:, None])[:, 0]
+        uniform = log_total - scores.mean(dim=-1)
+        smoothed = (1 - label_smoothing) * surprise + label_smoothing * uniform
+        loss, plain = loss + (smoothed * counts).sum(), plain + (surprise * counts).sum()
+        expected = torch.where(pieces == answers[:, None], 1 - label_smoothing, 0.0)
+        gradient = (scores - log_total[:, None]).exp() - expected - label_smoothing / vocab_size
+        gradient = (gradient * counts[:, None]).to(logits.dtype)
+        d_hidden.append(gradient @ weight)
+        d_weight += gradient.T @ vectors
+    return Found(loss, plain, torch.cat(d_hidden), d_weight)
+
+
+def in_place(
+    hidden: Float[Tensor, "tokens d_model"],
+    weight: Float[Tensor, "vocab d_model"],
+    correct: Int[Tensor, " tokens"],
+    pad_id: int,
+    label_smoothing: float,
+) -> Found:
+    """The same for a processor without a compiler: five cheap passes over one buffer of scores.
+
+    Powers of two cost less than powers of e. What is the same for a whole row, softmax's divisor, or for a
+    whole column, the smoothing, is left out of the scores and put into the far smaller results.
+    """
+    vocab_size, doublings = len(weight), 1 / math.log(2)
+    size = _tokens_at_once(hidden, vocab_size)
+    buffer = hidden.new_empty(size, vocab_size)
+    mean = weight.mean(dim=0)
+    loss = plain = hidden.new_zeros(())
+    d_hidden, d_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+    for start in range(0, len(hidden), size):
+        part = slice(start, start + size)
+        vectors, answers = hidden[part], correct[part, None]
+        counts = (answers != pad_id).to(hidden.dtype)
+        powers = torch.mm(vectors * doublings, weight.T, out=buffer[: len(vectors)])
+        top, right = powers.amax(dim=-1, keepdim=True), powers.gather(-1, answers)
+        total = powers.sub_(top).exp2_().sum(dim=-1, keepdim=True)
+        log_total = (top + total.log2()) / doublings
+        surprise = log_total - right / doublings
+        uniform = log_total - (vectors @ mean)[:, None]
+        smoothed = (1 - label_smoothing) * surprise + label_smoothing * uniform
+        loss, plain = loss + (smoothed * counts).sum(), plain + (surprise * counts).sum()
+        powers.scatter_add_(-1, answers, (label_smoothing - 1) * total)
+        torch.mm(powers, weight, out=d_hidden[part])
+        d_hidden[part].mul_(counts / total).sub_(counts * (label_smoothing * mean))
+        d_weight.addmm_(powers.T, vectors * (counts / total))
+    smoothing = (correct != pad_id).to(hidden.dtype) @ hidden
+    d_weight.sub_(smoothing * (label_smoothing / vocab_size))
+    return Found(loss.float(), plain.float(), d_hidden, d_weight)
+
+
+def _tokens_at_once(hidden: Float[Tensor, "tokens d_model"], vocab_size: int) -> int:
+    num_parts = -(-len(hidden) * vocab_size // SCORES_AT_ONCE[hidden.device.type])
+    return -(-len(hidden) // num_parts)
+
+
+def kernel_for(hidden: Tensor) -> Callable[..., Found]:
+    """The faster of the two."""
+    plain = not torch.is_autocast_enabled("cpu") and not torch.compiler.is_compiling()
+    return in_place if hidden.device.type == "cpu" and plain else by_formula
+
+
 class LinearCrossEntropy(torch.autograd.Function):
     """Both sums from the vectors before the output's linear map.
 
@@ -76,28 +166,10 @@ class LinearCrossEntropy(torch.autograd.Function):
         pad_id: int,
         label_smoothing: float,
     ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-        vocab_size = len(weight)
-        parts = -(-len(hidden) * vocab_size // SCORES_AT_ONCE[hidden.device.type])
-        size = -(-len(hidden) // parts)
-        pieces = torch.arange(vocab_size, device=hidden.device)
-        loss = plain = hidden.new_zeros((), dtype=torch.float32)
-        d_hidden, d_weight = [], torch.zeros_like(weight, dtype=torch.float32)
-        for vectors, answers in zip(hidden.split(size), correct.split(size), strict=True):
-            logits = vectors @ weight.T
-            scores, counts = logits.float(), answers != pad_id
-            log_total = scores.logsumexp(dim=-1)
-            surprise = log_total - scores.gather(-1, answers[:, None])[:, 0]
-            uniform = log_total - scores.mean(dim=-1)
-            smoothed = (1 - label_smoothing) * surprise + label_smoothing * uniform
-            loss, plain = loss + (smoothed * counts).sum(), plain + (surprise * counts).sum()
-            expected = torch.where(pieces == answers[:, None], 1 - label_smoothing, 0.0)
-            gradient = (scores - log_total[:, None]).exp() - expected - label_smoothing / vocab_size
-            gradient = (gradient * counts[:, None]).to(logits.dtype)
-            d_hidden.append(gradient @ weight)
-            d_weight += gradient.T @ vectors
-        ctx.save_for_backward(torch.cat(d_hidden), d_weight)
+        found = kernel_for(hidden)(hidden, weight, correct, pad_id, label_smoothing)
+        ctx.save_for_backward(found.d_hidden, found.d_weight)
         ctx.types = hidden.dtype, weight.dtype
-        return loss, plain
+        return found.loss, found.plain
 
     @staticmethod
     def backward(ctx: Any, toward: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:

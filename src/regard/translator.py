@@ -212,7 +212,10 @@ class Translator:
             )
             found.update(zip(group, hypotheses, strict=True))
         return [
-            [self._candidate(sentences[i], ids[i][:-1], each) for each in found[i]]
+            [
+                request.with_capital(sentences[i], self._candidate(sentences[i], ids[i][:-1], each))
+                for each in found[i]
+            ]
             for i in range(len(ids))
         ]
 

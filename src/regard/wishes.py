@@ -83,6 +83,13 @@ class Request:
         terms = self.terms(sentence)
         return self._constraints((*self.wishes.required, *terms)) if terms else self._plain
 
+    def with_capital(self, sentence: str, candidate: Candidate) -> Candidate:
+        """A glossary's word in small letters may come first, where the sentence has a capital."""
+        text = candidate.text
+        if not (sentence[:1].isupper() and text[:1].islower() and self.terms(sentence)):
+            return candidate
+        return dataclasses.replace(candidate, text=text[0].upper() + text[1:])
+
     def flags(self, sentence: str, candidates: Sequence[Candidate]) -> list[str]:
         best = candidates[0]
         flags = []
@@ -90,7 +97,8 @@ class Request:
             flags.append("repetition")
         if best.stop == "length" and not self.decode.max_length:
             flags.append("length")
-        if any(term not in best.text for term in self.terms(sentence)):
+        text = best.text.casefold()
+        if any(term.casefold() not in text for term in self.terms(sentence)):
             flags.append("glossary")
         return flags
 

@@ -141,10 +141,12 @@ def test_a_glossary_is_kept(folder: str, tmp_path: Path) -> None:
             "-m", folder, "--glossary", terms, "--set", "max_length=0", *arguments, stdin=stdin
         )
         first, blank, second = result.stdout.splitlines()
-        assert "cat" in first and "Hello" in first and blank == "" and "cat" in second
+        assert "cat" in first.lower() and "Hello" in first and blank == ""
+        assert "cat" in second.lower()
     model = load(folder)
-    assert "cat" in model.translate("Le chat", glossary={"chat": "cat"})
-    assert "cat" in model.translate("Le chat", glossary=terms)
+    for glossary in ({"chat": "cat"}, terms):
+        text = model.translate("Le chat", glossary=glossary)
+        assert "cat" in text.lower() and text[0].isupper()
     refused(
         run("-m", folder, "--glossary", terms, "--set", "method=greedy", "chat"),
         "a glossary needs beam search",

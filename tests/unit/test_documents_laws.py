@@ -70,6 +70,14 @@ def test_any_text_comes_back_as_it_was(suffix: str, pieces: list[str]) -> None:
     assert translate_document(data, suffix, same).data == data
 
 
+@pytest.mark.parametrize("suffix", IN_PLACE)
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(max_size=50))
+def test_any_characters_come_back_as_they_were(suffix: str, text: str) -> None:
+    data = text.encode()
+    assert translate_document(data, suffix, same, encoding="utf-8").data == data
+
+
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_html_keeps_every_tag_and_placeholder(kind: str) -> None:
     before, after = DOCUMENTS[".html"], translated(".html", kind)

@@ -69,3 +69,12 @@ def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"not packed\n")
     with open_lines(path) as file, pytest.raises(DataError, match="bad.gz must be a readable file"):
         list(arriving(file, "bad.gz"))
+
+
+def test_a_packed_file_of_nothing_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        for _ in range(80):
+            file.write(bytes(1 << 20))
+    with open_lines(path) as file, pytest.raises(DataError, match="at most 64 MiB: got a longer"):
+        list(arriving(file, str(path)))

@@ -64,3 +64,10 @@ def test_a_long_sentence_is_counted() -> None:
 
 def test_whole_texts_are_not_cut_at_sentence_ends() -> None:
     assert split("Oui. Non.", "fr", len, NO_LIMIT, sentences=False).sentences == ["Oui. Non."]
+
+
+def test_a_megabyte_without_a_full_stop_is_cut_whole() -> None:
+    text = "mot " * 250_000
+    parts = split(text, "fr", lambda part: part.count(" ") + 1, 160)
+    assert parts.join(parts.sentences) == text and parts.num_cut == 1
+    assert all(sentence.count(" ") < 160 for sentence in parts.sentences)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
 
+_NEARBY = 500
+
 # A cut nearer to the edge than this share would leave the other part almost as long as before.
 _EDGE = 0.2
 
@@ -117,18 +119,32 @@ def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tu
 
 def _best_cut(sentence: str) -> tuple[int, int]:
     """The white space nearest to the middle, of the best kind there is; else the middle itself."""
-    middle = len(sentence) / 2
-    spans: list[tuple[int, int]] = []
+    inner = round(len(sentence) * (0.5 - _EDGE))
     for cut in _CUTS:
-        spans = [match.span() for match in cut.finditer(sentence)]
-        inner = [span for span in spans if _EDGE < sum(span) / 2 / len(sentence) < 1 - _EDGE]
-        if inner:
-            spans = inner
-            break
-    # The last kind is any white space: what has some near its edges only is cut there, around a long word.
-    if spans:
-        return min(spans, key=lambda span: abs(sum(span) / 2 - middle))
-    return len(sentence) // 2, len(sentence) // 2
+        if found := _nearest(cut, sentence, inner):
+            return found
+    # White space near the edges only: what is cut off there leaves a long word behind.
+    return _nearest(_CUTS[-1], sentence, len(sentence)) or (len(sentence) // 2, len(sentence) // 2)
+
+
+def _nearest(cut: re.Pattern[str], sentence: str, reach: int) -> tuple[int, int] | None:
+    """The match nearest to the middle; looked for nearby first, for most sentences have one there."""
+    middle = len(sentence) / 2
+    radius = min(_NEARBY, reach)
+    while True:
+        low, high = max(0, int(middle - radius)), min(len(sentence), int(middle + radius) + 1)
+        spans = [
+            match.span()
+            for match in cut.finditer(sentence, low, high)
+            # White space that goes on beyond the window is a match of the next one.
+            if not (match.start() == low > 0 and sentence[low - 1].isspace())
+            and not (match.end() == high < len(sentence) and sentence[high].isspace())
+        ]
+        if spans:
+            return min(spans, key=lambda span: abs(sum(span) / 2 - middle))
+        if radius >= reach:
+            return None
+        radius = min(4 * radius, reach)
 
 
 def _is_one_word(text: str) -> bool:

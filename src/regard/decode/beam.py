@@ -3,12 +3,17 @@
 A hypothesis that ends takes its slot of the beam with it, so the beam narrows as sentences end, and a
 beam of one is greedy search. A sentence is done when its slots are used up, or when nothing alive can
 still reach its n best (`penalties.best_attainable`). Outputs cut at the limit rank after ended ones.
+
+The few candidates of a step are plain Python numbers: there are too few of them for arrays to pay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,33 +23,31 @@ from regard.decode.constraints import Rules
 from regard.decode.interface import IMPOSSIBLE, Hypothesis, State, StepModel, StepRecord, Stop
 from regard.decode.penalties import best_attainable, hypothesis
 from regard.decode.required import Candidate, Progress, Required, deal
-from regard.decode.walk import pick_forced, record
+from regard.decode.walk import offers_best, pick_forced, record
+
+Trail = tuple[Any, int, float, Host | None] | None
+"""The last token of a hypothesis: (the trail before it, token, log-probability, what it attended to)."""
+Choice = tuple[float, int, int, float]
+"""A candidate: (total, row, token, log-probability of the token)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beams:
-    """All hypotheses alive, one a row: those of one source side by side, the best first."""
+class Row(NamedTuple):
+    """A hypothesis alive. Those of one source stand side by side, the best first."""
 
-    sources: Host
-    tokens: Host
-    log_probabilities: Host
-    totals: Host
-    attention: Host | None
-    """[rows, length, source_len], where it is asked for"""
+    source: int
+    total: float
+    trail: Trail
 
-    @property
-    def length(self) -> int:
-        return int(self.tokens.shape[1])
+    def tokens(self) -> list[int]:
+        return [step[1] for step in self.steps()]
 
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The candidates that a step keeps, in the order of the beams to come."""
-
-    rows: Host
-    tokens: Host
-    log_probabilities: Host
-    ends: Host
+    def steps(self) -> list[Any]:
+        steps = []
+        trail = self.trail
+        while trail is not None:
+            steps.append(trail)
+            trail = trail[0]
+        return steps[::-1]
 
 
 class BeamSearch:
@@ -64,197 +67,230 @@ class BeamSearch:
         self.attention = attention or config.coverage_penalty > 0
         self.history = history
         # Each token of a required word may keep a bank of hypotheses busy besides the plain beam.
-        self.slots = np.array(
-            [config.beam + (each.total if each else 0) for each in rules.required]
-        )
+        self.slots = [config.beam + (each.total if each else 0) for each in rules.required]
         self.dutiful = any(each is not None for each in rules.required)
+        self.limits = rules.limits.tolist()
         self.settling: set[int] = set()
         self.ended: list[list[Hypothesis]] = [[] for _ in sources]
         self.cut: list[list[Hypothesis]] = [[] for _ in sources]
+        self.length = 0
+        self.rows = [Row(source, 0.0, None) for source in range(len(sources))]
+        self.seen: Host | None = None
+        """what each row attended to in the newest step, where it is asked for"""
 
     def run(self, model: StepModel) -> list[list[Hypothesis]]:
         arrays = arrays_for(model)
         state = model.start(self.sources, attention=self.attention)
-        num_rows = len(self.sources)
-        beams = Beams(
-            sources=np.arange(num_rows),
-            tokens=np.zeros((num_rows, 0), dtype=np.int64),
-            log_probabilities=np.zeros((num_rows, 0)),
-            totals=np.zeros(num_rows),
-            attention=None,
-        )
-        inputs = np.full(num_rows, self.rules.bos_id)
-        while len(inputs):
-            logits, state = model.step(arrays.integers(inputs), state)
-            arrays = arrays_of(logits)
-            beams = self._with_attention(arrays, beams, state)
-            choice = self._choose(arrays, log_probabilities_of(model, logits), beams)
-            kept = self._settle(beams, choice)
-            rows, inputs = choice.rows[kept], choice.tokens[kept]
-            if len(rows) and not np.array_equal(rows, np.arange(len(beams.sources))):
-                state = state.select(arrays.integers(rows))
-            beams = _extend(beams, rows, inputs, choice.log_probabilities[kept])
-        return [self._best(source) for source in range(num_rows)]
+        inputs = np.full(len(self.rows), self.rules.bos_id)
+        step_best = offers_best(model, self.rules, self.history)
+        while True:
+            if step_best is not None:
+                excluded = self.rules.excluded(self.length)
+                values, tokens, state = step_best(inputs, state, self._count() + len(excluded))
+                self._look(arrays, state)
+                choices = self._best_of(values.tolist(), tokens.tolist(), excluded, {})
+            else:
+                logits, state = model.step(arrays.integers(inputs), state)
+                arrays = arrays_of(logits)
+                self._look(arrays, state)
+                choices = self._choose(arrays, log_probabilities_of(model, logits))
+            kept = self._settle(choices)
+            if not kept:
+                return [self._best(source) for source in range(len(self.sources))]
+            parents = [choice[1] for choice in kept]
+            if parents != list(range(len(self.rows))):
+                state = state.select(arrays.integers(np.array(parents)))
+            inputs = np.array([choice[2] for choice in kept])
+            self._extend(kept)
 
-    def _with_attention(self, arrays: Arrays, beams: Beams, state: State) -> Beams:
-        """Add the weights of the newest step, whose token is yet to be chosen."""
-        if not self.attention:
-            return beams
-        newest = arrays.host(state.attention)[:, None]
-        past = beams.attention
-        return replace(
-            beams, attention=newest if past is None else np.concatenate([past, newest], axis=1)
-        )
+    def _count(self) -> int:
+        return max(self.slots[row.source] for row in self.rows)
 
-    def _choose(self, arrays: Arrays, log_probabilities: Array, beams: Beams) -> Choice:
+    def _look(self, arrays: Arrays, state: State) -> None:
+        if self.attention:
+            self.seen = arrays.host(state.attention)
+
+    def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Choice]:
         """What each source goes on with, or ends with."""
-        rules = self.rules
+        rules, rows, length = self.rules, self.rows, self.length
+        sources = np.array([row.source for row in rows])
+        so_far = [row.tokens() for row in rows] if rules.look_back or self.history else None
         if self.history is not None:
-            prefixes = beams.tokens.tolist()
-            self.history.append(
-                record(arrays, log_probabilities, beams.sources, prefixes, beams.totals)
-            )
-        forced = rules.forced(beams.sources, beams.length)
+            prefixes = [row.tokens() for row in rows]
+            totals = np.array([row.total for row in rows])
+            self.history.append(record(arrays, log_probabilities, sources, prefixes, totals))
+        forced = rules.forced(sources, length)
         forced_values = pick_forced(arrays, log_probabilities, forced)
-        duties = self._duties(arrays, log_probabilities, beams, forced) if self.dutiful else {}
-        so_far = beams.tokens.tolist() if rules.look_back else None
-        rules.forbid(arrays, log_probabilities, beams.sources, beams.length, so_far)
-        values, tokens = arrays.top(log_probabilities, int(self.slots[beams.sources].max()))
+        duties = self._duties(arrays, log_probabilities, forced) if self.dutiful else {}
+        rules.forbid(
+            arrays, log_probabilities, sources, length, so_far if rules.look_back else None
+        )
+        values, tokens = arrays.top(log_probabilities, self._count())
         if forced:
-            rows = list(forced)
-            values[rows] = -np.inf
-            values[rows, 0] = forced_values
-            tokens[rows, 0] = list(forced.values())
-        choice = self._best_of(beams, values, tokens, duties)
-        if forced:
-            choice.ends[np.isin(choice.rows, list(forced))] = False
-        return choice
+            forced_rows = list(forced)
+            values[forced_rows] = -np.inf
+            values[forced_rows, 0] = forced_values
+            tokens[forced_rows, 0] = list(forced.values())
+        return self._best_of(values.tolist(), tokens.tolist(), (), duties, forced)
 
-    def _best_of(self, beams: Beams, values: Host, tokens: Host, duties: dict[int, Duty]) -> Choice:
-        """The best candidates of each source, as many as it has slots."""
-        count = values.shape[1]
-        totals = beams.totals[:, None] + values
+    def _best_of(
+        self,
+        values: list[list[float]],
+        tokens: list[list[int]],
+        excluded: Container[int],
+        duties: Mapping[int, Duty],
+        forced: Container[int] = (),
+    ) -> list[Choice]:
+        """The best candidates of each source, as many as it has slots.
+
+        What a forced row goes on with never ends it, even where it is the end's own token: see `_settle`.
+        """
+        pools: dict[int, list[Choice]] = {}
+        for index, row in enumerate(self.rows):
+            if index in duties:
+                continue
+            total = row.total
+            pools.setdefault(row.source, []).extend(
+                (total + value, index, token, value)
+                for value, token in zip(values[index], tokens[index], strict=True)
+                if value > -math.inf and token not in excluded
+            )
+        self.forced = forced
         if duties:
-            totals[list(duties)] = -np.inf
-        candidates = totals.ravel()
-        owners = beams.sources.repeat(count)
-        order = np.lexsort((-candidates, owners))
-        owners = owners[order]
-        ranks = np.arange(len(order)) - np.searchsorted(owners, owners)
-        order = order[(ranks < self.slots[owners]) & (candidates[order] > -np.inf)]
-        rows, chosen, gains = order // count, tokens.ravel()[order], values.ravel()[order]
-        if duties:
-            dealt = self._deal(beams, values, tokens, duties)
-            rows = np.concatenate([rows, np.array([each.row for each in dealt], dtype=np.int64)])
-            chosen = np.concatenate([chosen, np.array([each.token for each in dealt], np.int64)])
-            gains = np.concatenate([gains, np.array([each.log_probability for each in dealt])])
-            order = np.argsort(beams.sources[rows], kind="stable")
-            rows, chosen, gains = rows[order], chosen[order], gains[order]
-        return Choice(rows, chosen, gains, chosen == self.rules.eos_id)
+            for source, dealt in self._deal(values, tokens, duties).items():
+                pools[source] = dealt
+        choices: list[Choice] = []
+        for source, pool in sorted(pools.items()):
+            if not duties or self.rules.required[source] is None:
+                pool.sort(key=itemgetter(0), reverse=True)
+            choices += pool[: self.slots[source]]
+        return choices
 
     def _duties(
-        self, arrays: Arrays, log_probabilities: Array, beams: Beams, forced: dict[int, int]
+        self, arrays: Arrays, log_probabilities: Array, forced: dict[int, int]
     ) -> dict[int, Duty]:
         """For each row with required words: how far it is, and what would bring it forward."""
         duties: dict[int, Duty] = {}
         rows: list[int] = []
         wanted: list[int] = []
-        for row, source in enumerate(beams.sources.tolist()):
-            required = self.rules.required[source]
+        for index, row in enumerate(self.rows):
+            required = self.rules.required[row.source]
             if required is None:
                 continue
-            tokens = beams.tokens[row].tolist()
-            duties[row] = Duty(required, required.after(tokens), forced=row in forced)
-            if row not in forced:
-                allowed = required.wanted(duties[row].progress)
-                allowed -= self.rules.banned_next(source, tokens)
-                rows += [row] * len(allowed)
+            tokens = row.tokens()
+            duties[index] = Duty(required, required.after(tokens), forced=index in forced)
+            if index not in forced:
+                allowed = required.wanted(duties[index].progress)
+                allowed -= self.rules.banned_next(row.source, tokens)
+                rows += [index] * len(allowed)
                 wanted += sorted(allowed)
         if rows:
             values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
-            for row, token, value in zip(rows, wanted, values.tolist(), strict=True):
-                duties[row].wanted[token] = max(value, IMPOSSIBLE)
+            for index, token, value in zip(rows, wanted, values.tolist(), strict=True):
+                duties[index].wanted[token] = max(value, IMPOSSIBLE)
         return duties
 
     def _deal(
-        self, beams: Beams, values: Host, tokens: Host, duties: dict[int, Duty]
-    ) -> list[Candidate]:
+        self, values: list[list[float]], tokens: list[list[int]], duties: Mapping[int, Duty]
+    ) -> dict[int, list[Choice]]:
         """The candidates of the sources with required words."""
         banks: dict[int, list[Candidate]] = {}
-        for row, duty in duties.items():
-            source = int(beams.sources[row])
-            room = max(int(self.rules.limits[source]) - beams.length - 1, 0)
-            total = float(beams.totals[row])
+        for index, duty in duties.items():
+            row = self.rows[index]
+            room = max(self.limits[row.source] - self.length - 1, 0)
             proposed = {
                 token: value
-                for token, value in zip(tokens[row].tolist(), values[row].tolist(), strict=True)
-                if value > -np.inf
+                for token, value in zip(tokens[index], values[index], strict=True)
+                if value > -math.inf
             }
             for token, value in {**proposed, **duty.wanted}.items():
                 need = duty.need_after(token, self.rules.eos_id)
                 if need <= room or duty.forced:
-                    candidate = Candidate(row, token, value, total + value, need)
-                    banks.setdefault(source, []).append(candidate)
-        return [
-            candidate
+                    candidate = Candidate(index, token, value, row.total + value, need)
+                    banks.setdefault(row.source, []).append(candidate)
+        return {
+            source: [
+                (each.total, each.row, each.token, each.log_probability)
+                for each in deal(candidates, self.slots[source])
+            ]
             for source, candidates in banks.items()
-            for candidate in deal(candidates, int(self.slots[source]))
-        ]
+        }
 
-    def _settle(self, beams: Beams, choice: Choice) -> Host:
-        """Take out what has ended and what is cut; which candidates go on."""
-        owners = beams.sources[choice.rows]
-        keep = ~choice.ends
-        for index in np.flatnonzero(choice.ends).tolist():
-            source = int(owners[index])
-            self._finish(beams, int(choice.rows[index]), float(choice.log_probabilities[index]))
-            self.slots[source] -= 1
-            if len(self.ended[source]) >= self.config.n_best:
-                self.settling.add(source)
-        stuck = np.ones(len(self.sources), dtype=bool)
-        stuck[owners] = False
-        stuck |= self.rules.limits <= beams.length
-        if stuck[beams.sources].any():
-            ended = set(choice.rows[choice.ends].tolist())
-            for row in np.flatnonzero(stuck[beams.sources]).tolist():
-                if row not in ended:
-                    self._finish(beams, row, None)
-            keep &= ~stuck[owners]
+    def _settle(self, choices: list[Choice]) -> list[Choice]:
+        """Take out what has ended and what is cut; the candidates that go on."""
+        rows, eos_id = self.rows, self.rules.eos_id
+        stuck = {row.source for row in rows}.difference(
+            rows[index].source for _, index, _, _ in choices
+        )
+        stuck |= {row.source for row in rows if self.limits[row.source] <= self.length}
+        kept: list[Choice] = []
+        ended: set[int] = set()
+        for choice in choices:
+            _, index, token, value = choice
+            source = rows[index].source
+            if token == eos_id and index not in self.forced:
+                ended.add(index)
+                self._finish(index, value)
+                self.slots[source] -= 1
+                if len(self.ended[source]) >= self.config.n_best:
+                    self.settling.add(source)
+            elif source not in stuck:
+                kept.append(choice)
+        for index, row in enumerate(rows):
+            if row.source in stuck and index not in ended:
+                self._finish(index, None)
         for source in sorted(self.settling):
-            mine = np.flatnonzero(keep & (owners == source))
-            if not len(mine) or self._settled(beams, choice, source, int(mine[0])):
-                keep[mine] = False
+            mine = [choice for choice in kept if rows[choice[1]].source == source]
+            if not mine or self._settled(source, mine[0][0]):
+                kept = [choice for choice in kept if rows[choice[1]].source != source]
                 self.settling.discard(source)
-        return np.flatnonzero(keep)
+        return kept
 
-    def _settled(self, beams: Beams, choice: Choice, source: int, best: int) -> bool:
+    def _settled(self, source: int, total: float) -> bool:
         """Whether not even the best of the source's candidates can reach its n best."""
         config = self.config
-        total = float(beams.totals[choice.rows[best]] + choice.log_probabilities[best])
-        limit = int(self.rules.limits[source])
         worst = sorted((each.score for each in self.ended[source]), reverse=True)[config.n_best - 1]
-        return best_attainable(total, beams.length + 1, limit, config.length_penalty) <= worst
+        limit = self.limits[source]
+        return best_attainable(total, self.length + 1, limit, config.length_penalty) <= worst
 
-    def _finish(self, beams: Beams, row: int, end: float | None) -> None:
+    def _extend(self, kept: list[Choice]) -> None:
+        """The chosen rows, each with its new token."""
+        rows, seen = self.rows, self.seen
+        self.rows = [
+            Row(
+                rows[index].source,
+                total,
+                (rows[index].trail, token, value, None if seen is None else seen[index]),
+            )
+            for total, index, token, value in kept
+        ]
+        self.length += 1
+
+    def _finish(self, index: int, end: float | None) -> None:
         """Hand over one row: ended with this log-probability, or cut."""
-        source = int(beams.sources[row])
-        values = beams.log_probabilities[row].tolist()
+        row = self.rows[index]
+        steps = row.steps()
+        values = [step[2] for step in steps]
+        weights = [step[3] for step in steps]
         stop: Stop = "length" if end is None else "end"
         if end is not None:
             values.append(end)
-        weights = beams.attention
+            weights.append(None if self.seen is None else self.seen[index])
+        source_len = len(self.sources[row.source])
+        attention = None
+        if self.seen is not None:
+            attention = np.array([each[:source_len] for each in weights])
+            attention = attention.reshape(len(weights), source_len)
         finished = hypothesis(
-            beams.tokens[row].tolist(),
+            [step[1] for step in steps],
             values,
             stop,
             self.config.length_penalty,
-            attention=None
-            if weights is None
-            else weights[row, : len(values), : len(self.sources[source])],
+            attention=attention,
             beta=self.config.coverage_penalty,
             show=self.show,
         )
-        (self.cut if end is None else self.ended)[source].append(finished)
+        (self.cut if end is None else self.ended)[row.source].append(finished)
 
     def _best(self, source: int) -> list[Hypothesis]:
         """Ended outputs by score, then cut ones."""
@@ -285,14 +321,3 @@ class Duty:
 
 UNPAYABLE = 1 << 60
 """No output has room for so many tokens."""
-
-
-def _extend(beams: Beams, rows: Host, tokens: Host, values: Host) -> Beams:
-    """The chosen rows, each with its new token."""
-    return Beams(
-        beams.sources[rows],
-        np.concatenate([beams.tokens[rows], tokens[:, None]], axis=1),
-        np.concatenate([beams.log_probabilities[rows], values[:, None]], axis=1),
-        beams.totals[rows] + values,
-        None if beams.attention is None else beams.attention[rows],
-    )

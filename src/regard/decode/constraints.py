@@ -102,6 +102,11 @@ class Rules:
                     )
 
     @property
+    def plain(self) -> bool:
+        """Whether what is allowed is the same for every row, and nothing has to come."""
+        return not (self.look_back or self._prefixes or any(self.required))
+
+    @property
     def look_back(self) -> bool:
         """Whether what is allowed depends on the tokens so far."""
         return self._bans or self._ngram > 0
@@ -115,6 +120,10 @@ class Rules:
             for row, source in enumerate(sources.tolist())
             if length < len(self.constraints[source].prefix)
         }
+
+    def excluded(self, length: int) -> list[int]:
+        """What no row may go on with after so many tokens."""
+        return [*self._never, self.eos_id] if length < self._min_length else self._never
 
     def banned_next(self, source: int, tokens: list[int]) -> set[int]:
         """What would complete a banned sequence after these tokens."""
@@ -132,10 +141,8 @@ class Rules:
         tokens: Sequence[list[int]] | None,
     ) -> None:
         """Set what must not come next to -inf; `tokens` are only needed where `look_back` says so."""
-        for token in self._never:
+        for token in self.excluded(length):
             scores[:, token] = -np.inf
-        if length < self._min_length:
-            scores[:, self.eos_id] = -np.inf
         if tokens is None:
             return
         rows: list[int] = []

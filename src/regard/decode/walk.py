@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,15 @@ def sampler(config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> Choose:
     return choose
 
 
+def offers_best(
+    model: StepModel, rules: Rules, history: list[StepRecord] | None
+) -> Callable[[Host, Any, int], tuple[Host, Host, Any]] | None:
+    """The model's `step_best`, if it has one and the best few tokens are all that a search will look at."""
+    if history is not None or not rules.plain:
+        return None
+    return getattr(model, "step_best", None)
+
+
 def walk(
     model: StepModel,
     sources: Sequence[Sequence[int]],
@@ -75,21 +85,28 @@ def walk(
     totals = np.zeros(len(paths))
     inputs = np.full(len(paths), rules.bos_id)
     length = 0
+    step_best = offers_best(model, rules, history) if choose is greedy else None
     while len(paths):
-        logits, state = model.step(arrays.integers(inputs), state)
-        arrays = arrays_of(logits)
-        log_probabilities = log_probabilities_of(model, logits)
         owners = paths // num_paths
-        if history is not None:
-            beams = [list(written[path]) for path in paths.tolist()]
-            history.append(record(arrays, log_probabilities, owners, beams, totals[paths]))
-        forced = rules.forced(owners, length)
-        forced_values = pick_forced(arrays, log_probabilities, forced)
-        so_far = [written[path] for path in paths.tolist()] if rules.look_back else None
-        rules.forbid(arrays, log_probabilities, owners, length, so_far)
-        tokens, values = choose(arrays, log_probabilities, paths)
-        tokens[list(forced)] = list(forced.values())
-        values[list(forced)] = forced_values
+        forced: dict[int, int] = {}
+        if step_best is not None:
+            excluded = rules.excluded(length)
+            best, their_tokens, state = step_best(inputs, state, 1 + len(excluded))
+            tokens, values = first_allowed(best, their_tokens, excluded)
+        else:
+            logits, state = model.step(arrays.integers(inputs), state)
+            arrays = arrays_of(logits)
+            log_probabilities = log_probabilities_of(model, logits)
+            if history is not None:
+                beams = [list(written[path]) for path in paths.tolist()]
+                history.append(record(arrays, log_probabilities, owners, beams, totals[paths]))
+            forced = rules.forced(owners, length)
+            forced_values = pick_forced(arrays, log_probabilities, forced)
+            so_far = [written[path] for path in paths.tolist()] if rules.look_back else None
+            rules.forbid(arrays, log_probabilities, owners, length, so_far)
+            tokens, values = choose(arrays, log_probabilities, paths)
+            tokens[list(forced)] = list(forced.values())
+            values[list(forced)] = forced_values
         weights = arrays.host(state.attention) if attention else None
         goes_on = np.ones(len(paths), dtype=bool)
         for row, (path, token, value) in enumerate(
@@ -112,6 +129,15 @@ def walk(
             if len(alive):
                 state = state.select(arrays.integers(alive))
         length += 1
+
+
+def first_allowed(values: Host, tokens: Host, excluded: Sequence[int]) -> tuple[Host, Host]:
+    """The best token of each row that is not excluded, and its log-probability."""
+    allowed = ~np.isin(tokens, excluded)
+    place = allowed.argmax(axis=1)
+    rows = np.arange(len(tokens))
+    chosen = values[rows, place].astype(np.float64)
+    return tokens[rows, place], np.where(allowed[rows, place], chosen, -np.inf)
 
 
 def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:

@@ -56,10 +56,11 @@ class Pool:
 
 
 class Memory:
-    """Keys and values of some rows."""
+    """Keys and values of some rows, laid out for the sources they read."""
 
-    def __init__(self, pool: Pool, num_rows: int, capacity: int) -> None:
+    def __init__(self, pool: Pool, sources: Any, num_rows: int, capacity: int) -> None:
         self._pool = pool
+        self.sources = sources
         self.piece = pool.take(num_rows, capacity)
         self.num_rows, self.capacity = num_rows, capacity
         self.filled = 0
@@ -68,14 +69,29 @@ class Memory:
     def __del__(self) -> None:
         self._pool.give_back(self.piece)
 
-    def moved(self, rows: Sequence[int], length: int, room: int) -> Memory:
+    def moved(self, sources: Any, rows: Sequence[int], length: int, room: int) -> Memory:
         """The first `length` places of these rows in another memory, with room for more."""
         capacity = self.capacity
         while capacity < length + room:
             capacity *= 2
-        other = Memory(self._pool, len(rows), capacity)
+        other = Memory(self._pool, sources, len(rows), capacity)
         other.filled = length
         of, to = self.piece.array, other.piece.array
         for new, old in enumerate(rows):
             to[:, new, :, :length] = of[:, old, :, :length]
         return other
+
+    def spread(self, rows: list[int], length: int) -> list[int]:
+        """A row for each of `rows` alone: where one is asked for again, a copy in place of one nobody asks for."""
+        unused = set(range(self.num_rows)).difference(rows)
+        taken: set[int] = set()
+        places = []
+        array = self.piece.array
+        for row in rows:
+            place = row
+            if row in taken:
+                place = unused.pop()
+                array[:, place, :, :length] = array[:, row, :, :length]
+            taken.add(place)
+            places.append(place)
+        return places

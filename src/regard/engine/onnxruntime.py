@@ -8,6 +8,7 @@ its graph once, so that a step is little more than the graph itself.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -27,14 +28,6 @@ from regard.errors import ModelError, UsageError
 MOST_THREADS = 8
 MOST_PLACES = 256
 """read at once: their scores over the vocabulary all lie in memory together"""
-
-Answer = Literal["all", "best", "following"]
-"""what is asked of a pass: every log-probability, the largest, or those of given tokens"""
-_ANSWERS: dict[Answer, list[str]] = {
-    "all": ["log_probabilities"],
-    "best": ["best_values", "best_tokens"],
-    "following": ["following_values"],
-}
 
 
 @dataclass(frozen=True)
@@ -57,8 +50,8 @@ class OnnxState:
     position: int
     memory: Memory | None
     """the keys and values of the tokens so far; None before the first"""
-    rows: np.ndarray | None
-    """which rows of the memory these are, where they are not its own in its order"""
+    rows: np.ndarray
+    """which rows of the memory these are: a new order moves nothing"""
     sources: Sources
     """of the sentences that still have rows, in the order of the rows"""
     sentence_of: np.ndarray
@@ -78,7 +71,7 @@ class OnnxState:
             num_rows=len(indices),
             position=self.position,
             memory=self.memory,
-            rows=indices if self.rows is None else self.rows[indices],
+            rows=self.rows[indices],
             sources=sources,
             sentence_of=chosen,
             all_sources=self.all_sources,
@@ -97,8 +90,8 @@ def _grouped(sentence_of: np.ndarray) -> np.ndarray:
 class Call:
     """A pass over the decoder's graph with everything it reads and writes bound to it.
 
-    It reads `length` tokens a row; the arrays of its inputs are there to be written into, and those of its
-    outputs are overwritten when it is made again.
+    The arrays of its inputs are there to be written into, and those of its outputs are overwritten when it is
+    made again.
     """
 
     def __init__(
@@ -106,54 +99,45 @@ class Call:
         session: Any,
         memory: np.ndarray,
         sources: Sources,
-        length: int,
-        wanted: dict[str, Any],
+        inputs: dict[str, np.ndarray],
+        outputs: dict[str, np.ndarray],
     ) -> None:
-        rows = memory.shape[1]
-        self.session, self.sources = session, sources
-        self.tokens = np.zeros((rows, length), dtype=np.int64)
-        self.positions = np.zeros(length, dtype=np.int64)
-        self.last = np.zeros(rows, dtype=np.int32)
-        self.total = np.zeros(1, dtype=np.int32)
-        self.places = np.arange(length - 1, rows * length, length)
-        self.following = np.zeros(rows, dtype=np.int64)
-        if "following_values" in wanted:
-            self.places = np.arange(rows * length)
-            self.following = np.zeros(rows * length, dtype=np.int64)
-        self.count = np.array([wanted.get("best_values", (0, 1))[1]])
-        inputs = {name: getattr(self, name) for name in _SMALL_INPUTS}
-        self.outputs = {
-            name: np.empty(shape, dtype=np.int64 if name == "best_tokens" else np.float32)
-            for name, shape in wanted.items()
-        }
-        self.binding = session.io_binding()
-        for name, array in (inputs | sources.arrays).items():
+        self.sources, self.outputs = sources, outputs
+        self.tokens, self.positions = inputs["tokens"], inputs["positions"]
+        self._last, self._total = inputs["last"], inputs["total"]
+        self._session, self._binding = session, session.io_binding()
+        self._inputs = inputs | sources.arrays  # they have to live as long as they are bound
+        for name, array in self._inputs.items():
             self._bind("input", name, array)
         for index, array in enumerate(memory):
             name = f"{('key', 'value')[index % 2]}.{index // 2}"
             self._bind("input", name, array)
             self._bind("output", f"new_{name}", array)
-        for name, array in self.outputs.items():
+        for name, array in outputs.items():
             self._bind("output", name, array)
 
     def _bind(self, way: Literal["input", "output"], name: str, array: np.ndarray) -> None:
         assert array.flags.c_contiguous
-        bind = self.binding.bind_input if way == "input" else self.binding.bind_output
+        bind = self._binding.bind_input if way == "input" else self._binding.bind_output
         bind(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
-    def make(self, position: int) -> dict[str, np.ndarray]:
-        """The outputs, for tokens that begin at this position; copies, which stay as they are."""
+    def make(self, position: int) -> None:
+        """Read the tokens, which begin at this position."""
         length = len(self.positions)
-        self.positions[:] = range(position, position + length)
-        self.last[:] = position + length - 1
-        self.total[:] = position + length
-        self.session.run_with_iobinding(self.binding, _ONLY_WHAT_IS_ASKED)
-        return {name: array.copy() for name, array in self.outputs.items()}
+        self.positions[:] = position if length == 1 else range(position, position + length)
+        self._last.fill(position + length - 1)
+        self._total.fill(position + length)
+        self._session.run_with_iobinding(self._binding)
 
 
-_SMALL_INPUTS = ("tokens", "positions", "last", "total", "places", "count", "following")
-_ONLY_WHAT_IS_ASKED = onnxruntime.RunOptions()
-_ONLY_WHAT_IS_ASKED.only_execute_path_to_fetches = True
+_SMALL_INPUTS = {
+    "tokens": np.int64,
+    "positions": np.int64,
+    "last": np.int32,
+    "total": np.int32,
+    "places": np.int64,
+    "count": np.int64,
+}
 
 
 class OnnxEngine:
@@ -201,11 +185,13 @@ class OnnxEngine:
             values = self._encoder.run(names, {"tokens": tokens, "lengths": lengths})
             read = Sources(dict(zip(names, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
-        return OnnxState(rows, 0, None, None, read, np.arange(rows), read, wants_attention=wanted)
+        each = np.arange(rows)
+        return OnnxState(rows, 0, None, each, read, each, read, wants_attention=wanted)
 
     def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
-        values, newer = self._pass(np.asarray(tokens)[:, None], cast(OnnxState, state), "all")
-        return values["log_probabilities"], newer
+        rows = np.asarray(tokens)[:, None]
+        outputs, newer = self._pass(rows, cast(OnnxState, state), "log_probabilities")
+        return outputs["log_probabilities"][newer.rows], newer
 
     def step_best(
         self, tokens: np.ndarray, state: State, count: int
@@ -213,8 +199,8 @@ class OnnxEngine:
         """A step that tells only the largest log-probabilities of each row and their tokens, best first."""
         count = min(count, self.config.target_vocab_size)
         rows = np.asarray(tokens)[:, None]
-        values, newer = self._pass(rows, cast(OnnxState, state), "best", count)
-        return values["best_values"], values["best_tokens"], newer
+        outputs, newer = self._pass(rows, cast(OnnxState, state), "best", count)
+        return outputs["best_values"][newer.rows], outputs["best_tokens"][newer.rows], newer
 
     def read(
         self, tokens: np.ndarray, following: np.ndarray, state: State
@@ -222,44 +208,40 @@ class OnnxEngine:
         """Many steps in one: for tokens [rows, length], the log-probability of what follows each of them."""
         state = cast(OnnxState, state)
         num_rows, length = tokens.shape
-        # The attention kernel takes several tokens of several rows only where nothing came before.
-        at_once = MOST_PLACES // num_rows if num_rows == 1 or state.position == 0 else 1
-        at_once = max(1, at_once)
-        values = np.empty((num_rows, length), dtype=np.float32)
-        for begin in range(0, length, at_once):
-            part = slice(begin, begin + at_once)
-            found, state = self._pass(
-                tokens[:, part], state, "following", following=following[:, part]
+        values = np.empty((num_rows, length))
+        begin = 0
+        while begin < length:
+            # The attention kernel takes several tokens of several rows only where nothing came before.
+            takes_many = num_rows == 1 or state.position == 0
+            end = begin + max(MOST_PLACES // num_rows, 1) if takes_many else begin + 1
+            outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
+            found = outputs["log_probabilities"].reshape(
+                num_rows, -1, self.config.target_vocab_size
             )
-            values[:, part] = found["following_values"].reshape(num_rows, -1)
-            if num_rows > 1:
-                at_once = 1
+            wanted = following[:, begin:end, None]
+            values[:, begin:end] = np.take_along_axis(found[state.rows], wanted, axis=2)[..., 0]
+            begin = end
         return values, state
 
     def _pass(
-        self,
-        tokens: np.ndarray,
-        state: OnnxState,
-        answer: Answer,
-        count: int = 1,
-        following: np.ndarray | None = None,
+        self, tokens: np.ndarray, state: OnnxState, wanted: str, count: int = 1
     ) -> tuple[dict[str, np.ndarray], OnnxState]:
+        """The outputs in the order of the memory's rows, until the next pass; and the newer state."""
         length = tokens.shape[1]
-        memory = self._writable(state, length)
-        call = self._prepared(memory, state, length, answer, count)
-        call.tokens[:] = tokens
-        if following is not None:
-            call.following[:] = following.ravel()
-        values = call.make(state.position)
+        memory, rows = self._writable(state, length)
+        call = self._prepared(memory, state, length, wanted, count)
+        call.tokens[rows] = tokens
+        call.make(state.position)
         memory.filled = position = state.position + length
-        seen = values.get("attention")
+        seen = call.outputs.get("attention")
         if seen is not None:
-            seen = seen.reshape(state.num_rows, length, -1)[:, -1, : state.sources.longest]
-        return values, OnnxState(
+            seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
+            seen = seen[rows, -1, : state.sources.longest]
+        return call.outputs, OnnxState(
             state.num_rows,
             position,
             memory,
-            None,
+            rows,
             state.sources,
             state.sentence_of,
             state.all_sources,
@@ -267,31 +249,59 @@ class OnnxEngine:
             state.wants_attention,
         )
 
-    def _writable(self, state: OnnxState, room: int) -> Memory:
-        """The state's rows, and nothing after them."""
-        memory = state.memory
+    def _writable(self, state: OnnxState, room: int) -> tuple[Memory, np.ndarray]:
+        """A memory of the state's rows alone that ends where they end, and which of its rows each is."""
+        memory, rows = state.memory, state.rows.tolist()
         if memory is None:
-            return Memory(self._pool, state.num_rows, max(FIRST_CAPACITY, room))
-        fits = state.position + room <= memory.capacity
-        if fits and state.rows is None and memory.filled == state.position:
-            return memory
-        rows = range(state.num_rows) if state.rows is None else state.rows.tolist()
-        return memory.moved(rows, state.position, room)
+            capacity = max(FIRST_CAPACITY, room)
+            memory = Memory(self._pool, state.sources, state.num_rows, capacity)
+            return memory, np.arange(state.num_rows)
+        if (
+            memory.sources is state.sources
+            and memory.num_rows == state.num_rows
+            and memory.filled == state.position
+            and memory.capacity >= state.position + room
+        ):
+            if len(set(rows)) == len(rows):
+                return memory, state.rows
+            # Held by this state, this function and the question: what no row goes on with may be overwritten.
+            if sys.getrefcount(memory) <= 3:
+                return memory, np.array(memory.spread(rows, state.position))
+        return memory.moved(state.sources, rows, state.position, room), np.arange(state.num_rows)
 
     def _prepared(
-        self, memory: Memory, state: OnnxState, length: int, answer: Answer, count: int
+        self, memory: Memory, state: OnnxState, length: int, wanted: str, count: int
     ) -> Call:
-        key = answer, length, count, state.wants_attention
-        call = memory.piece.prepared.get(key)
-        if call is None or call.sources is not state.sources:
-            places = memory.num_rows * (length if answer == "following" else 1)
-            last = {"all": (self.config.target_vocab_size,), "best": (count,), "following": ()}
-            wanted = {name: (places, *last[answer]) for name in _ANSWERS[answer]}
-            if state.wants_attention:
-                num_keys = state.sources.arrays["source_bias"].shape[-1]
-                wanted["attention"] = memory.num_rows * length, num_keys
-            call = Call(self._decoder, memory.piece.array, state.sources, length, wanted)
-            memory.piece.prepared[key] = call
+        key = wanted, length, count, state.wants_attention
+        call: Call | None = memory.piece.prepared.get(key)
+        if call is not None and call.sources is state.sources:
+            return call
+        rows, vocab_size = state.num_rows, self.config.target_vocab_size
+        # A step is asked what follows its one token; of more, what follows each.
+        places = rows * length
+        shapes = {
+            "tokens": (rows, length),
+            "positions": (length,),
+            "last": (rows,),
+            "total": (1,),
+        }
+        inputs = {name: np.zeros(shape, _SMALL_INPUTS[name]) for name, shape in shapes.items()}
+        inputs |= {"places": np.arange(places), "count": np.array([count])}
+        outputs: dict[str, np.ndarray]
+        if wanted == "best":
+            outputs = {
+                "best_values": np.empty((places, count), np.float32),
+                "best_tokens": np.empty((places, count), np.int64),
+            }
+        else:
+            outputs = {"log_probabilities": np.empty((places, vocab_size), np.float32)}
+        if state.wants_attention:
+            sentences, _, _, num_keys = state.sources.arrays["source_bias"].shape
+            queries = places // sentences
+            shape = (sentences, self.config.num_heads, queries, num_keys)
+            outputs["attention"] = np.empty(shape, np.float32)
+        call = Call(self._decoder, memory.piece.array, state.sources, inputs, outputs)
+        memory.piece.prepared[key] = call
         return call
 
 

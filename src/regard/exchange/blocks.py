@@ -82,26 +82,26 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
     )
 
 
-def attention(g: Graph, query: str, key: str, value: str, bias: str | None) -> tuple[str, str]:
-    """Equation 1 over [rows, heads, length, head_dim]: the mixed values, and the weights.
+def attention(
+    g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = ""
+) -> str:
+    """Equation 1 over [rows, heads, length, head_dim].
 
     The key comes turned over, [rows, heads, head_dim, length], and scaled: see `keys`.
     """
-    scores = g.op("MatMul", query, key)
-    masked = scores if bias is None else g.op("Add", scores, bias)
-    weights = g.op("Softmax", masked, axis=-1)
-    return g.op("MatMul", weights, value), weights
+    masked = g.op("Add", g.op("MatMul", query, key), bias)
+    return g.op("MatMul", g.op("Softmax", masked, axis=-1, called=weights_called), value)
 
 
-def keys(g: Graph, x: str, shape: str) -> str:
+def keys(g: Graph, x: str, shape: str, called: str = "") -> str:
     """What `attention` takes: many queries meet a key, so it is scaled and turned over once."""
     scaled = g.op("Mul", x, g.constant(g.config.head_dim**-0.5))
-    return g.op("Transpose", g.op("Reshape", scaled, shape), perm=[0, 2, 3, 1])
+    return g.op("Transpose", g.op("Reshape", scaled, shape), perm=[0, 2, 3, 1], called=called)
 
 
-def split_heads(g: Graph, x: str, shape: str) -> str:
+def split_heads(g: Graph, x: str, shape: str, called: str = "") -> str:
     """To [rows, heads, length, head_dim], by way of `shape`: rows, length, heads, head_dim."""
-    return g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 2, 1, 3])
+    return g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 2, 1, 3], called=called)
 
 
 def join_heads(g: Graph, x: str, shape: str) -> str:

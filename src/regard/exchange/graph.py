@@ -75,13 +75,14 @@ class Graph:
         kind: str,
         *inputs: str,
         domain: str = "",
+        called: str = "",
         more_outputs: Sequence[str] = (),
         **attributes: Any,
     ) -> str:
         """A node, known by its first output; the same node asked for twice is one node."""
         key = (kind, inputs, repr(sorted(attributes.items())))
         if key not in self._made:
-            output = f"{kind}_{len(self.nodes)}"
+            output = called or f"{kind}_{len(self.nodes)}"
             outputs = [output, *more_outputs]
             self.nodes.append(
                 helper.make_node(
@@ -124,10 +125,8 @@ class Graph:
         self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
-    def output(
-        self, name: str, value: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT
-    ) -> None:
-        self.nodes.append(helper.make_node("Identity", [value], [name], name=name))
+    def output(self, name: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT) -> None:
+        """Hand out a value under its own name; one that nobody asks for then costs nothing."""
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
     def floats(self, name: str) -> str:
@@ -163,9 +162,25 @@ class Graph:
         bias = self._joined([self.floats(f"{name}.bias") for name in names], axis=0)
         return self._product(x, [f"{name}.weight" for name in names], bias)
 
-    def scores(self, x: str, table: str) -> str:
-        """The output's linear map, which has no bias and may be a table."""
-        return self._product(x, [table], "")
+    def scores(self, x: str, name: str) -> str:
+        """The output's linear map of [places, features], which has no bias and may be a table.
+
+        So wide a product is worth the nodes that `MatMulInteger` needs around it.
+        """
+        if self.widened or self.places[name].kind != "I8":
+            return self._product(x, [name], "")
+        weight = self.stored(name)
+        if is_table(name):
+            weight = self.op("Transpose", weight, perm=[1, 0])
+        largest = self.op("ReduceMax", self.op("Abs", x), self.integers(-1))
+        largest = self.op("Max", largest, self.constant(1e-30))  # a row of zeros stays one
+        scaled = self.op("Mul", x, self.op("Div", self.constant(127), largest))
+        zero = self.constant(128, np.uint8)
+        rows = self.op("QuantizeLinear", scaled, self.constant(1), zero)
+        whole = self.op("Cast", self.op("MatMulInteger", rows, weight, zero), to=TensorProto.FLOAT)
+        # The larger factor is multiplied in first, or onnxruntime would put a slower node for all of this.
+        scale = self.op("Mul", self.stored(name + SCALE), self.constant(1 / 127))
+        return self.op("Mul", self.op("Mul", whole, largest), scale)
 
     def _product(self, x: str, names: list[str], bias: str) -> str:
         stored_by_row = self.places[names[0]].kind != "I8" or is_table(names[0])

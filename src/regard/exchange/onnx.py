@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from regard.checkpoint import check_weights, read_header, read_manifest
 from regard.errors import UsageError
@@ -73,7 +73,7 @@ def encoder_graph(g: Graph) -> Graph:
     key_positions = g.op("Range", g.constant(0, np.int64), key_len, g.constant(1, np.int64))
     may_attend = g.op("Less", key_positions, g.column(lengths))
     bias = g.op("Where", may_attend, g.constant(0), g.constant(HIDDEN))
-    bias = g.op("Unsqueeze", bias, g.integers(1, 2))
+    bias = g.op("Unsqueeze", bias, g.integers(1, 2), called="source_bias")
     turn = rotation(g, positions)
     x = embedding(g, "source", tokens, positions, lengths)
     for i in range(config.num_encoder_layers):
@@ -87,21 +87,20 @@ def encoder_graph(g: Graph) -> Graph:
         both = g.op("Pad", g.linear(x, f"{name}.key", f"{name}.value"), fill)
         value = f"{both}_value"
         key = g.op("Split", both, axis=-1, num_outputs=2, more_outputs=[value])
-        g.output(f"cross_key.{i}", keys(g, key, by_head), _shape(g, "head_dim", "key_len"))
-        g.output(
-            f"cross_value.{i}", split_heads(g, value, by_head), _shape(g, "key_len", "head_dim")
-        )
-    g.output("source_bias", bias, ["sentences", 1, 1, "key_len"])
+        keys(g, key, by_head, called=f"cross_key.{i}")
+        split_heads(g, value, by_head, called=f"cross_value.{i}")
+        g.output(f"cross_key.{i}", _shape(g, "head_dim", "key_len"))
+        g.output(f"cross_value.{i}", _shape(g, "key_len", "head_dim"))
+    g.output(bias, ["sentences", 1, 1, "key_len"])
     return g
 
 
 def decoder_graph(g: Graph) -> Graph:
     """The newest tokens of each row, on top of the keys and values so far, to what follows them.
 
-    The outputs are several views of the same: whoever runs the graph asks for one, and the others are not
-    computed. `places` are the tokens, counted through the rows, after which something is asked for. The
-    cross-attention's keys and values are one a sentence; a sentence's rows stand together, and each sentence
-    has the same number of them.
+    `places` are the tokens, counted through the rows, after which that is asked for. The cross-attention's
+    keys and values are one a sentence; a sentence's rows stand together, and each sentence has the same number
+    of them.
     """
     config = g.config
     tokens = g.input("tokens", TensorProto.INT64, ["rows", "length"])
@@ -112,35 +111,23 @@ def decoder_graph(g: Graph) -> Graph:
     if config.has_encoder:
         g.input("source_bias", TensorProto.FLOAT, ["sentences", 1, 1, "key_len"])
     turn = rotation(g, positions)
-    weights = ""
     x = embedding(g, "target", tokens, positions, None)
     for i in range(config.num_decoder_layers):
         x = _decoder_attention(g, i, x, turn)
         if config.has_encoder:
-            x, weights = _cross_attention(g, i, x)
+            x = _cross_attention(g, i, x)
         x = feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = g.norm("decoder.final_norm", x)
     x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
-    _predictions(g, g.scores(x, g.ties.get("output.weight", "output.weight")))
-    if config.has_encoder:
-        mean = g.op("ReduceMean", weights, g.integers(1), keepdims=0)
-        shape = g.op("Concat", g.integers(-1), g.op("Shape", "source_bias", start=3), axis=0)
-        g.output("attention", g.op("Reshape", mean, shape), ["all_places", "key_len"])
-    return g
-
-
-def _predictions(g: Graph, logits: str) -> None:
-    """All log-probabilities, the largest of them, or those of given tokens."""
+    logits = g.scores(x, g.ties.get("output.weight", "output.weight"))
+    values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
+    g.output(values, ["places", config.target_vocab_size])
     count = g.input("count", TensorProto.INT64, [1])
-    following = g.input("following", TensorProto.INT64, ["places"])
-    values = g.op("LogSoftmax", logits, axis=-1)
-    g.output("log_probabilities", values, ["places", g.config.target_vocab_size])
-    best = g.op("TopK", values, count, more_outputs=["best_tokens_found"])
-    g.output("best_values", best, ["places", "count"])
-    g.output("best_tokens", "best_tokens_found", ["places", "count"], TensorProto.INT64)
-    picked = g.op("GatherElements", values, g.column(following), axis=1)
-    g.output("following_values", g.op("Squeeze", picked, g.integers(1)), ["places"])
+    g.op("TopK", values, count, called="best_values", more_outputs=["best_tokens"])
+    g.output("best_values", ["places", "count"])
+    g.output("best_tokens", ["places", "count"], TensorProto.INT64)
+    return g
 
 
 def _shape(g: Graph, *last: str) -> list[str | int]:
@@ -157,7 +144,7 @@ def _encoder_attention(
     query = split_heads(g, rotate(g, query, turn), by_head)
     key = keys(g, g.op("Pad", rotate(g, key, turn), fill), by_head)
     value = split_heads(g, g.op("Pad", value, fill), by_head)
-    context, _ = attention(g, query, key, value, bias)
+    context = attention(g, query, key, value, bias)
     context = join_heads(g, context, g.integers(0, 0, config.d_model))
     return after(g, name, x, g.linear(context, f"{name}.output"))
 
@@ -185,11 +172,11 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: Rotation | None) -> str:
         g.input(each, TensorProto.FLOAT, shape)
     context = cached_attention(g, query, key, value, past, new)
     for each in new:
-        g.outputs.append(helper.make_tensor_value_info(each, TensorProto.FLOAT, shape))
+        g.output(each, shape)
     return after(g, name, x, g.linear(context, f"{name}.output"))
 
 
-def _cross_attention(g: Graph, i: int, x: str) -> tuple[str, str]:
+def _cross_attention(g: Graph, i: int, x: str) -> str:
     name, config = f"decoder.layers.{i}.cross_attention", g.config
     key = g.input(f"cross_key.{i}", TensorProto.FLOAT, _shape(g, "head_dim", "key_len"))
     value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", "head_dim"))
@@ -197,7 +184,11 @@ def _cross_attention(g: Graph, i: int, x: str) -> tuple[str, str]:
     by_head = g.integers(-1, config.num_heads, config.head_dim)
     by_head = g.op("Concat", sentences, by_head, axis=0)
     query = split_heads(g, g.linear(before(g, name, x), f"{name}.query"), by_head)
-    context, weights = attention(g, query, key, value, "source_bias")
+    is_last = i == config.num_decoder_layers - 1
+    seen = "attention" if is_last else ""
+    context = attention(g, query, key, value, "source_bias", weights_called=seen)
+    if is_last:
+        g.output(seen, ["sentences", config.num_heads, "queries", "key_len"])
     as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
     context = join_heads(g, context, as_input)
-    return after(g, name, x, g.linear(context, f"{name}.output")), weights
+    return after(g, name, x, g.linear(context, f"{name}.output"))

@@ -39,7 +39,7 @@ def what_if(page: Page) -> None:
     page.select_option("#change-index", label="septembre")
     page.fill("#change-text", "janvier")
     page.click("#do-replace-word")
-    page.wait_for_selector("#what-if-result")
+    page.wait_for_selector("#part-result")
 
 
 # name, view and state, window, what to do first

@@ -17,10 +17,10 @@ import pytest
 from browser.find_tools import find_browser
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
 
-import regard
+from regard.api import find_model
 from regard.look.server import Server
 from regard.look.session import Run
-from regard.look.view import Look
+from regard.look.view import Look, look_at
 
 SENTENCE = "Jane visite l'Afrique en septembre."
 OPTIONS = [
@@ -60,7 +60,7 @@ def browser(playwright: Playwright, browser_path: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def look() -> Look:
-    return regard.load("fr-en").look(SENTENCE)
+    return look_at(find_model("fr-en"), SENTENCE)
 
 
 @pytest.fixture(scope="session")

@@ -86,9 +86,19 @@ def _succeeds(command: list[str]) -> bool:
     return subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Install what is missing."""
     if find_browser() is None:
         install_browser()
+    if find_browser() is None:
+        raise SystemExit(
+            "a browser must be there: none could be installed; install chromium, or name one in "
+            "REGARD_BROWSER"
+        )
     if find_node() is None or find_typescript() is None:
         install_typescript()
     print(find_browser(), find_typescript())
+
+
+if __name__ == "__main__":
+    main()

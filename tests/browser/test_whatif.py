@@ -59,7 +59,7 @@ def changed(show: Show, look: Look) -> Iterator[Callable[[str], tuple[Page, Run]
         with page.expect_response("**/api/whatif") as answered:
             KINDS[kind](page)
         answer = answered.value.json()
-        expect(page.locator("#what-if-result")).to_be_visible()
+        expect(page.locator("#part-result")).to_be_visible()
         run = look.session.run(answer["run"])
         assert [edit["kind"] for edit in answer["document"]["changes"]["edits"]] == [kind]
         return page, run
@@ -144,11 +144,11 @@ def test_changes_add_up_and_can_be_taken_back(
         turn_a_head_off(page)
     assert len(answered.value.json()["document"]["changes"]["edits"]) == 2
     expect(page.locator("ul.edits li")).to_have_count(2)
-    page.locator("ul.edits button").first.click()
+    page.locator("ul.edits button").first.evaluate("node => node.click()")
     expect(page.locator("ul.edits li")).to_have_count(1)
     expect(page.locator("ul.edits")).to_contain_text("head 3 off")
-    page.locator("ul.edits button").first.click()
-    expect(page.locator("#what-if-result")).to_have_count(0)
+    page.locator("ul.edits button").first.evaluate("node => node.click()")
+    expect(page.locator("#part-result")).to_have_count(0)
     assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
@@ -157,4 +157,4 @@ def test_what_makes_no_sense_is_said_in_a_sentence(show: Show) -> None:
     page.fill("#change-text", "très " * 2000)
     page.click("#do-replace-word")
     expect(page.locator("#what-if-status [role=alert]")).to_contain_text("at most")
-    expect(page.locator("#what-if-result")).to_have_count(0)
+    expect(page.locator("#part-result")).to_have_count(0)

@@ -97,11 +97,22 @@ def test_it_carries_every_number_the_page_can_ask_for(look: Look) -> None:
         for token in data["document"][side]["tokens"]:
             row = decoded(data["tensors"][f"param:{side}.embedding.weight[{token}]"])
             assert np.array_equal(row, run.subject.table(side)[token])
-            assert data["neighbours"][f"{side}:{token}"]
+            assert data["neighbours"]["0"][f"{side}:{token}"]
     for place in data["document"]["output"]:
         for each in place["top"]:
             assert f"param:output.weight[{each['token']}]" in data["tensors"]
     assert len(data["planes"]["0"]["source"]) == len(data["document"]["source"]["tokens"])
+
+
+def test_it_carries_learned_positions() -> None:
+    session = make_session(make_subject(position="learned"), beam=1)
+    data = carried(export.single_file(session))
+    for side in ("source", "target"):
+        table = session.original.subject.parameter(f"{side}.position.weight")
+        assert table is not None
+        for place in range(len(data["document"][side]["tokens"])):
+            row = decoded(data["tensors"][f"param:{side}.position.weight[{place}]"])
+            assert np.array_equal(row, table[place])
 
 
 def test_the_second_models_numbers_are_told_apart() -> None:
@@ -211,7 +222,9 @@ def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     texts = {"".join(each.itertext()).strip() for each in root.iter(f"{{{NAMESPACE}}}text")}
     described = document(session)
     for place in described["output"]:
-        assert any(text.startswith(place["piece"]) for text in texts)
+        piece = place["piece"]
+        shown = piece.removeprefix("▁") if piece[0] in "▁<" else f"·{piece}"
+        assert any(text.startswith(shown) for text in texts)
         assert any(text.endswith(f"{place['probability']:.4f}") for text in texts)
     assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
     assert any("added for the position" in text for text in texts) == (position == "sinusoidal")

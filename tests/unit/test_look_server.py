@@ -125,6 +125,21 @@ def test_a_what_if_is_a_new_run(server: Server, session: Session) -> None:
     refused(server, 400, "/api/document?run=9999")
 
 
+def test_a_what_if_of_the_second_model(server: Server, session: Session) -> None:
+    assert session.second is not None
+    edits = [{"kind": "no-positions"}]
+    answer = answered(server, "/api/whatif", {"run": 1, "edits": edits})
+    changes = answer["document"]["changes"]
+    assert changes["original"] == 1
+    assert changes["original_text"] == session.second.translation
+    assert answer["document"]["model"]["name"] == "other"
+    assert not numbers(server, f"/api/tensor/source.position?run={answer['run']}").any()
+    assert answered(server, "/api/whatif", {"run": 1, "edits": []})["run"] == 1
+    for run, why in ((answer["run"], "is changed already"), ("1", "must be a number")):
+        said = refused(server, 400, "/api/whatif", {"run": run, "edits": edits})
+        assert why in said
+
+
 def test_questions_are_answered(server: Server, session: Session) -> None:
     run = session.original
     asked = answered(server, "/api/probability?step=1&text=Jane")

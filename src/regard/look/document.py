@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import to_dict
+from regard.look.criteria import criteria
 from regard.look.places import places
 from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
@@ -74,6 +75,7 @@ def describe(run: Run) -> Document:
         ],
         "output": _output(run),
         "parameters": subject.parameter_shapes(),
+        "criteria": criteria(subject.config),
         "code": places(),
         "changes": _changes(run),
         "compare": None,
@@ -138,6 +140,7 @@ def _changes(run: Run) -> Document | None:
         return None
     return {
         "edits": [dict(change) for change in run.plan.changes],
+        "original": run.original.number,
         "original_text": run.original.translation,
         "text": run.translation,
     }

@@ -32,7 +32,7 @@ def carried(session: Session, weights: bool) -> dict[str, Any]:
     return {
         "document": document(session),
         "tensors": tensors,
-        "neighbours": _neighbours(session.original),
+        "neighbours": {str(run.number): _neighbours(run) for run in runs},
         "planes": {str(run.number): questions.pca(run) for run in runs},
     }
 
@@ -65,15 +65,14 @@ def _values(run: Run, weights: bool) -> dict[str, Any]:
 
 def _rows_in_view(described: Document, name: str) -> list[int]:
     """The rows of a table that the page can ask for: of its words, and of what it could have written."""
-    if name.endswith("position.weight"):
-        return []
     rows: set[int] = set()
     if name == "output.weight":
         for place in described["output"]:
             rows |= {place["token"], *(each["token"] for each in place["top"])}
-    else:
-        side = described[name.split(".")[0]]
-        rows = set(side["tokens"]) if side else set()
+    elif side := described[name.split(".")[0]]:
+        rows = set(side["tokens"])
+        if name.endswith("position.weight"):
+            rows = set(range(min(len(side["tokens"]), described["parameters"][name][0])))
     return sorted(rows)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from regard.errors import MissingExtra
 from regard.look.document import describe
 from regard.look.session import Run
+from regard.look.subject import SPACE_MARK
 from regard.look.whatif import attentions
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ _NUM_BARS = 5
 _BARS_A_ROW = 6
 _CURVES = (0, 1, 16, 17, 64, 65)
 """features of the position vectors that are drawn, sine and cosine of three wavelengths"""
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""colours that can be told apart with any colour vision"""
 
 
 def picture(run: Run, kind: str) -> bytes:
@@ -55,7 +58,8 @@ def draw(run: Run) -> Figure:
     heights = [num_layers + 1, 6, 1.6 * num_bar_rows + 0.5]
     num_heads = run.subject.config.num_heads * len(groups)
     figure = Figure(figsize=(max(14, 0.9 * num_heads), sum(heights)), layout="constrained")
-    figure.suptitle(f"{run.text}  \u2192  {run.translation}")
+    given = f"{run.text}  \u2192  " if run.source else ""
+    figure.suptitle(given + run.translation)
     parts: Any = figure.subfigures(3, 1, height_ratios=heights)
     for axes, (title, paths) in zip(
         parts[0].subplots(1, len(groups), squeeze=False)[0], groups, strict=True
@@ -114,11 +118,11 @@ def _draw_words(axes: Axes, run: Run, described: dict[str, Any]) -> None:
     kind = "cross_attention" if crosses else "self_attention"
     layer = run.subject.config.num_decoder_layers - 1
     weights = run.trace[f"decoder.layers.{layer}.{kind}.weights"].mean(axis=0)
-    keys = described["source" if crosses else "target"]["pieces"]
-    next_pieces = [each["piece"] for each in described["output"]]
+    keys = [_label(each) for each in described["source" if crosses else "target"]["pieces"]]
+    next_pieces = [_label(each["piece"]) for each in described["output"]]
     picture = axes.imshow(weights, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(keys)), keys, rotation=60, fontsize=8)
-    axes.set_yticks(range(len(next_pieces)), [piece for piece in next_pieces], fontsize=8)
+    axes.set_yticks(range(len(next_pieces)), next_pieces, fontsize=8)
     axes.set_ylabel("piece being written")
     axes.set_title(f"{kind.replace('_', '-')} of layer {layer + 1}, mean of its heads", fontsize=9)
     axes.figure.colorbar(picture, ax=axes, label="weight")
@@ -128,9 +132,9 @@ def _draw_positions(axes: Axes, run: Run) -> None:
     """Some features of the vectors that say where a word stands."""
     sides = [side for side in ("source", "target") if f"{side}.position" in run.trace]
     vectors = max((run.trace[f"{side}.position"] for side in sides), key=len)
-    for feature in _CURVES:
+    for feature, colour in zip(_CURVES, _LINES, strict=True):
         if feature < vectors.shape[1]:
-            axes.plot(vectors[:, feature], marker=".", label=f"feature {feature}")
+            axes.plot(vectors[:, feature], marker=".", color=colour, label=f"feature {feature}")
     axes.set_xlabel("position")
     axes.set_title("what is added for the position", fontsize=9)
     axes.legend(fontsize=7)
@@ -145,12 +149,22 @@ def _draw_output(axes: Axes, output: Sequence[dict[str, Any]]) -> None:
     for i, place in enumerate(output):
         row, column = divmod(i, _BARS_A_ROW)
         x, y = 2 * column + 0.7, (_NUM_BARS + 2) * row
-        axes.text(x, y, f"{place['piece']}  {place['probability']:.4f}", fontsize=8, va="center")
+        written = f"{_label(place['piece'])}  {place['probability']:.4f}"
+        axes.text(x, y, written, fontsize=8, va="center")
         for rank, each in enumerate(place["top"][:_NUM_BARS], start=1):
             probability = each["probability"]
             colour = "#00306f" if each["token"] == place["token"] else "#7c7b78"
             axes.barh(y + rank, probability, left=x, height=0.8, color=colour)
-            axes.text(x - 0.04, y + rank, each["piece"], fontsize=7, ha="right", va="center")
+            axes.text(
+                x - 0.04, y + rank, _label(each["piece"]), fontsize=7, ha="right", va="center"
+            )
             axes.text(
                 x + probability + 0.04, y + rank, f"{probability:.3f}", fontsize=6, va="center"
             )
+
+
+def _label(piece: str) -> str:
+    """As the page shows it: a word's first piece bare, its later pieces after a middle dot."""
+    if piece.startswith(SPACE_MARK):
+        return piece.removeprefix(SPACE_MARK) or "\u2423"
+    return piece if piece.startswith("<") and piece.endswith(">") else f"\u00b7{piece}"

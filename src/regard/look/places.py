@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import importlib
-import inspect
+from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
 
 from regard.decode import beam, walk
-from regard.model import attention, embedding, feedforward, norm, position, transformer
+from regard.model import attention, embedding, feedforward, network, norm, position, transformer
 from regard.text import tokenizer
 
 _KEPT = {
@@ -36,7 +36,8 @@ _KEPT = {
         "activated": "activated",
         "feed_forward": "output",
     },
-    transformer: {"memory": "memory", "logits": "logits", "probabilities": "probabilities"},
+    transformer: {"memory": "memory"},
+    network: {"logits": "logits", "probabilities": "probabilities"},
 }
 """by file, the boxes and the trace names they are kept under"""
 
@@ -63,7 +64,7 @@ class Place(TypedDict):
 def places() -> dict[str, Place]:
     """For each box, where to read on."""
     found = {
-        box: _place(module, f'"{name}"')
+        box: _place(module, f'keep(trace, "{name}"')
         for module, boxes in _KEPT.items()
         for box, name in boxes.items()
     }
@@ -71,9 +72,12 @@ def places() -> dict[str, Place]:
 
 
 def _place(module: ModuleType, text: str) -> Place:
-    lines = inspect.getsource(module).split("\n")
-    if text.startswith('"'):
-        numbers = [i for i, line in enumerate(lines, 1) if f"keep(trace, {text}" in line]
-    else:
-        numbers = [i for i, line in enumerate(lines, 1) if text in line]
-    return {"file": f"src/{module.__name__.replace('.', '/')}.py", "line": numbers[0]}
+    """The line with this text in the module's file, or in another of its folder where the code has moved on."""
+    assert module.__file__ is not None
+    own = Path(module.__file__)
+    for path in (own, *sorted(own.parent.glob("*.py"))):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+            if text in line:
+                folder = module.__name__.rpartition(".")[0].replace(".", "/")
+                return {"file": f"src/{folder}/{path.name}", "line": number}
+    raise AssertionError(f"{text} stands in no file beside {own.name}")

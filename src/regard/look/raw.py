@@ -92,6 +92,7 @@ class AttentionView:
             "source_vocab_size": 0,
             "target_vocab_size": 0,
             "position": "none",
+            "max_positions": 0,
             "norm": "",
             "norm_placement": "",
             "embedding_norm": False,

@@ -90,24 +90,28 @@ class Session:
             f"a run must be one that was asked for lately: got {number}; ask for its changes again"
         )
 
-    def whatif(self, changes: Sequence[Mapping[str, Any]]) -> Run:
-        """The sentence again with these changes, in the order they were made; none gives run 0."""
+    def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
+        """Run `number` again with these changes, in the order they were made; none gives the run itself."""
+        original = self.run(number)
+        if original.original is not None:
+            raise UsageError(
+                f"changes are made to a model as it is: run {number} is changed already; "
+                f"give them all to run {original.original.number}"
+            )
         if not changes:
-            return self.original
+            return original
         # One at a time: each already uses all the threads there are.
         with self._lock:
-            run = self._changed(list(changes), self._next)
+            run = self._changed(original, list(changes), self._next)
             self._next += 1
             self._kept[run.number] = run
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         return run
 
-    def _changed(self, changes: list[Mapping[str, Any]], number: int) -> Run:
-        original = self.original
-
+    def _changed(self, original: Run, changes: list[Mapping[str, Any]], number: int) -> Run:
         def output_before(count: int) -> list[int]:
-            before = self._changed(changes[:count], number) if count else original
+            before = self._changed(original, changes[:count], number) if count else original
             return before.output
 
         plan = plan_of(changes, original.subject, original.text, output_before)

@@ -14,10 +14,10 @@ from regard.checkpoint import Manifest, read_manifest
 from regard.config import ModelConfig
 from regard.engine.torch import load_model
 from regard.errors import UsageError
-from regard.model.transformer import Transformer
+from regard.model.transformer import Model
 from regard.text.tokenizer import NUM_SPECIAL, Tokenizer
 
-_SPACE_MARK = "\u2581"
+SPACE_MARK = "\u2581"
 _INSIDE_WORDS = "'\u2019-"
 """punctuation that does not part two words"""
 
@@ -28,12 +28,12 @@ class Subject:
 
     name: str
     manifest: Manifest
-    network: Transformer
+    network: Model
     source: Tokenizer
     target: Tokenizer
 
     @classmethod
-    def open(cls, folder: Path, network: Transformer | None = None) -> Subject:
+    def open(cls, folder: Path, network: Model | None = None) -> Subject:
         """Load a model folder, or take the network that was loaded from it."""
         manifest = read_manifest(folder)
         if not manifest.model.has_decoder:
@@ -85,7 +85,7 @@ def words(tokens: Sequence[int], pieces: Sequence[str]) -> list[list[int]]:
     alone = True
     for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
         lone = token < NUM_SPECIAL or _is_punctuation(piece)
-        if alone or lone or piece.startswith(_SPACE_MARK):
+        if alone or lone or piece.startswith(SPACE_MARK):
             spans.append([i, i])
         else:
             spans[-1][1] = i
@@ -94,7 +94,7 @@ def words(tokens: Sequence[int], pieces: Sequence[str]) -> list[list[int]]:
 
 
 def _is_punctuation(piece: str) -> bool:
-    text = piece.removeprefix(_SPACE_MARK)
+    text = piece.removeprefix(SPACE_MARK)
     return bool(text) and all(
         unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text
     )

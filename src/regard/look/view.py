@@ -18,7 +18,7 @@ from regard.look.pictures import FORMATS, picture
 from regard.look.server import Server
 from regard.look.session import Session
 from regard.look.subject import Subject
-from regard.model.transformer import Transformer
+from regard.model.transformer import Model
 from regard.placing import write_file
 from regard.text.given import check_text
 from regard.trace import Trace
@@ -29,7 +29,7 @@ def look_at(
     text: str,
     *,
     compare: Path | None = None,
-    network: Transformer | None = None,
+    network: Model | None = None,
     **decode: Any,
 ) -> Look:
     """Open a model folder, or take the network loaded from it, and run a sentence; `decode` are DecodeConfig's."""

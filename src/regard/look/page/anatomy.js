@@ -1,9 +1,11 @@
 /** How the names of the trace hang together: which sub-layers there are and what flows into each. */
 
+import { joined, pieceLabels } from "./numbers.js";
+
 /** @type {SubLayer["kind"][]} */
 const ORDER = ["self_attention", "cross_attention", "feed_forward"];
 
-/** Every sub-layer the trace knows, in the order it runs. @param {RunDocument} doc @returns {SubLayer[]} */
+/** Every sub-layer the trace knows, in the order it runs. @param {Doc} doc @returns {SubLayer[]} */
 export function subLayers(doc) {
 	/** @type {SubLayer[]} */
 	const found = [];
@@ -20,7 +22,7 @@ export function subLayers(doc) {
 	return found;
 }
 
-/** @param {RunDocument} doc @returns {SubLayer[]} */
+/** @param {Doc} doc @returns {SubLayer[]} */
 export function attentions(doc) {
 	return subLayers(doc).filter((each) => each.kind !== "feed_forward");
 }
@@ -37,24 +39,19 @@ export function parsePath(path) {
 	};
 }
 
-/** @param {RunDocument} doc @param {string} stack */
+/** @param {Doc} doc @param {string} stack */
 export function numLayers(doc, stack) {
 	return subLayers(doc).reduce((most, each) => (each.stack === stack ? Math.max(most, each.layer + 1) : most), 0);
 }
 
-/**
- * What the residual stream holds when it leaves a sub-layer.
- * @param {RunDocument} doc
- * @param {SubLayer} part
- * @returns {string}
- */
+/** What the residual stream holds when it leaves a sub-layer. @param {Doc} doc @param {SubLayer} part @returns {string} */
 function streamAfter(doc, part) {
 	return `${part.path}.${doc.model.config.norm_placement === "pre" ? "residual" : "norm"}`;
 }
 
 /**
  * What the residual stream holds when it enters a sub-layer: the x of LayerNorm(x + SubLayer(x)).
- * @param {RunDocument} doc
+ * @param {Doc} doc
  * @param {SubLayer} part
  */
 export function streamInto(doc, part) {
@@ -67,7 +64,7 @@ export function streamInto(doc, part) {
 
 /**
  * What a stack hands on: the memory, or what the output's linear map reads.
- * @param {RunDocument} doc
+ * @param {Doc} doc
  * @param {"encoder" | "decoder"} stack
  */
 export function stackOutput(doc, stack) {
@@ -81,7 +78,7 @@ export function stackOutput(doc, stack) {
 
 /**
  * The vectors that a sub-layer's first linear maps read.
- * @param {RunDocument} doc
+ * @param {Doc} doc
  * @param {SubLayer} part
  * @param {"query" | "key" | "value" | "hidden" | "gate"} map
  */
@@ -90,12 +87,7 @@ export function readBy(doc, part, map) {
 	return doc.model.config.norm_placement === "pre" ? `${part.path}.norm` : streamInto(doc, part);
 }
 
-/**
- * What a layer hands to the next.
- * @param {RunDocument} doc
- * @param {"encoder" | "decoder"} stack
- * @param {number} layer
- */
+/** What a layer hands to the next. @param {Doc} doc @param {"encoder" | "decoder"} stack @param {number} layer */
 export function layerOutput(doc, stack, layer) {
 	const last = subLayers(doc)
 		.filter((each) => each.stack === stack && each.layer === layer)
@@ -105,7 +97,7 @@ export function layerOutput(doc, stack, layer) {
 
 /**
  * Whose words the rows (queries) and columns (keys) of an attention are.
- * @param {RunDocument} doc
+ * @param {Doc} doc
  * @param {SubLayer} part
  * @returns {{rows: Side, columns: Side}}
  */
@@ -117,12 +109,7 @@ export function sidesOf(doc, part) {
 	return part.stack === "encoder" ? { rows: source, columns: source } : { rows: target, columns: target };
 }
 
-/**
- * The sentence whose positions are the rows of a tensor.
- * @param {RunDocument} doc
- * @param {string} name
- * @returns {Side | null}
- */
+/** The sentence whose positions are the rows of a tensor. @param {Doc} doc @param {string} name @returns {Side | null} */
 export function sideOf(doc, name) {
 	if (/^(source\.|encoder\.|memory)/.test(name)) return doc.source;
 	if (/cross_attention\.(key|value)$/.test(name)) return doc.source;
@@ -139,9 +126,38 @@ export function titleOf(part) {
 	return `${part.stack} layer ${part.layer + 1}, ${kinds[part.kind]}`;
 }
 
+/** Whose number this is, in words. @param {Doc} doc @param {Place} place */
+export function describe(doc, { name, index }) {
+	const part = parsePath(name);
+	const last = name.slice(name.lastIndexOf(".") + 1);
+	const [position = 0, column = 0] = index.slice(-2);
+	const piece = pieceLabels(sideOf(doc, name))[position] ?? position;
+	const isSquare = part && ["scores", "scaled", "masked", "weights"].includes(last);
+	const where = isSquare
+		? `“${piece}” → “${pieceLabels(sidesOf(doc, part).columns)[column] ?? column}”`
+		: last === "logits" || last === "probabilities"
+			? `after “${piece}”`
+			: `“${piece}”, feature ${column}`;
+	const head = index.length === 3 ? `, head ${(index[0] ?? 0) + 1}` : "";
+	return `${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
+}
+
+/**
+ * The words that are being written, and the positions that write each: one place before they are read.
+ * @param {Doc} doc
+ * @returns {{labels: string[], spans: number[][]}}
+ */
+export function writtenWords(doc) {
+	const last = doc.output.length - 1;
+	const words = (doc.target?.words ?? []).slice(1).map((span) => span.map((place) => place - 1));
+	const spans = [...words, [last, last]];
+	const pieces = doc.output.map((each) => each.piece);
+	return { labels: joined(pieces, spans), spans };
+}
+
 /**
  * Why a key is hidden from a query, or null where it is not.
- * @param {RunDocument} doc
+ * @param {Doc} doc
  * @param {SubLayer} part
  * @param {number} row
  * @param {number} column

@@ -13,9 +13,13 @@ export class App {
 		return this.store.state;
 	}
 
-	/** @returns {RunDocument} of the run in view */
+	/** @returns {Doc} of the run in view */
 	get doc() {
 		return this.data.document(this.state.run);
+	}
+
+	get config() {
+		return this.doc.model.config;
 	}
 
 	/** @param {string} name @param {number} [row] @returns {Promise<Tensor>} of the run in view */
@@ -33,9 +37,19 @@ export class App {
 		return name in this.doc.tensors;
 	}
 
+	/** The side that a view of both shows: the one in focus, where it has what is shown. @param {string} what @returns {"source" | "target"} */
+	inFocus(what) {
+		return this.has(`source.${what}`) && this.state.focus !== "target" ? "source" : "target";
+	}
+
 	/** How many positions are written one after the other. */
 	get numSteps() {
 		return this.doc.output.length || this.doc.target?.pieces.length || 1;
+	}
+
+	/** How many of them were given and not written: a decoder-only model's prompt. */
+	get numGiven() {
+		return this.doc.target?.num_given ?? 0;
 	}
 
 	/** Open the arithmetic of a number. */

@@ -3,92 +3,23 @@
  * and does the sum again in double precision, so that a reader can check it term by term.
  */
 
-import { parsePath, readBy, reasonHidden, sidesOf, stackOutput, streamInto } from "./anatomy.js";
-import { count, pieceLabels, readable, show } from "./numbers.js";
-import { total } from "./tensor.js";
+import { readBy, reasonHidden, stackOutput, streamInto } from "./anatomy.js";
+import { count, readable, show } from "./numbers.js";
+import { Question } from "./question.js";
+import { range, total } from "./tensor.js";
 
 const EPSILON = 1e-5;
 const BASE = 10000;
 const SHOWN_EXPONENTIALS = 24;
 
-/** One number being taken apart: what every rule below needs. */
-class Question {
-	/** @param {RunDocument} doc @param {Fetch} fetch @param {Place} place @param {number} traced */
-	constructor(doc, fetch, place, traced) {
-		const [first = 0, second = 0, third = 0] = place.index;
-		this.doc = doc;
-		this.config = doc.model.config;
-		this.fetch = fetch;
-		this.place = place;
-		this.traced = traced;
-		this.index = /** @type {[number, number, number]} */ ([first, second, third]);
-		this.last = place.name.slice(place.name.lastIndexOf(".") + 1);
-		this.part = parsePath(place.name);
-	}
-
-	get subLayer() {
-		if (!this.part) throw new Error(`${this.place.name} is in no sub-layer`);
-		return this.part;
-	}
-
-	/** An operand inside the same sub-layer. @param {string} name */
-	beside(name) {
-		return `${this.subLayer.path}.${name}`;
-	}
-
-	/** A traced number as a line; by default the one at the same place of another array. @param {string} text @param {string} name */
-	async line(text, name, index = this.place.index) {
-		return { text, value: (await this.fetch(name)).at(index), place: { name, index } };
-	}
-
-	/** @param {string} path @returns {Promise<Float32Array | undefined>} */
-	async bias(path) {
-		return `${path}.bias` in this.doc.parameters ? (await this.fetch(`param:${path}.bias`)).data : undefined;
-	}
-
-	/** @param {string} sentence @param {string} formula @param {number} result @param {Partial<Derivation>} [more] @returns {Derivation} */
-	answer(sentence, formula, result, more) {
-		const { place, traced } = this;
-		return { place, traced, sentence, formula, result, columns: [], terms: [], lines: [], ...more };
-	}
-
-	/**
-	 * A sum of products, with an optional bias: every linear map, every dot product, every mixture.
-	 * @param {string} sentence
-	 * @param {string} formula
-	 * @param {[string, string]} heads
-	 * @param {Factor} left
-	 * @param {Factor} right
-	 * @param {{bias?: number, label?: (j: number) => string}} [more]
-	 */
-	products(sentence, formula, heads, left, right, { bias, label = String } = {}) {
-		const terms = Array.from(left.values, (value, j) => {
-			const other = right.values[j] ?? NaN;
-			const operands = [
-				{ value, place: left.place?.(j) },
-				{ value: other, place: right.place?.(j) },
-			];
-			return { label: label(j), operands, result: value * other };
-		});
-		const sum = total(terms.map((term) => term.result));
-		const lines = [{ text: `sum of the ${terms.length} products`, value: sum }];
-		if (bias !== undefined) lines.push({ text: "plus the bias", value: bias });
-		return this.answer(sentence, formula, sum + (bias ?? 0), { columns: [...heads, "product"], terms, lines });
-	}
-
-	/** The pieces that the keys of this attention stand for. @param {number} j */
-	key = (j) => pieceLabels(sidesOf(this.doc, this.subLayer).columns)[j] ?? String(j);
-}
-
 /** @type {Record<string, (question: Question) => Promise<Derivation>>} */
 const RULES = {
 	async embedding(q) {
-		const side = q.place.name.startsWith("source") ? "source" : "target";
 		const [position, feature] = q.index;
-		const token = q.doc[side]?.tokens[position] ?? 0;
-		const entry = (await q.fetch(`param:${side}.embedding.weight`, token)).at([feature]);
+		const token = q.doc[q.side]?.tokens[position] ?? 0;
+		const entry = (await q.fetch(`param:${q.side}.embedding.weight`, token)).at([feature]);
 		const scale = Math.sqrt(q.config.d_model);
-		const sentence = `Feature ${feature} of the learned vector of “${q.doc[side]?.pieces[position]}”, row ${token} of the table.`;
+		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.pieces[position]}”, row ${token} of the table.`;
 		const lines = [
 			{ text: `table[${token}, ${feature}]`, value: entry },
 			{ text: `times √${q.config.d_model}`, value: scale },
@@ -97,17 +28,25 @@ const RULES = {
 	},
 
 	async position(q) {
-		const { position: kind, d_model: width } = q.config;
+		const { position: kind, d_model: width, max_positions: most } = q.config;
 		const [place, feature] = q.index;
+		if (kind === "learned") {
+			const row = Math.min(place, most - 1);
+			const entry = (await q.fetch(`param:${q.side}.position.weight`, row)).at([feature]);
+			const lines = [{ text: `table[${row}, ${feature}]`, value: entry }];
+			return q.answer(`Feature ${feature} of the vector learned for place ${place}.`, "position = table[place]", entry, { lines });
+		}
 		if (kind !== "sinusoidal") {
-			return q.answer(`What position ${place} adds to feature ${feature}.`, `position kind: ${kind}`, q.traced);
+			const whole = kind === "integer" ? 1 : Math.max(1, (q.side === "source" ? (q.doc.source?.pieces.length ?? 1) : most) - 1);
+			const lines = [{ text: `${place} divided by ${whole}`, value: place / whole }];
+			return q.answer("The same number for every feature: the place.", `position kind: ${kind}`, place / whole, { lines });
 		}
 		const pair = feature - (feature % 2);
 		const wave = feature % 2 ? "cos" : "sin";
 		const divisor = BASE ** (pair / width);
 		const angle = place / divisor;
 		const result = Math[wave](angle);
-		const sentence = `Features come in pairs: even ones take the sine, odd ones the cosine of the same angle.`;
+		const sentence = "Features come in pairs: even ones take the sine, odd ones the cosine of the same angle.";
 		const lines = [
 			{ text: `10000^(${pair} / ${width})`, value: divisor },
 			{ text: `${place} divided by that`, value: angle },
@@ -117,10 +56,10 @@ const RULES = {
 	},
 
 	async input(q) {
-		const side = q.place.name.slice(0, q.place.name.indexOf("."));
-		if (q.doc.tensors[`${side}.norm`]) return same(q, `${side}.norm`, "The normalised sum of embedding and position.");
+		const { side } = q;
+		if (q.doc.tensors[`${side}.norm`]) return q.same(`${side}.norm`, "The normalised sum of embedding and position.");
 		const names = [`${side}.embedding`, `${side}.position`].filter((name) => q.doc.tensors[name]);
-		return sumOf(q, names, "What enters the first layer: the word's vector plus its position's.", "input = embedding + position");
+		return q.sumOf(names, "What enters the first layer: the word's vector plus its position's.", "input = embedding + position");
 	},
 
 	norm: deriveNorm,
@@ -131,13 +70,9 @@ const RULES = {
 
 	async scores(q) {
 		const [head, row, column] = q.index;
-		/** @param {"query" | "key"} name @param {number} position @returns {Promise<Factor>} */
-		const factor = async (name, position) => ({
-			values: (await q.fetch(q.beside(name))).row(head, position),
-			place: (j) => ({ name: q.beside(name), index: [head, position, j] }),
-		});
+		const [query, key] = [await q.row(q.beside("query"), head, row), await q.row(q.beside("key"), head, column)];
 		const sentence = "How well this query matches this key: their dot product.";
-		return q.products(sentence, "score = Σ query × key", ["query", "key"], await factor("query", row), await factor("key", column));
+		return q.products({ sentence, formula: "score = Σ query × key", heads: ["query", "key"], left: query, right: key });
 	},
 
 	async scaled(q) {
@@ -151,7 +86,6 @@ const RULES = {
 	async masked(q) {
 		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
 		const lines = [await q.line("scaled score", q.beside("scaled"))];
-		if (q.beside("position_bias") in q.doc.tensors) lines.push(await q.line("plus position bias", q.beside("position_bias")));
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
 		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
 		const result = total(lines.map((line) => line.value));
@@ -160,38 +94,32 @@ const RULES = {
 
 	async weights(q) {
 		const [head, row, column] = q.index;
-		const masked = (await q.fetch(q.beside("masked"))).row(head, row);
-		const largest = Math.max(...masked);
-		const terms = Array.from(masked, (value, j) => ({
+		const masked = await q.row(q.beside("masked"), head, row);
+		const largest = Math.max(...Array.from(masked.values));
+		const terms = Array.from(masked.values, (value, j) => ({
 			label: q.key(j),
-			operands: [{ value, place: { name: q.beside("masked"), index: [head, row, j] } }],
+			operands: [{ value, place: masked.place?.(j) }],
 			result: Math.exp(value - largest),
 		}));
 		const sum = total(terms.map((term) => term.result));
-		const own = terms[column]?.result ?? NaN;
-		const lines = [
-			{ text: "largest of the row", value: largest },
-			{ text: "this key's exponential", value: own },
-			{ text: "sum of all exponentials", value: sum },
-		];
 		const sentence = "The share of attention this key gets: all shares of a row are positive and sum to one.";
-		const columns = ["masked", "exp(masked − largest)"];
-		return q.answer(sentence, "weight = exp(masked − largest) / Σ exp(masked − largest)", own / sum, { columns, terms, lines });
+		const lines = [{ text: "largest of the row", value: largest }];
+		return q.softmax({ sentence, x: "masked", what: "key", terms, own: terms[column]?.result ?? NaN, sum, lines });
 	},
 
 	async context(q) {
 		const [head, row, feature] = q.index;
-		const values = await q.fetch(q.beside("value"));
-		const left = {
-			values: (await q.fetch(q.beside("weights"))).row(head, row),
-			place: (/** @type {number} */ j) => ({ name: q.beside("weights"), index: [head, row, j] }),
-		};
+		const name = q.beside("value");
+		const values = await q.fetch(name);
+		/** @type {Factor} */
 		const right = {
-			values: Array.from({ length: values.length(1) }, (_, j) => values.at([head, j, feature])),
-			place: (/** @type {number} */ j) => ({ name: q.beside("value"), index: [head, j, feature] }),
+			values: range(values.length(1)).map((j) => values.at([head, j, feature])),
+			place: (j) => ({ name, index: [head, j, feature] }),
 		};
 		const sentence = `Feature ${feature} of the mixture: each word's value, taken by its weight.`;
-		return q.products(sentence, "context = Σ weight × value", ["weight", "value"], left, right, { label: q.key });
+		const left = await q.row(q.beside("weights"), head, row);
+		const formula = "context = Σ weight × value";
+		return q.products({ sentence, formula, heads: ["weight", "value"], left, right, what: "key", label: q.key });
 	},
 
 	async concatenated(q) {
@@ -199,7 +127,7 @@ const RULES = {
 		const size = (await q.fetch(q.beside("context"))).length(2);
 		const [head, feature] = [Math.floor(column / size), column % size];
 		const sentence = `Head ${head + 1}'s feature ${feature}: the heads are laid side by side.`;
-		return same(q, q.beside("context"), sentence, [head, position, feature]);
+		return q.same(q.beside("context"), sentence, [head, position, feature]);
 	},
 
 	async output(q) {
@@ -208,12 +136,13 @@ const RULES = {
 		const sentence = isAttention
 			? `Feature ${q.index[1]}: every head has a say, mixed by the learned W_O.`
 			: `Feature ${q.index[1]}: the ${q.config.d_ff} hidden features, back to the model's width.`;
-		return linear(q, sentence, input, isAttention ? "W_O" : "W_2", q.beside(input), q.index[0], q.index[1]);
+		const [position, column] = q.index;
+		return q.linear({ sentence, x: input, matrix: isAttention ? "W_O" : "W_2", input: q.beside(input), position, column });
 	},
 
 	async residual(q) {
 		const names = [streamInto(q.doc, q.subLayer), q.beside("output")];
-		return sumOf(q, names, "What came in, plus what this sub-layer has to say about it.", "residual = x + SubLayer(x)");
+		return q.sumOf(names, "What came in, plus what this sub-layer has to say about it.", "residual = x + SubLayer(x)");
 	},
 
 	hidden: deriveHidden,
@@ -237,19 +166,16 @@ const RULES = {
 	},
 
 	async memory(q) {
-		return same(q, stackOutput(q.doc, "encoder"), "What the encoder hands to the decoder: its last layer's output.");
+		return q.same(stackOutput(q.doc, "encoder"), "What the encoder hands to the decoder: its last layer's output.");
 	},
 
 	async logits(q) {
 		const [position, token] = q.index;
-		const input = stackOutput(q.doc, q.doc.target ? "decoder" : "encoder");
-		const left = {
-			values: (await q.fetch(input)).row(position),
-			place: (/** @type {number} */ j) => ({ name: input, index: [position, j] }),
-		};
+		const left = await q.row(stackOutput(q.doc, q.doc.target ? "decoder" : "encoder"), position);
 		const right = { values: (await q.fetch("param:output.weight", token)).data };
 		const sentence = `The score of vocabulary entry ${token} as the next piece.`;
-		return q.products(sentence, "logit = hidden · E, one column of E for each entry", ["hidden", "E"], left, right);
+		const formula = "logit = hidden · E, one column of E for each entry";
+		return q.products({ sentence, formula, heads: ["hidden", "E"], left, right });
 	},
 
 	async probabilities(q) {
@@ -266,65 +192,29 @@ const RULES = {
 			result: exponentials[entry] ?? NaN,
 		}));
 		const sum = total(exponentials);
-		const own = exponentials[token] ?? NaN;
 		const lines = [
 			{ text: "largest logit", value: largest },
 			{
 				text: `the other ${count(logits.length - terms.length)} exponentials together`,
 				value: sum - total(terms.map((term) => term.result)),
 			},
-			{ text: "sum of all exponentials", value: sum },
-			{ text: "this piece's exponential", value: own },
 		];
 		const sentence = `The probability of one piece among all ${count(logits.length)} of the vocabulary.`;
-		const columns = ["logit", "exp(logit − largest)"];
-		return q.answer(sentence, "probability = exp(logit − largest) / Σ exp(logit − largest)", own / sum, { columns, terms, lines });
+		return q.softmax({ sentence, x: "logit", what: "piece", terms, own: exponentials[token] ?? NaN, sum, lines });
 	},
 };
 
-/** @param {RunDocument} doc @param {string} name */
+/** @param {Doc} doc @param {string} name */
 export function canDerive(doc, name) {
 	return name.slice(name.lastIndexOf(".") + 1) in RULES && name in doc.tensors;
 }
 
-/** @param {RunDocument} doc @param {Fetch} fetch @param {Place} place */
+/** @param {Doc} doc @param {Fetch} fetch @param {Place} place */
 export async function derive(doc, fetch, place) {
 	const traced = (await fetch(place.name)).at(place.index);
 	const question = new Question(doc, fetch, place, traced);
 	const rule = RULES[question.last];
 	return rule ? rule(question) : question.answer(`${place.name} is given, not computed.`, "", traced);
-}
-
-/** @param {Question} q @param {string[]} names @param {string} sentence @param {string} formula */
-async function sumOf(q, names, sentence, formula) {
-	const lines = await Promise.all(names.map((name) => q.line(name, name)));
-	return q.answer(sentence, formula, total(lines.map((line) => line.value)), { lines });
-}
-
-/** @param {Question} q @param {string} name @param {string} sentence */
-async function same(q, name, sentence, index = q.place.index) {
-	const line = await q.line(name, name, index);
-	return q.answer(sentence, `${q.last} = ${name}`, line.value, { lines: [line] });
-}
-
-/**
- * One output of a linear map: a row of the input times a row of the weights (which torch keeps transposed).
- * @param {Question} q
- * @param {string} sentence
- * @param {string} x what the formula calls the input
- * @param {string} matrix what it calls the weights
- * @param {string} input
- * @param {number} position
- * @param {number} column
- */
-async function linear(q, sentence, x, matrix, input, position, column) {
-	const left = {
-		values: (await q.fetch(input)).row(position),
-		place: (/** @type {number} */ j) => ({ name: input, index: [position, j] }),
-	};
-	const right = { values: (await q.fetch(`param:${q.beside(q.last)}.weight`)).row(column) };
-	const bias = (await q.bias(q.beside(q.last)))?.[column];
-	return q.products(sentence, `${q.last} = ${x} · ${matrix} + bias, column ${column}`, [x, matrix], left, right, { bias });
 }
 
 /** @param {Question} q */
@@ -359,7 +249,7 @@ async function deriveNorm(q) {
 	];
 	const sentence = `Feature ${feature} of one position, measured against that position's own ${row.length} features.`;
 	const formula = isRms ? "gain × x / √(mean of x² + 0.00001)" : "gain × (x − mean) / √(variance + 0.00001) + bias";
-	const columns = ["x", isRms ? "x²" : "(x − mean)²"];
+	const columns = ["feature", "x", isRms ? "x²" : "(x − mean)²"];
 	return q.answer(sentence, formula, normal * gain + (bias ?? 0), { columns, terms, lines });
 }
 
@@ -371,11 +261,12 @@ async function deriveProjection(q) {
 	const column = head * size + feature;
 	const input = readBy(q.doc, q.subLayer, map);
 	const sentence = `Feature ${feature} of the ${map} that head ${head + 1} makes of position ${position}.`;
-	const answer = await linear(q, sentence, "x", `W_${map[0]?.toUpperCase()}`, input, position, column);
+	const matrix = `W_${map[0]?.toUpperCase()}`;
+	const answer = await q.linear({ sentence, matrix, input, position, column });
 	const turns = q.config.position === "rotary" && map !== "value" && q.subLayer.kind === "self_attention";
 	if (!turns) return answer;
 	const other = column + (feature % 2 ? -1 : 1);
-	const partner = (await linear(q, "", "x", "", input, position, other)).result;
+	const partner = (await q.linear({ sentence, matrix, input, position, column: other })).result;
 	const angle = position / BASE ** ((feature - (feature % 2)) / size);
 	const turned = answer.result * Math.cos(angle) + (feature % 2 ? 1 : -1) * partner * Math.sin(angle);
 	answer.lines.push(
@@ -391,7 +282,8 @@ async function deriveProjection(q) {
 async function deriveHidden(q) {
 	const map = q.last === "gate" ? "gate" : "hidden";
 	const sentence = `Hidden feature ${q.index[1]} of position ${q.index[0]}: the same map at every position.`;
-	return linear(q, sentence, "x", map === "gate" ? "W_gate" : "W_1", readBy(q.doc, q.subLayer, map), q.index[0], q.index[1]);
+	const [position, column] = q.index;
+	return q.linear({ sentence, matrix: map === "gate" ? "W_gate" : "W_1", input: readBy(q.doc, q.subLayer, map), position, column });
 }
 
 /** The share of a normal distribution below x, by its series: the Φ of GELU(x) = x Φ(x). @param {number} x */
@@ -406,10 +298,7 @@ function normalShare(x) {
 	return 0.5 + (sum * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/**
- * Whether a sum done again in double precision agrees with what the model computed in single precision.
- * @param {Derivation} derivation
- */
+/** Whether a sum done again in double precision agrees with what the model computed in single precision. @param {Derivation} derivation */
 export function agreement({ traced, result }) {
 	if (traced === result) return "equal to the last digit";
 	const gap = Math.abs(traced - result);

@@ -1,18 +1,21 @@
 /** One head taken apart: queries, keys and values; scores, scaling, mask, softmax; mixture, W_O, sum, norm. */
 
 import { attentions, parsePath, readBy, reasonHidden, sidesOf, streamInto, titleOf } from "./anatomy.js";
-import { choice, element } from "./dom.js";
-import { Cursor, matrix } from "./matrix.js";
-import { pieceLabels, show } from "./numbers.js";
-import { card, codeLink, lead } from "./parts.js";
-import { headChoice } from "./strip.js";
-import { extent } from "./tensor.js";
+import { choice, div, p } from "./dom.js";
+import { Cursor } from "./matrix.js";
+import { show } from "./numbers.js";
+import { band, card, codeLink, lead, normText, square } from "./parts.js";
+import { range } from "./tensor.js";
 
-/** Which attention, as buttons: kind, layer, head. @param {App} app */
-export function attentionChoice(app) {
+/**
+ * Which attention, as buttons: kind, layer, head.
+ * @param {App} app
+ * @param {"one" | "layer" | "all" | string} [heads] whether one head is meant, all of a layer, or those of all layers
+ */
+export function attentionChoice(app, heads = "one") {
 	const known = attentions(app.doc);
 	const here = parsePath(app.state.attention);
-	const kinds = [...new Map(known.map((part) => [`${part.stack}.${part.kind}`, part])).entries()];
+	const kinds = [...new Set(known.map((part) => `${part.stack}.${part.kind}`))];
 	const names = /** @type {Record<string, string>} */ ({
 		"encoder.self_attention": "encoder self",
 		"decoder.self_attention": "decoder masked self",
@@ -20,12 +23,11 @@ export function attentionChoice(app) {
 	});
 	const layers = known.filter((part) => part.stack === here?.stack && part.kind === here.kind);
 	const numHeads = app.doc.tensors[`${app.state.attention}.weights`]?.shape[0] ?? 0;
-	return element(
-		"div",
-		{ class: "choices" },
+	return div(
+		"choices",
 		choice(
 			"attention",
-			kinds.map(([value]) => ({ value, text: names[value] ?? value })),
+			kinds.map((kind) => [kind, names[kind] ?? kind]),
 			here ? `${here.stack}.${here.kind}` : "",
 			(value) => {
 				const options = known.filter((part) => `${part.stack}.${part.kind}` === value);
@@ -33,96 +35,72 @@ export function attentionChoice(app) {
 				if (found) app.go({ attention: found.path });
 			},
 		),
-		choice(
-			"layer",
-			layers.map((part) => ({ value: part.path, text: String(part.layer + 1) })),
-			app.state.attention,
-			(value) => app.go({ attention: value }),
-		),
-		numHeads ? headChoice(app, numHeads) : null,
+		heads === "all"
+			? null
+			: choice(
+					"layer",
+					layers.map((part) => [part.path, part.layer + 1]),
+					app.state.attention,
+					(value) => app.go({ attention: value }),
+				),
+		heads === "one" &&
+			choice(
+				"head",
+				range(numHeads).map((each) => [each, each + 1]),
+				String(app.state.head),
+				(value) => app.go({ head: Number(value) }),
+			),
 	);
 }
 
-/** @param {App} app @param {string} box @param {string} title @param {string} text @param {...HTMLElement} children */
-function station(app, box, title, text, ...children) {
-	const node = card([title, codeLink(app, box)], element("p", {}, text), ...children);
-	node.id = `part-${box}`;
-	return node;
+/**
+ * The stations of a sub-layer, one under the other.
+ * @param {App} app
+ * @param {string} path
+ * @param {HTMLElement[]} parts what comes first
+ */
+function stations(app, path, parts) {
+	/** @param {string} last @param {string} title @param {string} text @param {HTMLElement} content @param {string} [code] */
+	const put = (last, title, text, content, code = last) => {
+		const node = card([title, codeLink(app, code)], p("", text), content);
+		node.id = `part-${last}`;
+		parts.push(node);
+	};
+	/** @param {string} last @param {string} title @param {string} text @param {Parameters<typeof band>[2]} [extra] @param {string} [code] */
+	const add = async (last, title, text, extra, code) => {
+		if (app.has(`${path}.${last}`)) put(last, title, text, await band(app, `${path}.${last}`, extra), code);
+	};
+	const addNorm = () => add("norm", "Norm", normText(app));
+	return { parts, put, add, addNorm, isPre: app.config.norm_placement === "pre" };
 }
 
-/**
- * A band of one row a piece and one column a feature.
- * @param {App} app
- * @param {string} name
- * @param {{head?: number, role?: string, markedColumns?: [number, number], title?: string}} [extra]
- */
-async function band(app, name, extra = {}) {
-	const values = await app.tensor(name);
-	const part = parsePath(name);
-	const isHeads = values.shape.length === 3;
-	const head = extra.head ?? 0;
-	const isKeySide = /\.(key|value)$/.test(name);
-	const sides = part ? sidesOf(app.doc, part) : null;
-	const side = (isKeySide ? sides?.columns : sides?.rows) ?? app.doc.source;
-	const isTargetRow = side === app.doc.target;
-	return matrix({
-		title: extra.title ?? name.slice(name.lastIndexOf(".") + 1),
-		note: isHeads ? `${values.length(1)} × ${values.length(2)}` : `${values.length(0)} × ${values.length(1)}`,
-		rows: pieceLabels(side),
-		columns: values.length(values.shape.length - 1),
-		value: (row, column) => values.at(isHeads ? [head, row, column] : [row, column]),
-		place: (row, column) => ({ name, index: isHeads ? [head, row, column] : [row, column] }),
-		scale: "signed",
-		role: extra.role,
-		markedColumns: extra.markedColumns,
-		markedRow: isTargetRow ? app.state.step : app.state.token,
-		rowHeight: 12,
-		open: app.open,
-	});
-}
-
-/**
- * The four squares that turn dot products into shares, with one cursor.
- * @param {App} app
- * @param {SubLayer} part
- * @returns {Promise<HTMLElement[]>}
- */
+/** The four squares that turn dot products into shares, with one cursor. @param {App} app @param {SubLayer} part */
 async function squares(app, part) {
 	const { head } = app.state;
-	const { rows, columns } = sidesOf(app.doc, part);
-	const isTarget = rows === app.doc.target;
-	const cursor = new Cursor(isTarget ? app.state.step : app.state.token, Math.min(app.state.token, columns.pieces.length - 1));
+	const row = sidesOf(app.doc, part).rows === app.doc.target ? app.state.step : app.state.token;
+	const weights = (await app.tensor(`${part.path}.weights`)).row(head, row);
+	const cursor = new Cursor(row, weights.indexOf(Math.max(...weights)));
 	const masked = app.has(`${part.path}.masked`) ? await app.tensor(`${part.path}.masked`) : null;
-	const notes = /** @type {Record<string, string>} */ ({
+	const notes = Object.entries({
 		scores: "query · key",
-		scaled: `÷ √${app.doc.model.config.d_model / app.doc.model.config.num_heads}`,
-		masked: "hidden cells: −∞",
+		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
+		masked: masked?.data.includes(-Infinity) ? "hidden cells: −∞" : "nothing hidden",
 		weights: "each row sums to 1",
 	});
-	const names = ["scores", "scaled", "masked", "weights"].filter((name) => app.has(`${part.path}.${name}`));
 	return Promise.all(
-		names.map(async (last) => {
-			const name = `${part.path}.${last}`;
-			const values = await app.tensor(name);
-			const [low, high] = extent(
-				values.data.subarray(head * values.length(1) * values.length(2), (head + 1) * values.length(1) * values.length(2)),
-			);
-			const hides = (last === "masked" || last === "weights") && masked;
-			return matrix({
-				title: last,
-				note: notes[last],
-				rows: pieceLabels(rows),
-				columns: pieceLabels(columns),
-				value: (row, column) => values.at([head, row, column]),
-				place: (row, column) => ({ name, index: [head, row, column] }),
-				hidden: hides ? (row, column) => reasonHidden(app.doc, part, row, column, masked.at([head, row, column])) : undefined,
-				scale: last === "weights" ? "share" : "signed",
-				limit: last === "weights" ? undefined : Math.max(-low, high),
-				markedRow: isTarget ? app.state.step : app.state.token,
-				cursor,
-				open: app.open,
-			});
-		}),
+		notes
+			.filter(([last]) => app.has(`${part.path}.${last}`))
+			.map(([last, note]) => {
+				const hides = (last === "masked" || last === "weights") && masked;
+				return square(app, app.doc, part, last, {
+					note,
+					hidden: hides ? (row, column) => reasonHidden(app.doc, part, row, column, masked.at([head, row, column])) : undefined,
+					markedRow: row,
+					id: last === "scores" ? undefined : `part-${last}`,
+					cursor,
+					open: app.open,
+				});
+			}),
 	);
 }
 
@@ -139,82 +117,39 @@ export const attentionPanel = {
 			if (first) app.go({ attention: first.path });
 			return [];
 		}
-		const { path } = part;
+		const { path, kind } = part;
 		const { head } = app.state;
-		const isPre = app.doc.model.config.norm_placement === "pre";
-		const { d_model: width, num_heads: numHeads } = app.doc.model.config;
+		const { d_model: width, num_heads: numHeads } = app.config;
 		const size = width / numHeads;
-		/** @param {string} last */
-		const has = (last) => app.has(`${path}.${last}`);
-		const reads =
-			part.kind === "cross_attention"
-				? "Queries come from what is being written, keys and values from the memory of the source."
-				: "Queries, keys and values are three views of the same words.";
-		/** @type {HTMLElement[]} */
-		const parts = [lead(`${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`), attentionChoice(app)];
+		const isCross = kind === "cross_attention";
+		const reads = isCross
+			? "Queries come from what is being written, keys and values from the memory of the source."
+			: "Queries, keys and values are three views of the same words.";
+		const first = [lead(`${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`), attentionChoice(app)];
+		const { parts, put, add, addNorm, isPre } = stations(app, path, first);
 
-		const norm = has("norm")
-			? station(
-					app,
-					"norm",
-					"Norm",
-					`Each position is set to mean 0 and spread 1 over its own ${width} features, then stretched and shifted by learned gains and biases.`,
-					await band(app, `${path}.norm`),
-				)
-			: null;
-		if (isPre && norm) parts.push(norm);
-		if (has("query")) {
+		if (isPre) await addNorm();
+		if (app.has(`${path}.query`)) {
 			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
-			const text = `Three learned maps make ${size} numbers of each position for this head: what it looks for (query), what it offers to be found by (key), what it hands over (value). They read ${readBy(app.doc, part, "query")}${part.kind === "cross_attention" ? " and memory" : ""}.`;
-			parts.push(station(app, "query", "Query, key, value", text, element("div", { class: "bands" }, ...bands)));
+			const text = `Three learned maps make ${size} numbers of each position for this head: what it looks for (query), what it offers to be found by (key), what it hands over (value). They read ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
+			put("query", "Query, key, value", text, div("bands", ...bands));
 		}
-		if (has("weights")) {
-			const hiding =
-				part.stack === "decoder" && part.kind === "self_attention"
-					? " Hatched cells lie in the future of their row: the mask sets them to −∞, and the softmax makes exactly 0 of that."
-					: " Nothing is hidden here: every key may be seen.";
-			const text = `Rows ask, columns answer. Every query meets every key in a dot product; dividing by √d_k keeps the sums tame; the softmax turns each row into shares.${hiding}`;
-			parts.push(
-				station(app, "scores", "From scores to weights", text, element("div", { class: "squares" }, ...(await squares(app, part)))),
-			);
+		if (app.has(`${path}.weights`)) {
+			const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];
+			const hiding = isMasked
+				? "Hatched cells lie in the future of their row: the mask sets them to −∞, and the softmax makes exactly 0 of that."
+				: "Nothing is hidden here: every key may be seen.";
+			const text = `Rows ask, columns answer. Every query meets every key in a dot product; dividing by √d_k keeps the sums tame; the softmax turns each row into shares. ${hiding}`;
+			put("scores", "From scores to weights", text, div("squares", ...(await squares(app, part))));
 		}
-		if (has("context")) {
-			parts.push(
-				station(
-					app,
-					"context",
-					"Weighted values",
-					`Each row is a mixture of the values, by the weights above: ${size} numbers a position.`,
-					await band(app, `${path}.context`, { head, role: "value" }),
-				),
-			);
-		}
-		if (has("concatenated")) {
-			parts.push(
-				station(
-					app,
-					"concatenated",
-					"Heads side by side",
-					`All ${numHeads} heads' mixtures in one row of ${width}; the framed part is this head's.`,
-					await band(app, `${path}.concatenated`, { markedColumns: [head * size, (head + 1) * size] }),
-				),
-			);
-		}
-		if (has("output"))
-			parts.push(
-				station(app, "output", "Times W_O", "One more learned map lets the heads speak together.", await band(app, `${path}.output`)),
-			);
-		if (has("residual"))
-			parts.push(
-				station(
-					app,
-					"residual",
-					"Add",
-					`What came in (${streamInto(app.doc, part)}) plus what attention found: nothing that was known is lost.`,
-					await band(app, `${path}.residual`),
-				),
-			);
-		if (!isPre && norm) parts.push(norm);
+		const mixed = `Each row is a mixture of the values, by the weights above: ${size} numbers a position.`;
+		await add("context", "Weighted values", mixed, { head, role: "value" });
+		const framed = `All ${numHeads} heads' mixtures in one row of ${width}; the framed part is this head's.`;
+		await add("concatenated", "Heads side by side", framed, { markedColumns: [head * size, (head + 1) * size] });
+		await add("output", "Times W_O", "One more learned map lets the heads speak together.");
+		const sum = `What came in (${streamInto(app.doc, part)}) plus what attention found: nothing that was known is lost.`;
+		await add("residual", "Add", sum);
+		if (!isPre) await addNorm();
 		return parts;
 	},
 };
@@ -227,58 +162,38 @@ export const feedForwardPanel = {
 	fits: (app) => Object.keys(app.doc.tensors).some((name) => name.includes(".feed_forward.")),
 	async draw(app) {
 		const here = parsePath(app.state.attention);
-		const stack = here?.stack ?? "encoder";
-		const path = `${stack}.layers.${here?.layer ?? 0}.feed_forward`;
-		const part = parsePath(path);
+		const part = parsePath(`${here?.stack ?? "encoder"}.layers.${here?.layer ?? 0}.feed_forward`);
 		if (!part) return [];
-		const { config } = app.doc.model;
-		const isPre = config.norm_placement === "pre";
-		const active = app.has(`${path}.activated`) ? await shareActive(app, `${path}.activated`) : null;
-		const texts = /** @type {Record<string, [string, string, string]>} */ ({
-			norm: ["norm", "Norm", "Each position on its own scale."],
-			hidden: [
-				"hidden",
-				"First map",
-				`From ${config.d_model} features to ${config.d_ff}, at each position by itself: no word looks at another here.`,
-			],
-			gate: ["gate", "Gate", "A second projection that lets features through."],
-			activated: ["activated", config.feed_forward === "relu" ? "ReLU" : "Activation", active ?? ""],
-			output: ["feed_forward", "Second map", `Back from ${config.d_ff} to ${config.d_model}.`],
-			residual: ["residual", "Add", `What came in (${streamInto(app.doc, part)}) plus what was found.`],
-		});
-		const order = isPre
-			? ["norm", "hidden", "gate", "activated", "output", "residual"]
-			: ["hidden", "gate", "activated", "output", "residual", "norm"];
-		const cards = await Promise.all(
-			order
-				.filter((last) => app.has(`${path}.${last}`))
-				.map(async (last) => {
-					const [box, title, text] = texts[last] ?? ["", last, ""];
-					const node = station(app, box, title, text, await band(app, `${path}.${last}`));
-					node.id = `part-${last}`;
-					return node;
-				}),
-		);
+		const { path, stack, layer } = part;
+		const { d_model: width, d_ff: inner, feed_forward: kind } = app.config;
 		const layers = attentions(app.doc).filter((each) => each.kind === "self_attention");
-		return [
+		const { parts, add, addNorm, isPre } = stations(app, path, [
 			lead(`${titleOf(part)}. After the words have looked at one another, each position works alone: the same two maps for all.`),
-			element(
-				"div",
-				{ class: "choices" },
+			div(
+				"choices",
 				choice(
 					"layer",
-					layers.map((each) => ({ value: each.path, text: `${each.stack} ${each.layer + 1}` })),
-					`${stack}.layers.${part.layer}.self_attention`,
+					layers.map((each) => [each.path, `${each.stack} ${each.layer + 1}`]),
+					`${stack}.layers.${layer}.self_attention`,
 					(value) => app.go({ attention: value.replace("self_attention", "feed_forward") }),
 				),
 			),
-			...cards,
-		];
+		]);
+		if (isPre) await addNorm();
+		await add("hidden", "First map", `From ${width} features to ${inner}, at each position by itself: no word looks at another here.`);
+		await add("gate", "Gate", "A second projection that lets features through.");
+		await add("activated", kind === "relu" ? "ReLU" : "Activation", await activationText(app, `${path}.activated`));
+		await add("output", "Second map", `Back from ${inner} to ${width}.`, {}, "feed_forward");
+		await add("residual", "Add", `What came in (${streamInto(app.doc, part)}) plus what was found.`);
+		if (!isPre) await addNorm();
+		return parts;
 	},
 };
 
-/** @param {App} app @param {string} name @returns {Promise<string>} */
-async function shareActive(app, name) {
+/** @param {App} app @param {string} name */
+async function activationText(app, name) {
+	const kind = app.config.feed_forward;
+	if (kind !== "relu") return `${kind}: large features pass, negative ones are pressed towards 0.`;
 	const { data } = await app.tensor(name);
 	const active = data.reduce((sum, value) => sum + (value > 0 ? 1 : 0), 0);
 	return `Negative features are cut to 0: ${show((100 * active) / data.length, 1)} % of them are on for this sentence.`;

@@ -40,9 +40,9 @@ export function currentTheme() {
 	return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** @returns {Scale} for shares between 0 and 1 */
-export function shareScale() {
-	return { table: SHARE_TABLE, low: 0, high: 1 };
+/** For shares between 0 and 1, or amounts up to another size. @returns {Scale} */
+export function shareScale(high = 1) {
+	return { table: SHARE_TABLE, low: 0, high: high || 1 };
 }
 
 /** @param {number} largest the size at which the scale is full @returns {Scale} */
@@ -71,10 +71,10 @@ export function inkOn(scale, value) {
 }
 
 /** Colours of the heads; a line's dash tells apart what a colour repeats. */
-const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8f6bd6", "#8a8a3a"];
+const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 const HEAD_DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
-/** @param {number} head @returns {{colour: string, dash: number[]}} */
+/** @param {number} head @returns {LineStyle} */
 export function headStyle(head) {
 	return {
 		colour: HEAD_COLOURS[head % HEAD_COLOURS.length] ?? "#0072b2",

@@ -1,72 +1,60 @@
 /** Two models on one sentence. */
 
-import { attentions, sidesOf } from "./anatomy.js";
-import { choice, element } from "./dom.js";
+import { attentions, sidesOf, writtenWords } from "./anatomy.js";
+import { b, choice, div, element, p, span } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { count, joined, percent, readable, show } from "./numbers.js";
-import { byWords } from "./tensor.js";
 import { lead } from "./parts.js";
+import { byWords, range, total } from "./tensor.js";
 
 /**
- * The mean of a model's last cross-attention over its heads, between words: rows written, columns read.
+ * What each written word reads in a model: the mean of its last cross-attention over the heads, between words.
  * @param {App} app
- * @param {RunDocument} doc
+ * @param {Doc} doc
  */
 async function alignment(app, doc) {
-	const part =
-		attentions(doc)
-			.filter((each) => each.kind === "cross_attention")
-			.at(-1) ?? attentions(doc).at(-1);
-	if (!part || !doc.tensors[`${part.path}.weights`]) return null;
+	const known = attentions(doc).filter((each) => doc.tensors[`${each.path}.weights`]);
+	const part = known.filter((each) => each.kind === "cross_attention").at(-1) ?? known.at(-1);
+	if (!part) return null;
 	const weights = await app.data.tensor(`${part.path}.weights`, doc.run);
-	const { rows, columns } = sidesOf(doc, part);
+	const { columns } = sidesOf(doc, part);
+	const { labels, spans } = writtenWords(doc);
 	const numHeads = weights.length(0);
-	const mean = byWords(
-		(row, column) => {
-			let sum = 0;
-			for (let head = 0; head < numHeads; head++) sum += weights.at([head, row, column]);
-			return sum / numHeads;
-		},
-		rows.words,
-		columns.words,
-	);
-	return { mean, rows: joined(rows.pieces, rows.words), columns: joined(columns.pieces, columns.words), path: part.path, numHeads };
+	/** @param {number} row @param {number} column */
+	const overHeads = (row, column) => total(range(numHeads).map((head) => weights.at([head, row, column]))) / numHeads;
+	const mean = byWords(overHeads, spans, columns.words);
+	return { mean, rows: labels, columns: joined(columns.pieces, columns.words), path: part.path, numHeads };
 }
 
-/** @param {App} app @param {RunDocument} doc */
-async function oneModel(app, doc) {
-	const found = await alignment(app, doc);
-	let sum = 0;
-	for (const each of doc.output) sum += Math.log(each.probability);
+/** @param {Doc} doc @param {Awaited<ReturnType<typeof alignment>>} found */
+function oneModel(doc, found) {
+	const sum = total(doc.output.map((each) => Math.log(each.probability)));
 	return element(
 		"section",
 		{ class: "card", "data-run": doc.run },
 		element("h3", {}, doc.model.name),
-		element("p", {}, `${doc.model.architecture}, ${count(doc.model.num_parameters)} weights`),
-		element("p", { class: "versus" }, element("b", {}, doc.target?.text ?? "")),
-		element("p", { class: "note" }, "log-probability of its sentence: ", element("b", { "data-value": sum }, show(sum, 3))),
-		element(
-			"div",
-			{ class: "strip" },
+		p("", `${doc.model.architecture}, ${count(doc.model.num_parameters)} weights`),
+		p("versus", b("", doc.target?.text ?? "")),
+		p("note", "log-probability of its sentence: ", element("b", { "data-value": sum }, show(sum, 3))),
+		div(
+			"strip all",
 			...doc.output.map((each, i) =>
-				element(
-					"span",
-					{ class: "chip" },
-					element("b", {}, readable(each.piece)),
+				span(
+					"chip",
+					b("", readable(each.piece)),
 					element("small", { "data-index": i, "data-value": each.probability }, percent(each.probability)),
 				),
 			),
 		),
-		found
-			? matrix({
-					title: "who reads what",
-					note: `mean of ${found.numHeads} ${found.numHeads === 1 ? "head" : "heads"}, ${found.path}`,
-					rows: found.rows,
-					columns: found.columns,
-					value: (row, column) => found.mean[row]?.[column] ?? NaN,
-					scale: "share",
-				})
-			: null,
+		found &&
+			matrix({
+				title: "what each word reads",
+				note: `mean of ${found.numHeads} ${found.numHeads === 1 ? "head" : "heads"}, ${found.path}`,
+				rows: found.rows,
+				columns: found.columns,
+				value: (row, column) => found.mean[row]?.[column] ?? NaN,
+				scale: "share",
+			}),
 	);
 }
 
@@ -87,27 +75,21 @@ export const comparePanel = {
 				: null;
 		return [
 			lead(
-				"One sentence, two models. Both tables are averages over heads, from pieces put together to words, so that models cut differently can be compared.",
+				"One sentence, two models. Rows are the words as they are written, columns the words that are read; both are put together from pieces and averaged over heads, so that models cut differently can be compared.",
 			),
-			choice(
-				"every panel shows",
-				[
-					{ value: String(first.run), text: first.model.name },
-					{ value: String(second.run), text: `${second.model.name} (second)` },
-				],
-				String(app.state.run),
-				(value) => app.go({ run: Number(value), place: null }),
+			div(
+				"choices",
+				choice(
+					"every panel shows",
+					[first, second].map((doc, i) => [doc.run, `${i ? "second" : "first"}: ${doc.model.name}`]),
+					String(app.state.run),
+					(value) => app.go({ run: Number(value), place: null }),
+				),
 			),
-			element("div", { class: "columns" }, await oneModel(app, first), await oneModel(app, second)),
-			...(agree === null
-				? []
-				: [
-						element(
-							"p",
-							{ class: "note" },
-							`The two look hardest at the same source word for ${agree} of ${left?.mean.length} written words.`,
-						),
-					]),
+			div("columns", oneModel(first, left), oneModel(second, right)),
+			agree === null
+				? p("note", "The two write different numbers of words.")
+				: p("note", `The two look hardest at the same source word for ${agree} of ${left?.mean.length} written words.`),
 		];
 	},
 };

@@ -1,9 +1,9 @@
 /** The words in view as points, and which pieces of the vocabulary lie near each of them. */
 
-import { bar, drawing, drawToWidth, element, pressable } from "./dom.js";
-import { extent } from "./tensor.js";
+import { b, bar, caption, cell, div, drawing, drawToWidth, element, p, pressable, section, span, tableRow, twin } from "./dom.js";
 import { percent, readable, show } from "./numbers.js";
 import { card, codeLink, lead, trouble } from "./parts.js";
+import { extent } from "./tensor.js";
 
 /** @param {App} app @param {Plane} plane @returns {Dot[]} */
 function dotsOf(app, plane) {
@@ -29,104 +29,115 @@ function overlaps(one, other) {
 
 /** @param {Dot[]} dots @param {(dot: Dot) => void} choose */
 function scatter(dots, choose) {
-	const stage = element("div", { class: "scatter" });
+	const stage = div("scatter");
 	drawToWidth(stage, (width) => {
 		const height = Math.min(440, Math.max(300, width * 0.75));
 		const [left, right] = extent(dots.map((dot) => dot.x));
 		const [bottom, top] = extent(dots.map((dot) => dot.y));
-		/** @param {number} value */
-		const x = (value) => 40 + ((value - left) / (right - left || 1)) * (width - 110);
-		/** @param {number} value */
-		const y = (value) => height - 24 - ((value - bottom) / (top - bottom || 1)) * (height - 48);
+		const points = dots.map((dot) => ({
+			x: 40 + ((dot.x - left) / (right - left || 1)) * (width - 110),
+			y: height - 24 - ((dot.y - bottom) / (top - bottom || 1)) * (height - 48),
+		}));
 		const picture = drawing("svg", { width, height, role: "group", "aria-label": "The words' embeddings in a plane" });
 		/** @type {Label[]} */
-		const taken = dots.map((dot) => ({ x: x(dot.x) - 5, y: y(dot.y) + 4, size: 10 }));
-		for (const dot of dots) {
-			const at = { x: x(dot.x), y: y(dot.y) };
-			const size = 10 + 7 * readable(dot.piece).length;
-			const free = LABEL_PLACES.find(
-				([dx, dy]) => !taken.some((other) => overlaps(other, { x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size })),
-			);
-			const [dx, dy] = free ?? [10, 4];
-			taken.push({ x: at.x + (dx < 0 ? dx - size : dx), y: at.y + dy, size });
+		const taken = points.map(({ x, y }) => ({ x: x - 5, y: y + 4, size: 10 }));
+		dots.forEach((dot, i) => {
+			const { x = 0, y = 0 } = points[i] ?? {};
+			const text = readable(dot.piece);
+			const size = 10 + 7 * text.length;
+			/** @param {[number, number]} shift @returns {Label} */
+			const label = ([dx, dy]) => ({ x: x + (dx < 0 ? dx - size : dx), y: y + dy, size });
+			const shift = LABEL_PLACES.find((each) => !taken.some((other) => overlaps(other, label(each)))) ?? [10, 4];
+			const [dx, dy] = shift;
+			// The same piece on both sides is one point with one name.
+			const isNamed = !dots.slice(0, i).some((other) => other.token === dot.token && other.x === dot.x && other.y === dot.y);
+			if (isNamed) taken.push(label(shift));
 			picture.append(
 				drawing(
 					"g",
 					{
 						class: `dot ${dot.side}`,
 						id: `dot-${dot.side}-${dot.position}`,
-						"aria-label": `${dot.side} ${readable(dot.piece)}`,
+						"aria-label": `${dot.side} ${text}`,
 						...pressable(() => choose(dot)),
 					},
 					dot.side === "source"
-						? drawing("circle", { cx: at.x, cy: at.y, r: 5 })
-						: drawing("rect", { x: at.x - 4.5, y: at.y - 4.5, width: 9, height: 9 }),
-					drawing("text", { x: at.x + dx, y: at.y + dy, "text-anchor": dx < 0 ? "end" : "start" }, readable(dot.piece)),
+						? drawing("circle", { cx: x, cy: y, r: 6.5 })
+						: drawing("rect", { x: x - 4, y: y - 4, width: 8, height: 8 }),
+					isNamed && dy !== 4 && drawing("line", { class: "rule", x1: x, y1: y, x2: x + 0.8 * dx, y2: y + dy - 4 }),
+					isNamed && caption("", x + dx, y + dy, text, dx < 0 ? "end" : "start"),
 				),
 			);
-		}
+		});
 		stage.replaceChildren(picture);
+		const here = dots.find((dot) => dot.isChosen);
+		if (here) choose(here);
 	});
 	return stage;
+}
+
+/** @param {Neighbour[]} near @param {Dot} dot */
+function nearest(near, dot) {
+	const items = near.map((each) =>
+		element(
+			"li",
+			{},
+			b("", readable(each.piece)),
+			span("track", bar(each.cosine)),
+			element("span", { "data-role": "cosine", "data-index": each.token, "data-value": each.cosine }, show(each.cosine, 3)),
+		),
+	);
+	return [
+		element("h3", {}, `Nearest to “${readable(dot.piece)}”`),
+		element("ol", { class: "bars" }, ...items),
+		p("note", "cosine of the angle between two rows of the table, over the whole vocabulary"),
+	];
 }
 
 /** @type {Panel} */
 export const embeddingPanel = {
 	id: "embedding",
 	title: "Words in space",
-	keys: [],
+	keys: ["focus"],
 	fits: (app) => app.has("source.embedding") || app.has("target.embedding"),
 	async draw(app) {
 		const plane = await app.data.plane(app.state.run);
 		const dots = dotsOf(app, plane);
+		const side = app.inFocus("embedding");
+		const first = dots.find((dot) => dot.side === side && dot.position === app.state[side === "source" ? "token" : "step"]) ?? dots[0];
+		if (first) first.isChosen = true;
 		const list = element("div", { id: "neighbours", "aria-live": "polite" });
 		/** @param {Dot} dot */
 		const choose = async (dot) => {
-			for (const each of document.querySelectorAll(".dot.here")) each.classList.remove("here");
-			document.getElementById(`dot-${dot.side}-${dot.position}`)?.classList.add("here");
+			for (const each of dots) {
+				each.isChosen = each === dot;
+				document.getElementById(`dot-${each.side}-${each.position}`)?.classList.toggle("here", each === dot);
+			}
 			try {
-				const near = await app.data.neighbours(dot.token, dot.side);
-				list.replaceChildren(
-					element("h3", {}, `Nearest to “${readable(dot.piece)}”`),
-					element(
-						"ol",
-						{ class: "bars" },
-						...near.map((each) => {
-							return element(
-								"li",
-								{},
-								element("b", {}, readable(each.piece)),
-								element("span", { class: "track" }, bar(each.cosine)),
-								element("span", { "data-role": "cosine", "data-index": each.token, "data-value": each.cosine }, show(each.cosine, 3)),
-							);
-						}),
-					),
-					element("p", { class: "note" }, "cosine of the angle between two rows of the table, over the whole vocabulary"),
-				);
+				list.replaceChildren(...nearest(await app.data.neighbours(app.state.run, dot.token, dot.side), dot));
 			} catch (error) {
 				list.replaceChildren(trouble(error));
 			}
 		};
-		const first = dots[Math.min(app.state.token, dots.length - 1)];
-		if (first) choose(first);
 		const [across = 0, up = 0] = plane.explained;
 		return [
 			lead(
 				"Before any word has met another, each is a point in a space of meaning that training has laid out. This is that space, pressed flat onto the two directions in which the words in view differ most.",
 			),
-			element(
-				"div",
-				{ class: "columns" },
+			div(
+				"columns",
 				card(
 					["A plane through the space", codeLink(app, "embedding")],
-					element(
-						"p",
-						{},
+					p(
+						"",
 						`● source, ■ target. The plane keeps ${percent(across + up)} of the spread; a good deal lies in the other directions. Choose a point.`,
 					),
 					scatter(dots, choose),
+					twin("the points as a table", ["", "side", "across", "up"], () =>
+						dots.map((dot) => tableRow({}, readable(dot.piece), dot.side, cell(dot.x), cell(dot.y))),
+					),
 				),
-				element("section", { class: "card" }, list),
+				section("card", list),
 			),
 		];
 	},

@@ -1,9 +1,10 @@
 /** The dock at the foot of the page: one number taken apart, each of its operands a button to the next. */
 
-import { sideOf } from "./anatomy.js";
+import { describe } from "./anatomy.js";
 import { agreement, canDerive, derive } from "./arithmetic.js";
-import { bar, button, element, marks, table, tableRow } from "./dom.js";
-import { readable, show } from "./numbers.js";
+import { bar, button, div, element, marks, p, span, table, tableRow } from "./dom.js";
+import { show } from "./numbers.js";
+import { trouble } from "./parts.js";
 
 export class Explanation {
 	/** @param {App} app @param {HTMLElement} root */
@@ -14,45 +15,52 @@ export class Explanation {
 		this.trail = [];
 		/** @type {Place | null} */
 		this.shown = null;
+		/** @type {Element | null} what had the keyboard before */
+		this.opener = null;
 		app.store.listen(["place", "run"], () => this.update());
 	}
 
 	async update() {
 		const { place } = this.app.state;
-		this.root.hidden = place === null;
-		document.body.classList.toggle("dock-open", place !== null);
 		if (!place) {
 			this.trail = [];
-			this.shown = null;
+			this.open(false);
 			return;
 		}
+		let nodes;
 		try {
 			const found = await derive(this.app.doc, (name, row) => this.app.tensor(name, row), place);
-			if (place !== this.app.state.place) return;
-			this.shown = place;
-			this.root.replaceChildren(this.head(found), this.body(found));
-			this.root.scrollTop = 0;
+			nodes = [this.head(found), this.body(found)];
 		} catch (error) {
-			this.root.replaceChildren(
-				this.bar(element("strong", {}, "This number")),
-				element("p", { class: "trouble" }, error instanceof Error ? error.message : String(error)),
-			);
+			nodes = [this.bar(element("strong", {}, describe(this.app.doc, place))), trouble(error)];
+		}
+		// Another number may have been asked for meanwhile, or none.
+		if (place !== this.app.state.place) return;
+		this.shown = place;
+		this.root.replaceChildren(...nodes);
+		this.root.scrollTop = 0;
+		this.open(true);
+	}
+
+	/** Show or hide the dock; the keyboard goes into it and, when it closes, back to where it was. @param {boolean} isWanted */
+	open(isWanted) {
+		const wasOpen = !this.root.hidden;
+		const held = this.root.contains(document.activeElement) || document.activeElement === document.body;
+		if (isWanted && !wasOpen) this.opener = document.activeElement;
+		this.root.hidden = !isWanted;
+		document.body.classList.toggle("dock-open", isWanted);
+		if (isWanted && (!wasOpen || held)) this.root.focus({ preventScroll: true });
+		if (!isWanted) {
+			this.shown = null;
+			this.root.replaceChildren();
+			if (wasOpen && held && this.opener instanceof HTMLElement && this.opener.isConnected) this.opener.focus({ preventScroll: true });
 		}
 	}
 
 	/** @param {...HTMLElement} children */
 	bar(...children) {
-		const back = button(
-			{
-				class: "small",
-				disabled: !this.trail.length,
-				onclick: () => {
-					const place = this.trail.pop();
-					if (place) this.app.go({ place });
-				},
-			},
-			"◂ back",
-		);
+		const goBack = () => this.app.go({ place: this.trail.pop() ?? null });
+		const back = button({ class: "small", disabled: !this.trail.length, onclick: goBack }, "◂ back");
 		const close = button(
 			{ class: "small", id: "close-explanation", "aria-label": "close", onclick: () => this.app.go({ place: null }) },
 			"✕",
@@ -63,11 +71,12 @@ export class Explanation {
 	/** @param {Derivation} found */
 	head(found) {
 		return this.bar(
-			element(
-				"div",
-				{ class: "dock-title" },
+			div(
+				"dock-title",
 				element("code", {}, `${found.place.name}[${found.place.index.join(", ")}]`),
-				element("span", {}, found.sentence),
+				element("strong", {}, describe(this.app.doc, found.place)),
+				" ",
+				span("", found.sentence),
 			),
 		);
 	}
@@ -81,21 +90,14 @@ export class Explanation {
 			element(
 				"tbody",
 				{},
-				...found.lines.map((line) => tableRow({}, line.text, element("td", {}, this.number(line.value, line.place)))),
+				...found.lines.map((line) => tableRow({}, line.text, this.number(line.value, line.place))),
 				tableRow({ class: "result" }, "computed here", element("td", { "data-role": "computed", "data-value": result }, show(result, 6))),
 				tableRow({ class: "result" }, "in the trace", element("td", { "data-role": "traced", ...marks(traced, place) }, show(traced, 6))),
 			),
 		);
-		return element(
-			"div",
-			{ class: "dock-body" },
-			element(
-				"div",
-				{ class: "dock-sum" },
-				element("p", { class: "formula" }, found.formula),
-				steps,
-				element("p", { class: "note" }, agreement(found)),
-			),
+		return div(
+			"dock-body",
+			div("dock-sum", p("formula", found.formula), steps, p("note", agreement(found))),
 			found.terms.length ? this.terms(found) : null,
 		);
 	}
@@ -108,7 +110,7 @@ export class Explanation {
 			return tableRow(
 				{},
 				term.label,
-				...term.operands.map((operand) => element("td", {}, this.number(operand.value, operand.place))),
+				...term.operands.map((operand) => this.number(operand.value, operand.place)),
 				element("td", { "data-role": "term", "data-value": term.result }, show(term.result)),
 				element(
 					"td",
@@ -117,27 +119,20 @@ export class Explanation {
 				),
 			);
 		};
-		const terms = table(["", ...found.columns, ""], found.terms.map(row));
+		const terms = table([...found.columns, ""], found.terms.map(row));
 		terms.classList.add("terms");
 		return terms;
 	}
 
-	/**
-	 * A number, as a button where it can be taken apart in turn.
-	 * @param {number} value
-	 * @param {Place | undefined} place
-	 */
+	/** A number, as a button where it can be taken apart in turn. @param {number} value @param {Place | undefined} place */
 	number(value, place) {
 		const attributes = marks(value, place);
 		if (!place || !canDerive(this.app.doc, place.name)) return element("span", attributes, show(value));
-		const side = sideOf(this.app.doc, place.name);
-		const position = place.index.length === 3 ? place.index[1] : place.index[0];
-		const piece = side?.pieces[position ?? 0];
 		return button(
 			{
 				...attributes,
 				class: "operand",
-				title: `${place.name}[${place.index.join(", ")}]${piece ? ` of “${readable(piece)}”` : ""}: where does it come from?`,
+				title: `${describe(this.app.doc, place)} Where does it come from?`,
 				onclick: () => {
 					if (this.shown) this.trail.push(this.shown);
 					this.app.go({ place });

@@ -2,18 +2,15 @@
 
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
-import { announce, drawing, drawToWidth, element, marks, table, tableRow } from "./dom.js";
+import { b, caption, cell, div, drawing, drawToWidth, element, marks, span, tableRow, twin, walkable } from "./dom.js";
 import { pieceLabels, show } from "./numbers.js";
 import { lead, card } from "./parts.js";
+import { range } from "./tensor.js";
 
 const LARGEST_THUMBNAIL = 132;
 const MARGIN = { left: 26, top: 20, gap: 6 };
 
-/**
- * What can be said of a head in one line: how sharp it is, and its strongest link.
- * @param {Tensor} weights
- * @param {number} head
- */
+/** What can be said of a head in one line: how sharp it is, and its strongest link. @param {Tensor} weights @param {number} head */
 function summary(weights, head) {
 	const [numRows, numColumns] = [weights.length(1), weights.length(2)];
 	let [entropy, row, column, strongest] = [0, 0, 0, -1];
@@ -71,7 +68,7 @@ async function atlas(app, title, parts) {
 	const numHeads = first.length(0);
 	const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
 	const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
-	const stage = element("div", { class: "matrix-stage" }, canvas, overlay);
+	const stage = div("matrix-stage", canvas, overlay);
 	const readout = element("output", { class: "readout" });
 	let [size, height] = [1, 1];
 	const here = { layer: 0, head: 0 };
@@ -82,7 +79,7 @@ async function atlas(app, title, parts) {
 		const { entropy, row, column, strongest } = summary(weights, here.head);
 		const link = `${labels.rows[row]} → ${labels.columns[column]}`;
 		readout.replaceChildren(
-			element("b", {}, `layer ${here.layer + 1}, head ${here.head + 1}`),
+			b("", `layer ${here.layer + 1}, head ${here.head + 1}`),
 			` strongest link ${link} `,
 			element("b", marks(strongest, { name: weights.name, index: [here.head, row, column] }), show(strongest)),
 			` · on average ${show(entropy, 2)} bits of choice`,
@@ -92,8 +89,6 @@ async function atlas(app, title, parts) {
 		frame?.setAttribute("x", String(MARGIN.left + here.head * (size + MARGIN.gap) - 1));
 		frame?.setAttribute("y", String(MARGIN.top + here.layer * (height + MARGIN.gap) - 1));
 	};
-	const open = () => app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" });
-
 	drawToWidth(stage, (width) => {
 		size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
 		height = Math.max(8, Math.round((size * first.length(1)) / first.length(2)));
@@ -107,79 +102,53 @@ async function atlas(app, title, parts) {
 		canvas.style.width = `${canvas.width / ratio}px`;
 		canvas.style.height = `${canvas.height / ratio}px`;
 		stage.style.height = `${MARGIN.top + canvas.height / ratio}px`;
-		const heads = Array.from({ length: numHeads }, (_, head) =>
-			drawing(
-				"text",
-				{ class: "axis", x: MARGIN.left + head * (size + MARGIN.gap) + size / 2, y: 14, "text-anchor": "middle" },
-				size > 44 ? `head ${head + 1}` : head + 1,
-			),
+		const heads = range(numHeads).map((head) =>
+			caption("axis", MARGIN.left + head * (size + MARGIN.gap) + size / 2, 14, size > 44 ? `head ${head + 1}` : head + 1),
 		);
-		const names = layers.map((_, layer) =>
-			drawing("text", { class: "label", x: 6, y: MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4 }, layer + 1),
-		);
+		const names = layers.map((_, layer) => caption("label", 12, MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4, layer + 1));
 		overlay.replaceChildren(...heads, ...names, drawing("rect", { class: "frame", width: size + 2, height: height + 2 }));
 		describe();
 	});
 
-	/** @param {MouseEvent} event */
-	const moveTo = (event) => {
-		const box = canvas.getBoundingClientRect();
-		here.head = Math.max(0, Math.min(numHeads - 1, Math.floor((event.clientX - box.left) / (size + MARGIN.gap))));
-		here.layer = Math.max(0, Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))));
-		describe();
-	};
-	canvas.addEventListener("pointermove", moveTo);
-	canvas.addEventListener("click", (event) => {
-		moveTo(event);
-		open();
-	});
-	canvas.addEventListener("keydown", (event) => {
-		const moves = /** @type {Record<string, [number, number]>} */ ({
-			ArrowUp: [-1, 0],
-			ArrowDown: [1, 0],
-			ArrowLeft: [0, -1],
-			ArrowRight: [0, 1],
-		});
-		const move = moves[event.key];
-		if (move) {
-			here.layer = Math.max(0, Math.min(layers.length - 1, here.layer + move[0]));
-			here.head = Math.max(0, Math.min(numHeads - 1, here.head + move[1]));
+	walkable(canvas, {
+		size: [layers.length, numHeads],
+		at: () => [here.layer, here.head],
+		under: (event) => {
+			const box = canvas.getBoundingClientRect();
+			const head = Math.min(numHeads - 1, Math.floor((event.clientX - box.left) / (size + MARGIN.gap)));
+			return [Math.min(layers.length - 1, Math.floor((event.clientY - box.top) / (height + MARGIN.gap))), head];
+		},
+		move: ([layer, head]) => {
+			Object.assign(here, { layer, head });
 			describe();
-			announce(canvas.getAttribute("aria-label") ?? "");
-		} else if (event.key === "Enter") open();
-		else return;
-		event.preventDefault();
-		event.stopPropagation();
+		},
+		open: () => app.go({ view: "attention", attention: parts[here.layer]?.path ?? "", head: here.head, focus: "scores" }),
 	});
 
 	return card(
-		[title, element("span", { class: "note" }, `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`)],
+		[title, span("note", `${layers.length} layers × ${numHeads} heads; rows ask, columns answer`)],
 		stage,
-		element("div", { class: "matrix-foot" }, readout, element("span", { class: "hint" }, "click or Enter: open the head")),
+		div("matrix-foot", readout, span("hint", "click or Enter: open the head")),
 		summaryTable(labels.rows, labels.columns, layers),
 	);
 }
 
 /** @param {string[]} rows @param {string[]} columns @param {Tensor[]} layers */
 function summaryTable(rows, columns, layers) {
-	const details = element("details", {}, element("summary", {}, "the heads as a table"));
-	details.addEventListener("toggle", () => {
-		if (details.childElementCount > 1) return;
-		const lines = layers.flatMap((weights, layer) =>
-			Array.from({ length: weights.length(0) }, (_, head) => {
+	return twin("the heads as a table", ["", "strongest link", "weight", "bits of choice"], () =>
+		layers.flatMap((weights, layer) =>
+			range(weights.length(0)).map((head) => {
 				const { entropy, row, column, strongest } = summary(weights, head);
 				return tableRow(
 					{},
 					`layer ${layer + 1}, head ${head + 1}`,
-					element("td", {}, `${rows[row]} → ${columns[column]}`),
-					element("td", marks(strongest, { name: weights.name, index: [head, row, column] }), show(strongest)),
-					element("td", marks(entropy), show(entropy, 2)),
+					`${rows[row]} → ${columns[column]}`,
+					cell(strongest, { name: weights.name, index: [head, row, column] }),
+					cell(entropy, null, show(entropy, 2)),
 				);
 			}),
-		);
-		details.append(table(["", "strongest link", "weight", "bits of choice"], lines));
-	});
-	return details;
+		),
+	);
 }
 
 /** @type {Panel} */

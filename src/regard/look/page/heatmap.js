@@ -1,7 +1,8 @@
 /** The painting of a heat map: cells and numbers on a canvas, labels and frames in a drawing above it. */
 
 import { colourAt, inkOn, shareScale, signedScale, styleColour } from "./colours.js";
-import { drawing, element } from "./dom.js";
+import { caption, div, drawing, element } from "./dom.js";
+import { range } from "./tensor.js";
 
 const LABEL_SPACE = 76;
 const NUMBERS_FROM = 34;
@@ -16,7 +17,7 @@ export class Heatmap {
 		this.canvas = element("canvas", { tabindex: 0, role: "img" });
 		this.overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
 		this.frame = drawing("rect", { class: "frame" });
-		this.stage = element("div", { class: "matrix-stage" }, this.canvas, this.overlay);
+		this.stage = div("matrix-stage", this.canvas, this.overlay);
 		this.scale = shareScale();
 		this.left = LABEL_SPACE;
 		this.top = 20;
@@ -27,7 +28,7 @@ export class Heatmap {
 	/** @returns {Scale} */
 	scaleNow() {
 		const { scale, limit, value } = this.options;
-		if (scale === "share") return shareScale();
+		if (scale === "share") return shareScale(limit);
 		if (limit) return signedScale(limit);
 		const sizes = new Float64Array(this.numRows * this.numColumns);
 		this.each((row, column) => (sizes[row * this.numColumns + column] = Math.abs(value(row, column))));
@@ -47,8 +48,9 @@ export class Heatmap {
 		this.left = Math.min(LABEL_SPACE, Math.max(...options.rows.map((label) => label.length), 1) * 7 + 10);
 		const cell = Math.min((width - this.left - 2) / numColumns, labels ? 46 : 14);
 		const height = options.rowHeight ?? (labels ? Math.max(12, Math.min(34, cell)) : Math.max(9, Math.min(18, cell)));
-		const isSlanted = Math.max(...(labels ?? [""]).map((label) => label.length)) * 7 > cell;
-		Object.assign(this, { cell, height, top: labels && isSlanted ? 52 : 22, scale: this.scaleNow() });
+		const longest = 7 * Math.min(9, Math.max(...(labels ?? [""]).map((label) => label.length)));
+		const isSlanted = longest > cell;
+		Object.assign(this, { cell, height, top: isSlanted ? 18 + 0.77 * longest : 22, scale: this.scaleNow() });
 		const ratio = window.devicePixelRatio || 1;
 		canvas.width = Math.max(1, Math.round(cell * numColumns * ratio));
 		canvas.height = Math.max(1, Math.round(height * numRows * ratio));
@@ -141,7 +143,7 @@ export class Heatmap {
 		return options.rows.map((label, row) => {
 			const kind = `label ${row === options.markedRow ? "marked" : ""} ${height < 14 ? "tight" : ""}`;
 			const y = top + (row + 0.5) * height + 4;
-			return drawing("text", { x: left - 6, y, "text-anchor": "end", class: kind }, row % every ? "" : shortened(label, 10));
+			return caption(kind, left - 6, y, row % every ? "" : shortened(label, 10), "end");
 		});
 	}
 
@@ -151,16 +153,13 @@ export class Heatmap {
 		const y = this.top - 6;
 		// Features are numbered at every power of two that leaves room.
 		const every = labels ? Math.ceil(11 / cell) : 2 ** Math.max(0, Math.ceil(Math.log2(60 / cell)));
-		const shown = Array.from({ length: Math.ceil(numColumns / every) }, (_, i) => i * every);
-		return shown.map((column) => {
+		const shown = range(Math.ceil(numColumns / every));
+		return shown.map((i) => {
+			const column = i * every;
 			const x = left + (column + 0.5) * cell;
-			if (!labels) return drawing("text", { x, y, "text-anchor": column ? "middle" : "start", class: "axis" }, column);
+			if (!labels) return caption("axis", x, y, column, column ? "middle" : "start");
 			const turn = isSlanted ? `rotate(-50 ${x} ${y})` : null;
-			return drawing(
-				"text",
-				{ x, y, "text-anchor": isSlanted ? "start" : "middle", transform: turn, class: "label" },
-				shortened(labels[column] ?? "", 9),
-			);
+			return caption("label", x, y, shortened(labels[column] ?? "", 9), isSlanted ? "start" : "middle", { transform: turn });
 		});
 	}
 

@@ -1,75 +1,55 @@
 /** The whole way: pieces, embedding, position, every layer, memory, the decoder, the next word. */
 
 import { layerOutput, numLayers, stackOutput } from "./anatomy.js";
-import { element } from "./dom.js";
-import { matrix } from "./matrix.js";
+import { button, element, p, section, span } from "./dom.js";
 import { count, percent, pieceLabels, readable } from "./numbers.js";
-import { codeLink, lead, probabilityBars } from "./parts.js";
+import { band, codeLink, lead, probabilityBars } from "./parts.js";
 
 /** @param {App} app @param {"encoder" | "decoder"} stack @returns {Stage[]} */
 function stagesOf(app, stack) {
 	const { doc } = app;
 	const side = stack === "encoder" ? "source" : "target";
-	const width = doc.model.config.d_model;
 	/** @type {Stage[]} */
-	const stages = [
-		{
-			tensor: `${side}.embedding`,
-			title: "Embedding",
-			text: `Each piece fetches its learned row of ${width} numbers, wherever it stands.`,
-			code: "embedding",
-		},
-		{
-			tensor: `${side}.position`,
-			title: "Position",
-			text: "Waves of different lengths: a vector for the place, the same for every word there.",
-			code: "position",
-		},
-		{ tensor: `${side}.input`, title: "Word + position", text: "The sum enters the first layer.", code: "input" },
-	];
+	const stages = [];
+	/** @param {string} tensor @param {string} title @param {string} code @param {string} text @param {Partial<State>} [opens] */
+	const add = (tensor, title, code, text, opens) => stages.push({ tensor, title, code, text, opens });
+	const fetched = `Each piece fetches its learned row of ${app.config.d_model} numbers, wherever it stands.`;
+	add(`${side}.embedding`, "Embedding", "embedding", fetched, { view: "embedding", focus: side });
+	const placed = "A vector for the place, the same for every word that stands there.";
+	add(`${side}.position`, "Position", "position", placed, { view: "positions", focus: side });
+	add(`${side}.input`, "Word + position", "input", "The sum enters the first layer.");
 	for (let layer = 0; layer < numLayers(doc, stack); layer++) {
 		const text =
 			stack === "encoder"
 				? "Every piece has looked at every other, then thought on its own."
-				: "Every piece has looked back at what is written, then at the source, then thought on its own.";
-		stages.push({ tensor: layerOutput(doc, stack, layer), title: `${stack} layer ${layer + 1}`, text, code: stack });
+				: `Every piece has looked back at what is written, ${doc.source ? "then at the source, " : ""}then thought on its own.`;
+		const opens = { view: "attention", attention: `${stack}.layers.${layer}.self_attention` };
+		add(layerOutput(doc, stack, layer), `${stack} layer ${layer + 1}`, stack, text, opens);
 	}
-	if (stack === "encoder")
-		stages.push({
-			tensor: "memory",
-			title: "Memory",
-			text: "What the decoder will read: one vector in context for each piece.",
-			code: "memory",
-		});
+	if (stack === "encoder") add("memory", "Memory", "memory", "What the decoder will read: one vector in context for each piece.");
 	else if (stackOutput(doc, stack) === "decoder.final_norm")
-		stages.push({ tensor: "decoder.final_norm", title: "Last norm", text: "The stack's output, normalised once more.", code: "norm" });
+		add("decoder.final_norm", "Last norm", "norm", "The stack's output, normalised once more.");
 	// Where no position is added, the sum is the embedding itself.
 	return stages.filter((stage) => app.has(stage.tensor) && (app.has(`${side}.position`) || stage.code !== "input"));
 }
 
 /** @param {App} app @param {Stage} stage @param {number} number */
-async function drawStage(app, stage, number) {
-	const values = await app.tensor(stage.tensor);
-	const isSource = /^(source|encoder|memory)/.test(stage.tensor);
+async function drawStage(app, { tensor, title, text, code, opens }, number) {
+	const isSource = /^(source|encoder|memory)/.test(tensor);
 	const side = isSource ? app.doc.source : app.doc.target;
-	const numRows = isSource ? values.length(0) : Math.min(values.length(0), app.state.step + 1);
-	return element(
-		"section",
-		{ class: `stage ${isSource ? "encoder" : "decoder"}` },
-		element("h3", {}, element("span", { class: "number" }, number), stage.title, codeLink(app, stage.code)),
-		element("p", {}, stage.text),
-		matrix({
-			title: stage.tensor,
-			note: `${values.length(0)} × ${values.length(1)}`,
-			rows: pieceLabels(side).slice(0, numRows),
-			columns: values.length(1),
-			value: (row, column) => values.at([row, column]),
-			place: (row, column) => ({ name: stage.tensor, index: [row, column] }),
-			scale: "signed",
-			markedRow: isSource ? app.state.token : app.state.step,
-			rowHeight: 11,
-			open: app.open,
-		}),
+	const rows = pieceLabels(side).slice(0, isSource ? undefined : app.state.step + 1);
+	return section(
+		`stage ${isSource ? "encoder" : "decoder"}`,
+		element(
+			"h3",
+			{},
+			span("number", number),
+			title,
+			opens && button({ class: "small", "aria-label": `open ${title}`, onclick: () => app.go({ focus: "", ...opens }) }, "open ▸"),
+			codeLink(app, code),
+		),
+		p("", text),
+		await band(app, tensor, { title: tensor, rows }),
 	);
 }
 
@@ -101,19 +81,11 @@ export const journeyPanel = {
 		}
 		if (written) {
 			parts.push(
-				element(
-					"section",
-					{ class: "stage out" },
-					element(
-						"h3",
-						{},
-						element("span", { class: "number" }, drawn.length + 1),
-						"Linear, softmax, the word",
-						codeLink(app, "probabilities"),
-					),
-					element(
-						"p",
-						{},
+				section(
+					"stage out",
+					element("h3", {}, span("number", drawn.length + 1), "Linear, softmax, the word", codeLink(app, "probabilities")),
+					p(
+						"",
 						`The last row meets the vector of each of the ${count(vocabularySize(app))} pieces; a softmax makes probabilities of the scores. Written: “${readable(written.piece)}”, ${percent(written.probability)}.`,
 					),
 					probabilityBars(app, state.step, 6),

@@ -1,33 +1,36 @@
 /** Attention as lines between words, while the second sentence is being written. */
 
-import { attentions, parsePath, sidesOf, titleOf } from "./anatomy.js";
+import { attentions, parsePath, sidesOf, titleOf, writtenWords } from "./anatomy.js";
 import { attentionChoice } from "./attention_panel.js";
-import { headStyle, styleColour } from "./colours.js";
-import { choice, drawing, drawToWidth, element, legend, marks, pressable, table, tableRow } from "./dom.js";
-import { count, joined, pieceLabels, readable, show } from "./numbers.js";
-import { byWords } from "./tensor.js";
+import { headStyle } from "./colours.js";
+import { cell, choice, div, drawing, drawToWidth, element, legend, p, section, span, tableRow, twin } from "./dom.js";
+import { arrange, labelsOf, paintLines } from "./line_drawing.js";
+import { count, joined, pieceLabels, show } from "./numbers.js";
 import { lead } from "./parts.js";
+import { byWords, range } from "./tensor.js";
 
-const FONT = '15px Georgia, "Noto Serif", "DejaVu Serif", serif';
-const GAP = 16;
-
-/** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part */
+/** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part @returns {LineSides} */
 function sidesInUnit(app, part) {
-	const { rows, columns } = sidesOf(app.doc, part);
-	const isWords = app.state.unit === "words";
+	const { doc, state } = app;
+	const { rows, columns } = sidesOf(doc, part);
+	const isWords = state.unit === "words";
 	/** @param {Side} side */
 	const spans = (side) => (isWords ? side.words : side.pieces.map((_, i) => [i, i]));
 	/** @param {Side} side */
 	const labels = (side) => (isWords ? joined(side.pieces, side.words) : pieceLabels(side));
-	const position = rows === app.doc.target ? app.state.step : app.state.token;
-	const rowSpans = spans(rows);
+	const isWriting = rows === doc.target;
+	// What a word draws on while it is written, not while it is read to write the next.
+	const areWritten = isWords && part.kind === "cross_attention" && doc.output.length > 0;
+	const asking = areWritten ? writtenWords(doc) : { labels: labels(rows), spans: spans(rows) };
+	const position = isWriting ? state.step : state.token;
 	return {
-		rowSpans,
+		rowSpans: asking.spans,
 		columnSpans: spans(columns),
-		queries: labels(rows),
+		queries: asking.labels,
 		keys: labels(columns),
-		focus: rowSpans.findIndex(([first = 0, last = 0]) => first <= position && position <= last),
-		isWriting: rows === app.doc.target,
+		focus: asking.spans.findIndex(([first = 0, last = 0]) => first <= position && position <= last),
+		isWriting,
+		areWritten,
 	};
 }
 
@@ -42,13 +45,13 @@ function wanted(app, part) {
 	return attentions(app.doc).filter((each) => each.stack === part.stack && each.kind === part.kind);
 }
 
-/** @param {App} app @param {SubLayer} part @param {ReturnType<typeof sidesInUnit>} sides @returns {Promise<Link[]>} every line, weak ones too */
+/** @param {App} app @param {SubLayer} part @param {LineSides} sides @returns {Promise<Link[]>} every line, weak ones too */
 async function collect(app, part, sides) {
 	/** @type {Link[]} */
 	const lines = [];
 	for (const each of wanted(app, part)) {
 		const weights = await app.tensor(`${each.path}.weights`);
-		const heads = app.state.heads === "one" ? [app.state.head] : Array.from({ length: weights.length(0) }, (_, head) => head);
+		const heads = app.state.heads === "one" ? [app.state.head] : range(weights.length(0));
 		for (const head of heads) {
 			const table = byWords((row, column) => weights.at([head, row, column]), sides.rowSpans, sides.columnSpans);
 			table.forEach((cells, row) => {
@@ -60,169 +63,11 @@ async function collect(app, part, sides) {
 	return lines;
 }
 
-/**
- * Side by side in two rows where they fit, in two columns where they do not.
- * @param {string[]} queries
- * @param {string[]} keys
- * @param {number} width
- * @returns {Arrangement}
- */
-function arrange(queries, keys, width) {
-	const context = element("canvas").getContext("2d");
-	if (context) context.font = FONT;
-	/** @param {string[]} labels */
-	const widths = (labels) => labels.map((label) => Math.max(24, context?.measureText(label).width ?? 40) + GAP);
-	/** @param {number[]} sizes */
-	const sum = (sizes) => sizes.reduce((total, size) => total + size, 0);
-	const [below, above] = [widths(queries), widths(keys)];
-	const flat = Math.max(sum(below), sum(above)) <= width;
-	if (!flat) {
-		const step = 26;
-		const height = Math.max(queries.length, keys.length) * step + 30;
-		/** @param {string[]} labels @param {number} x */
-		const column = (labels, x) => labels.map((_, i) => ({ x, y: 24 + i * step }));
-		const left = Math.min(Math.max(...below), width * 0.33);
-		const right = width - Math.min(Math.max(...above), width * 0.33);
-		return { queries: column(queries, left), keys: column(keys, right), height, flat };
-	}
-	const height = 330;
-	/** @param {number[]} sizes @param {number} y */
-	const row = (sizes, y) => {
-		const spare = Math.min(28, (width - sum(sizes)) / sizes.length);
-		let x = (width - sum(sizes) - spare * sizes.length) / 2;
-		return sizes.map((size) => {
-			x += size + spare;
-			return { x: x - (size + spare) / 2, y };
-		});
-	};
-	return { queries: row(below, height - 46), keys: row(above, 34), height, flat };
-}
-
-/** @param {CanvasRenderingContext2D} context @param {Link[]} lines @param {Arrangement} places @param {number} focus @param {boolean} byHead */
-function paintLines(context, lines, places, focus, byHead) {
-	const one = styleColour("--accent");
-	const last = Math.max(...lines.map((line) => line.head), 0);
-	for (const isFocused of [false, true]) {
-		for (const line of lines) {
-			if ((line.row === focus) !== isFocused) continue;
-			const [from, to] = [places.queries[line.row], places.keys[line.column]];
-			if (!from || !to) continue;
-			const { colour, dash } = byHead ? headStyle(line.head) : { colour: one, dash: [] };
-			context.strokeStyle = colour;
-			context.setLineDash(dash);
-			context.globalAlpha = (isFocused ? 0.9 : 0.14) * Math.sqrt(line.weight);
-			context.lineWidth = 1 + line.weight * (isFocused ? (byHead ? 2.5 : 7) : byHead ? 1 : 2);
-			// Heads side by side, so that none hides another.
-			const aside = byHead ? (line.head - last / 2) * Math.min(3, 16 / (last + 1)) : 0;
-			context.beginPath();
-			if (places.flat) {
-				const [start, end] = [from.y - 16, to.y + 10];
-				const middle = (start + end) / 2;
-				context.moveTo(from.x + aside, start);
-				context.bezierCurveTo(from.x + aside, middle, to.x + aside, middle, to.x + aside, end);
-			} else {
-				const middle = (from.x + to.x) / 2;
-				context.moveTo(from.x + 5, from.y + aside);
-				context.bezierCurveTo(middle, from.y + aside, middle, to.y + aside, to.x - 5, to.y + aside);
-			}
-			context.stroke();
-		}
-	}
-	context.globalAlpha = 1;
-}
-
-/**
- * Words on both sides, and on the strongest lines of the word in view their weights.
- * @param {App} app
- * @param {ReturnType<typeof sidesInUnit>} sides
- * @param {Arrangement} places
- * @param {Link[]} lines
- */
-function labelsOf(app, sides, places, lines) {
-	const { flat } = places;
-	const strongest = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
-	/** @type {Map<number, Link>} */
-	const seen = new Map();
-	for (const line of strongest) if (seen.size < 4 && !seen.has(line.column)) seen.set(line.column, line);
-	/** @param {number} row */
-	const choose = (row) => {
-		const first = sides.rowSpans[row]?.[0] ?? 0;
-		app.go(sides.isWriting ? { step: first } : { token: first });
-	};
-	const queries = sides.queries.map((label, row) => {
-		const at = places.queries[row] ?? { x: 0, y: 0 };
-		const isFuture = sides.isWriting && row > sides.focus;
-		return drawing(
-			"g",
-			{
-				class: `end-word query ${row === sides.focus ? "here" : ""} ${isFuture ? "future" : ""}`,
-				id: `query-${row}`,
-				"aria-label": `query ${label}`,
-				...pressable(() => choose(row)),
-			},
-			drawing("text", { x: at.x, y: at.y + (flat ? 4 : 5), "text-anchor": flat ? "middle" : "end" }, label),
-		);
-	});
-	const written = app.doc.output[app.state.step];
-	const here = places.queries[sides.focus];
-	if (sides.isWriting && written && here && flat) {
-		queries.push(
-			drawing(
-				"g",
-				{},
-				drawing("text", { class: "writes", x: here.x, y: here.y + 28, "text-anchor": "middle" }, `writes ${readable(written.piece)}`),
-			),
-		);
-	}
-	const keys = sides.keys.map((label, column) => {
-		const at = places.keys[column] ?? { x: 0, y: 0 };
-		const line = seen.get(column);
-		const isHidden = !sides.isWriting ? false : sides.queries === sides.keys && column > sides.focus;
-		const weight = line
-			? drawing(
-					"text",
-					{
-						class: "line-weight",
-						x: flat ? at.x : at.x + 4,
-						y: flat ? at.y - 20 : at.y + 18,
-						"text-anchor": flat ? "middle" : "start",
-						...marks(
-							line.weight,
-							app.state.unit === "pieces" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null,
-						),
-					},
-					show(line.weight, 2),
-				)
-			: null;
-		return drawing(
-			"g",
-			{ class: `end-word key ${line ? "here" : ""} ${isHidden ? "future" : ""}` },
-			drawing("text", { x: at.x, y: at.y + (flat ? 0 : 5), "text-anchor": flat ? "middle" : "start" }, label),
-			weight,
-		);
-	});
-	return [...queries, ...keys];
-}
-
-/** @param {App} app @param {ReturnType<typeof sidesInUnit>} sides @param {Link[]} lines */
-function tableOfLines(app, sides, lines) {
+/** @param {LineSides} sides @param {Link[]} lines */
+function tableOfLines(sides, lines) {
 	const sorted = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
-	return element(
-		"details",
-		{},
-		element("summary", {}, `the lines of “${sides.queries[sides.focus] ?? ""}” as a table`),
-		table(
-			["looks at", "layer", "head", "weight"],
-			sorted.map((line) =>
-				tableRow(
-					{},
-					sides.keys[line.column],
-					element("td", {}, (parsePath(line.path)?.layer ?? 0) + 1),
-					element("td", {}, line.head + 1),
-					element("td", marks(line.weight), show(line.weight)),
-				),
-			),
-		),
+	return twin(`the lines of “${sides.queries[sides.focus] ?? ""}” as a table`, ["looks at", "layer", "head", "weight"], () =>
+		sorted.map((line) => tableRow({}, sides.keys[line.column], (parsePath(line.path)?.layer ?? 0) + 1, line.head + 1, cell(line.weight))),
 	);
 }
 
@@ -246,7 +91,7 @@ export const linesPanel = {
 		const strong = lines.filter((line) => line.weight >= state.threshold);
 		const canvas = element("canvas", { "aria-hidden": "true" });
 		const overlay = drawing("svg", { class: "overlay-lines" });
-		const stage = element("div", { class: "line-stage" }, canvas, overlay);
+		const stage = div("line-stage", canvas, overlay);
 		drawToWidth(stage, (width) => {
 			const places = arrange(sides.queries, sides.keys, width);
 			const ratio = window.devicePixelRatio || 1;
@@ -268,7 +113,7 @@ export const linesPanel = {
 			step: 0.01,
 			value: state.threshold,
 			"aria-label": "weakest line shown",
-			onchange: (/** @type {Event} */ event) => app.go({ threshold: Number(/** @type {HTMLInputElement} */ (event.currentTarget).value) }),
+			onchange: (event) => app.go({ threshold: Number(event.currentTarget.value) }),
 		});
 		const about =
 			part.kind === "cross_attention"
@@ -278,20 +123,19 @@ export const linesPanel = {
 					: "A word asks itself and what came before; the rest is future.";
 		const unitNote =
 			state.unit === "words"
-				? "Words: what a word receives is summed over its pieces, what it gives is averaged over them."
+				? `Words: what a word receives is summed over its pieces, what it gives is averaged over them.${sides.areWritten ? " Below stand the words as they are written." : ""}`
 				: "Pieces: weights exactly as the model computed them.";
 		return [
 			lead(`${titleOf(part)}. ${about}`),
-			attentionChoice(app),
-			element(
-				"div",
-				{ class: "choices" },
+			attentionChoice(app, state.heads),
+			div(
+				"choices",
 				choice(
 					"show",
 					[
-						{ value: "one", text: "this head" },
-						{ value: "layer", text: "all heads" },
-						{ value: "all", text: "all layers" },
+						["one", "this head"],
+						["layer", "all heads"],
+						["all", "all layers"],
 					],
 					state.heads,
 					(heads) => app.go({ heads }),
@@ -299,28 +143,22 @@ export const linesPanel = {
 				choice(
 					"unit",
 					[
-						{ value: "pieces", text: "pieces" },
-						{ value: "words", text: "words" },
+						["pieces", "pieces"],
+						["words", "words"],
 					],
 					state.unit,
 					(unit) => app.go({ unit }),
 				),
-				element(
-					"label",
-					{ class: "choice" },
-					element("span", { class: "choice-label" }, `weights from ${show(state.threshold, 2)}`),
-					slider,
-				),
+				element("label", { class: "choice" }, span("choice-label", `weights from ${show(state.threshold, 2)}`), slider),
 				element("span", { class: "note", id: "line-count" }, `${count(strong.length)} of ${count(lines.length)} lines`),
 			),
-			element(
-				"section",
-				{ class: "card" },
+			section(
+				"card",
 				stage,
-				state.heads === "one" ? "" : legend(Array.from({ length: numHeads }, (_, head) => [headStyle(head).colour, `head ${head + 1}`])),
-				element("p", { class: "note" }, unitNote),
-				tableOfLines(app, sides, lines),
+				state.heads !== "one" && legend(range(numHeads).map((head) => [headStyle(head), `head ${head + 1}`])),
+				p("note", unitNote),
+				tableOfLines(sides, lines),
 			),
-		].filter((node) => node instanceof HTMLElement);
+		];
 	},
 };

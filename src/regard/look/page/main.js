@@ -4,7 +4,7 @@ import { App } from "./app.js";
 import { attentionPanel, feedForwardPanel } from "./attention_panel.js";
 import { currentTheme } from "./colours.js";
 import { comparePanel } from "./compare.js";
-import { button, element } from "./dom.js";
+import { button, span } from "./dom.js";
 import { embeddingPanel } from "./embedding.js";
 import { Explanation } from "./explanation.js";
 import { headsPanel } from "./heads.js";
@@ -16,7 +16,7 @@ import { outputPanel } from "./output.js";
 import { trouble } from "./parts.js";
 import { positionsPanel } from "./positions.js";
 import { DataSource } from "./source.js";
-import { Store } from "./store.js";
+import { IN_ADDRESS, Store } from "./store.js";
 import { Player, tokenStrips } from "./strip.js";
 import { goToStep, tourCard } from "./tour.js";
 import { runBanner, whatIfPanel } from "./whatif.js";
@@ -58,7 +58,7 @@ function part(id) {
 	return found;
 }
 
-/** Draw into an element, keeping the keyboard where it was. @param {HTMLElement} root @param {Node[]} nodes */
+/** Draw into an element, keeping the keyboard where it was. @param {HTMLElement} root @param {(Node | string)[]} nodes */
 function refill(root, nodes) {
 	const focused = document.activeElement;
 	const id = focused && root.contains(focused) ? focused.id : "";
@@ -73,11 +73,11 @@ function drawHead(app) {
 	part("model-name").textContent = doc.model.num_parameters
 		? `${doc.model.name} · ${count(doc.model.num_parameters)} weights`
 		: doc.model.name;
-	part("sentence").replaceChildren(
-		...(doc.source ? [element("span", { class: "from" }, doc.source.text)] : []),
-		...(doc.source && doc.target ? [" → "] : []),
-		...(doc.target ? [element("span", { class: "to" }, doc.target.text)] : []),
-	);
+	// A text that is written on begins with what was given.
+	const written = doc.target?.text ?? "";
+	const from = doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : "");
+	const to = doc.source ? written : written.slice(from.length);
+	part("sentence").replaceChildren(span("from", from), doc.source && to ? " → " : "", span("to", to));
 	const banner = runBanner(app);
 	part("banner").hidden = banner.length === 0;
 	part("banner").replaceChildren(...banner);
@@ -86,8 +86,7 @@ function drawHead(app) {
 /** @param {App} app */
 async function drawTour(app) {
 	const root = part("tour");
-	const isWanted = app.state.tour >= 0;
-	const nodes = isWanted ? await tourCard(app) : [];
+	const nodes = app.state.tour >= 0 ? await tourCard(app) : [];
 	root.hidden = nodes.length === 0;
 	refill(root, nodes);
 }
@@ -108,16 +107,18 @@ function drawTabs(app) {
 	document.getElementById(`tab-${app.state.view}`)?.scrollIntoView({ block: "nearest", inline: "center" });
 }
 
-/**
- * The panel in view, drawn again whenever what it shows changes; a drawing that was overtaken is dropped.
- * @param {App} app
- */
+/** @param {App} app */
+function panelInView(app) {
+	const fitting = PANELS.filter((each) => each.fits(app));
+	return fitting.find((each) => each.id === app.state.view) ?? fitting[0];
+}
+
+/** The panel in view, drawn again whenever what it shows changes; a drawing that was overtaken is dropped. @param {App} app */
 function panelDrawer(app) {
 	let latest = 0;
 	return async () => {
 		const mine = ++latest;
-		const fitting = PANELS.filter((each) => each.fits(app));
-		const panel = fitting.find((each) => each.id === app.state.view) ?? fitting[0];
+		const panel = panelInView(app);
 		if (!panel) return;
 		const root = part("panel");
 		const isNew = root.dataset["view"] !== panel.id;
@@ -146,9 +147,7 @@ function panelDrawer(app) {
 
 /** @param {App} app */
 function bringIntoSight(app) {
-	const { focus } = app.state;
-	if (!focus) return;
-	document.getElementById(`part-${focus}`)?.scrollIntoView({ block: "start" });
+	if (app.state.focus) document.getElementById(`part-${app.state.focus}`)?.scrollIntoView({ block: "start" });
 }
 
 /** @param {Player} player */
@@ -156,11 +155,13 @@ function listenToKeys(player) {
 	document.addEventListener("keydown", (event) => {
 		const target = event.target instanceof Element ? event.target : null;
 		const isTyping = target?.closest("input, textarea, select, .table-scroll, [role=button], [contenteditable]");
-		if (event.altKey || event.ctrlKey || event.metaKey || isTyping) return;
-		if (event.key === "ArrowRight") player.move(1);
+		if (event.altKey || event.ctrlKey || event.metaKey) return;
+		const { place } = player.app.state;
+		if (event.key === "Escape") player.app.go(place ? { place: null } : { tour: -1 });
+		else if (isTyping) return;
+		else if (event.key === "ArrowRight") player.move(1);
 		else if (event.key === "ArrowLeft") player.move(-1);
 		else if (event.key === " " && !target?.closest("button, a")) player.toggle();
-		else if (event.key === "Escape") player.app.go({ place: null, tour: -1 });
 		else return;
 		event.preventDefault();
 	});
@@ -174,9 +175,7 @@ function listenToTheme(app) {
 	};
 	const redraw = () => {
 		label();
-		const { view } = app.state;
-		app.store.state = { ...app.store.state, view: "" };
-		app.go({ view });
+		app.store.tell([]);
 	};
 	button.addEventListener("click", () => {
 		document.documentElement.dataset["theme"] = currentTheme() === "dark" ? "light" : "dark";
@@ -191,6 +190,7 @@ async function start() {
 	const document_ = await data.open();
 	const store = new Store({ ...FIRST, run: document_.run });
 	const app = new App(store, data);
+	app.go({ step: app.numGiven });
 	store.set(store.read(location.hash));
 	app.settle();
 
@@ -211,21 +211,17 @@ async function start() {
 	store.listen(["run", "step", "token"], drawStrips);
 	store.listen(["run", "step", "view", "attention", "focus"], () => drawMap());
 	store.listen(["view", "run"], () => drawTabs(app));
-	store.listen(["run", "view", "attention", "head", "step", "token", "unit", "heads", "threshold"], () => {
-		const panel = PANELS.find((each) => each.id === store.state.view);
-		const shown = part("panel").dataset["view"];
+	let drawn = "";
+	store.listen(null, () => {
 		// The state of other panels may change without this one being drawn again.
-		if (panel && panel.id === shown && lastKey === keyOf(panel)) return;
-		if (panel) lastKey = keyOf(panel);
+		const panel = panelInView(app);
+		const wanted = JSON.stringify([currentTheme(), panel?.id, store.state.run, ...(panel?.keys ?? []).map((key) => store.state[key])]);
+		if (wanted === drawn) return;
+		drawn = wanted;
 		drawPanel();
 	});
-	let lastKey = "";
-	/** @param {Panel} panel */
-	const keyOf = (panel) => JSON.stringify([currentTheme(), store.state.run, ...panel.keys.map((key) => store.state[key])]);
 	store.listen(["focus"], () => bringIntoSight(app));
-	store.listen(["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"], () => {
-		history.replaceState(null, "", store.address());
-	});
+	store.listen(IN_ADDRESS, () => history.replaceState(null, "", store.address()));
 	window.addEventListener("hashchange", () => {
 		store.set(store.read(location.hash));
 		app.settle();
@@ -240,7 +236,7 @@ async function start() {
 	drawMap();
 	if (store.state.tour >= 0) await goToStep(app, store.state.tour);
 	await drawTour(app);
-	await drawPanel();
+	store.tell([]);
 	document.body.dataset["ready"] = "true";
 }
 

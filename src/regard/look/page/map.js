@@ -1,11 +1,16 @@
 /** The paper's Figure 1, drawn for the loaded model and always in sight: each box opens what it computes. */
 
 import { numLayers, parsePath, subLayers } from "./anatomy.js";
-import { button, drawing, element, pressable } from "./dom.js";
+import { button, caption, div, drawing, element, marks, pressable, span } from "./dom.js";
+import { percent, textOf } from "./numbers.js";
 
 const BOX_WIDTH = 104;
-const LEFT = 84;
-const RIGHT = 226;
+
+/** Where the stacks stand: side by side, or one alone in the middle. @param {Doc} doc */
+function columns(doc) {
+	const both = numLayers(doc, "encoder") > 0 && numLayers(doc, "decoder") > 0;
+	return both ? { encoder: 84, decoder: 226, top: 0 } : { encoder: 155, decoder: 155, top: 92 };
+}
 
 /** Boxes of a stack: sub-layer, text, top when there is a cross-attention below it, and when there is none. */
 const STACK = /** @type {const} */ ([
@@ -15,19 +20,22 @@ const STACK = /** @type {const} */ ([
 ]);
 
 /** @param {App} app @returns {Box[]} */
-export function boxesOf(app) {
+function boxesOf(app) {
 	/** @type {Box[]} */
 	const boxes = [];
 	const parts = subLayers(app.doc);
-	for (const [stack, side, x] of /** @type {const} */ ([
-		["encoder", "source", LEFT],
-		["decoder", "target", RIGHT],
+	const places = columns(app.doc);
+	for (const [stack, side] of /** @type {const} */ ([
+		["encoder", "source"],
+		["decoder", "target"],
 	])) {
+		const x = places[stack];
 		/** @param {string} id @param {string} text @param {string} tint @param {number} y @param {number} height @param {Box["opens"]} opens */
 		const add = (id, text, tint, y, height, opens) => boxes.push({ id, text, tint, x, y, height, opens });
 		const word = side === "source" ? "Input" : "Output";
-		if (app.has(`${side}.embedding`)) add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding" }));
-		if (app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions" }));
+		if (app.has(`${side}.embedding`))
+			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding", focus: side }));
+		if (app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions", focus: side }));
 		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
 		for (const [kind, text, high, low] of STACK) {
 			if (!kinds.has(kind)) continue;
@@ -51,26 +59,24 @@ export function boxesOf(app) {
 			);
 		}
 		if (app.doc.output.length && stack === (app.doc.target ? "decoder" : "encoder")) {
-			add("linear", "Linear", "linear", 112, 22, () => ({ view: "output", focus: "linear" }));
-			add("softmax", "Softmax", "softmax", 78, 22, () => ({ view: "output", focus: "softmax" }));
+			add("linear", "Linear", "linear", 112 + places.top, 22, () => ({ view: "output", focus: "linear" }));
+			add("softmax", "Softmax", "softmax", 78 + places.top, 22, () => ({ view: "output", focus: "softmax" }));
 		}
 	}
 	return boxes;
 }
 
-/** The box that the state stands at. @param {State} state */
-export function boxInView(state) {
-	const part = parsePath(state.attention);
-	if (state.view === "attention" || state.view === "feed-forward") {
-		if (!part) return "";
-		const isNorm = state.focus === "residual" || state.focus === "norm";
-		return `${part.stack}.${isNorm ? "norm." : ""}${part.kind}`;
-	}
-	if (state.view === "lines" || state.view === "heads") return part ? `${part.stack}.${part.kind}` : "";
-	if (state.view === "embedding") return "source.embedding";
-	if (state.view === "positions") return "source.position";
-	if (state.view === "output") return state.focus === "linear" ? "linear" : "softmax";
-	return "";
+/** The box that the page stands at. @param {App} app */
+function boxInView(app) {
+	const { view, focus, attention } = app.state;
+	const part = parsePath(attention);
+	if (view === "embedding") return `${app.inFocus("embedding")}.embedding`;
+	if (view === "positions") return `${app.inFocus("position")}.position`;
+	if (view === "output") return focus === "linear" ? "linear" : "softmax";
+	if (!part) return "";
+	if (view === "feed-forward") return `${part.stack}.${focus === "residual" ? "norm." : ""}feed_forward`;
+	if (view === "attention") return `${part.stack}.${focus === "residual" || focus === "norm" ? "norm." : ""}${part.kind}`;
+	return view === "lines" || view === "heads" ? `${part.stack}.${part.kind}` : "";
 }
 
 /** @param {App} app */
@@ -78,28 +84,27 @@ export function figureOne(app) {
 	const boxes = boxesOf(app);
 	const picture = drawing("svg", {
 		class: "figure-one",
-		viewBox: "0 0 310 548",
+		viewBox: `0 ${columns(app.doc).top} 310 ${548 - columns(app.doc).top}`,
 		role: "group",
 		"aria-label": "Map of the model, Figure 1 of the paper",
 	});
 	picture.append(...stackFrames(app), ...arrows(app), ...boxes.map((box) => drawBox(app, box)), ...ends(app));
-	return element(
-		"div",
-		{ class: "map" },
+	return div(
+		"map",
 		miniature(app, boxes),
-		element("details", { class: "whole", open: isWide() }, element("summary", {}, "the whole figure"), picture),
+		element(
+			"details",
+			{ class: "whole", open: matchMedia("(min-width: 861px)").matches },
+			element("summary", {}, "the whole figure"),
+			picture,
+		),
 	);
-}
-
-/** @returns {boolean} whether the window has room for the figure at its side */
-function isWide() {
-	return matchMedia("(min-width: 861px)").matches;
 }
 
 /** The same boxes in one line, for a narrow window. @param {App} app @param {Box[]} boxes */
 function miniature(app, boxes) {
-	const inOrder = boxes.filter((box) => box.tint !== "norm").sort((a, b) => a.x - b.x || b.y - a.y);
-	const here = boxInView(app.state).replace(".norm.", ".");
+	const inOrder = boxes.filter((box) => box.tint !== "norm");
+	const here = boxInView(app).replace(".norm.", ".");
 	const names = /** @type {Record<string, string>} */ ({
 		embedding: "words",
 		position: "+ place",
@@ -111,10 +116,11 @@ function miniature(app, boxes) {
 	return element(
 		"div",
 		{ class: "miniature", role: "group", "aria-label": "Map of the model in one line" },
-		...inOrder.map((box) => {
+		...inOrder.flatMap((box, i) => {
 			const isCross = box.id.endsWith("cross_attention");
 			const label = isCross ? "cross" : box.id === "decoder.self_attention" ? "masked" : (names[box.tint] ?? "");
-			return button(
+			const before = inOrder[i - 1];
+			const mini = button(
 				{
 					class: `mini ${box.tint}`,
 					id: `mini-${box.id}`,
@@ -124,6 +130,7 @@ function miniature(app, boxes) {
 				},
 				label,
 			);
+			return before && before.x !== box.x ? [span("note", "→"), mini] : [mini];
 		}),
 	);
 }
@@ -131,7 +138,7 @@ function miniature(app, boxes) {
 /** @param {App} app @param {Box} box */
 function drawBox(app, box) {
 	const lines = box.text.split("|");
-	const isHere = boxInView(app.state) === box.id;
+	const isHere = boxInView(app) === box.id;
 	return drawing(
 		"g",
 		{
@@ -142,9 +149,7 @@ function drawBox(app, box) {
 			...pressable(() => app.go(box.opens(app))),
 		},
 		drawing("rect", { x: box.x - BOX_WIDTH / 2, y: box.y, width: BOX_WIDTH, height: box.height, rx: 5 }),
-		...lines.map((line, i) =>
-			drawing("text", { x: box.x, y: box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, "text-anchor": "middle" }, line),
-		),
+		...lines.map((line, i) => caption("", box.x, box.y + box.height / 2 + 4 + (i - (lines.length - 1) / 2) * 13, line)),
 	);
 }
 
@@ -155,12 +160,11 @@ function stackFrames(app) {
 		const layers = numLayers(app.doc, stack);
 		if (!layers) continue;
 		const isLeft = stack === "encoder";
-		const x = (isLeft ? LEFT : RIGHT) - BOX_WIDTH / 2 - 8;
-		const hasCross = numLayers(app.doc, "encoder") > 0 && !isLeft;
-		const y = hasCross ? 160 : 252;
-		parts.push(drawing("rect", { class: "stack", x, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
-		const labelX = isLeft ? 12 : 299;
-		parts.push(drawing("text", { class: "times", x: labelX, y: 440, "text-anchor": "middle" }, `${layers}×`));
+		const x = columns(app.doc)[stack];
+		const y = numLayers(app.doc, "encoder") > 0 && !isLeft ? 160 : 252;
+		parts.push(drawing("rect", { class: "stack", x: x - BOX_WIDTH / 2 - 8, y, width: BOX_WIDTH + 16, height: 424 - y, rx: 10 }));
+		const labelX = x + (isLeft ? -72 : 73);
+		parts.push(caption("times", labelX, 440, `${layers}×`));
 		const step = Math.min(22, 320 / layers);
 		for (let layer = 0; layer < layers; layer++) {
 			const isHere = app.layerOf(stack) === layer;
@@ -182,7 +186,7 @@ function stackFrames(app) {
 						...pressable(choose),
 					},
 					drawing("circle", { cx: labelX, cy: 412 - layer * step, r: Math.min(9, step / 2 - 1) }),
-					drawing("text", { x: labelX, y: 415.5 - layer * step, "text-anchor": "middle" }, layer + 1),
+					caption("", labelX, 415.5 - layer * step, layer + 1),
 				),
 			);
 		}
@@ -193,53 +197,45 @@ function stackFrames(app) {
 /** @param {App} app */
 function arrows(app) {
 	const parts = [];
+	const { encoder, decoder, top } = columns(app.doc);
 	const hasEncoder = numLayers(app.doc, "encoder") > 0;
 	const hasDecoder = numLayers(app.doc, "decoder") > 0;
 	/** @param {string} d */
 	const line = (d) => drawing("path", { class: "wire", d });
-	if (hasEncoder) parts.push(line(`M${LEFT} 520V${hasDecoder ? 236 : 100}`));
-	if (hasDecoder) parts.push(line(`M${RIGHT} 520V66`));
+	if (hasEncoder) parts.push(line(`M${encoder} 520V${hasDecoder ? 236 : top + 66}`));
+	if (hasDecoder) parts.push(line(`M${decoder} 520V${top + 66}`));
 	if (hasEncoder && hasDecoder)
-		parts.push(
-			line(`M${LEFT} 244V230H154V303H${RIGHT - BOX_WIDTH / 2}`),
-			drawing("text", { class: "axis", x: 119, y: 225, "text-anchor": "middle" }, "memory"),
-		);
+		parts.push(line(`M${encoder} 244V230H154V303H${decoder - BOX_WIDTH / 2}`), caption("axis", 119, 225, "memory"));
 	// Around each sub-layer runs what it is added to.
 	for (const box of boxesOf(app)) {
 		if (box.tint !== "attention" && box.tint !== "feed") continue;
-		const side = box.x === LEFT ? -1 : 1;
+		const side = box.id.startsWith("encoder") ? -1 : 1;
 		const [below, edge, out] = [box.y + box.height + 9, box.x + (side * BOX_WIDTH) / 2, box.x + side * (BOX_WIDTH / 2 + 5)];
 		parts.push(line(`M${box.x} ${below}H${out}V${box.y - 13}H${edge}`));
 	}
 	return parts;
 }
 
-/** @param {App} app */
+/** What goes in and what comes out. @param {App} app */
 function ends(app) {
-	const parts = [];
 	const { doc, state } = app;
-	/** @param {string} text */
-	const short = (text) => (text.length > 20 ? `${text.slice(0, 19)}…` : text);
-	if (doc.source) parts.push(drawing("text", { class: "end", x: LEFT, y: 534, "text-anchor": "middle" }, short(doc.source.text)));
+	const places = columns(doc);
+	const parts = [];
+	if (doc.source) {
+		const { text } = doc.source;
+		parts.push(caption("end", places.encoder, 534, text.length > 20 ? `${text.slice(0, 19)}…` : text));
+	}
 	if (doc.target) {
-		const read = doc.target.pieces
-			.slice(0, state.step + 1)
-			.join("")
-			.replaceAll("▁", " ");
-		parts.push(
-			drawing("text", { class: "end", x: RIGHT, y: 534, "text-anchor": "middle" }, read.length > 20 ? `…${read.slice(-19)}` : read),
-		);
+		const read = textOf(doc.target.pieces.slice(0, state.step + 1));
+		parts.push(caption("end", places.decoder, 534, read.length > 20 ? `…${read.slice(-19)}` : read));
 	}
 	const written = doc.output[state.step];
 	if (written) {
-		const x = numLayers(doc, "decoder") ? RIGHT : LEFT;
+		const x = places[doc.target ? "decoder" : "encoder"];
+		const place = { name: "output", index: [state.step] };
 		parts.push(
-			drawing("text", { class: "written", x, y: 34, "text-anchor": "middle" }, written.piece.replaceAll("▁", "") || "␣"),
-			drawing(
-				"text",
-				{ class: "axis", x, y: 54, "text-anchor": "middle", "data-value": written.probability },
-				`${(100 * written.probability).toFixed(1)} %`,
-			),
+			caption("written", x, places.top + 34, textOf([written.piece]) || "␣"),
+			caption("axis", x, places.top + 54, percent(written.probability), "middle", marks(written.probability, place)),
 		);
 	}
 	return parts;

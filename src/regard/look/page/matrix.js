@@ -4,9 +4,10 @@
  */
 
 import { cssColour } from "./colours.js";
-import { announce, button, drawToWidth, element, marks, table, tableRow } from "./dom.js";
+import { button, div, drawToWidth, element, marks, span, table, tableRow, walkable } from "./dom.js";
 import { Heatmap } from "./heatmap.js";
 import { show } from "./numbers.js";
+import { range } from "./tensor.js";
 
 /** The cell in view, shared by all matrices that show the same rows and columns. */
 export class Cursor {
@@ -34,14 +35,14 @@ export function matrix(options) {
 	const readout = element("output", { class: "readout" });
 	const legend = element("span", { class: "legend", "aria-hidden": "true" });
 	const twin = button({ class: "small", "aria-expanded": "false" }, "table");
-	const hint = options.place && options.open ? element("span", { class: "hint" }, "click or Enter: its arithmetic") : null;
-	const note = options.note ? element("span", { class: "note" }, options.note) : null;
+	const hint = options.place && options.open ? span("hint", "click or Enter: its arithmetic") : null;
+	const note = options.note ? span("note", options.note) : null;
 	const figure = element(
 		"figure",
-		{ class: `matrix ${options.role ?? ""}`, "data-title": options.title },
-		element("figcaption", {}, element("strong", {}, options.title), note, legend, twin),
+		{ class: `matrix ${options.role ?? ""}`, id: options.id, "data-title": options.title },
+		element("figcaption", {}, element("strong", {}, options.title), note, span("tools", legend, twin)),
 		map.stage,
-		element("div", { class: "matrix-foot" }, readout, hint),
+		div("matrix-foot", readout, hint),
 	);
 
 	const showCursor = () => {
@@ -52,11 +53,7 @@ export function matrix(options) {
 		const place = options.place?.(row, column);
 		const what = map.labels ? `${options.rows[row]} → ${map.labels[column]}` : `${options.rows[row]}, feature ${column}`;
 		canvas.setAttribute("aria-label", `${options.title}. ${what}: ${show(value)}${reason ? ` (${reason})` : ""}`);
-		readout.replaceChildren(
-			`${what} `,
-			element("b", marks(value, place), show(value)),
-			reason ? element("span", { class: "reason" }, reason) : "",
-		);
+		readout.replaceChildren(`${what} `, element("b", marks(value, place), show(value)), reason ? span("reason", reason) : "");
 		map.placeFrame(row, column);
 	};
 	drawToWidth(map.stage, (width) => {
@@ -66,38 +63,15 @@ export function matrix(options) {
 	});
 	cursor.listeners.add(showCursor);
 
-	const openCursor = () => {
-		const place = options.place?.(cursor.row, cursor.column);
-		if (place) options.open?.(place);
-	};
-	canvas.addEventListener("pointermove", (event) => {
-		const cell = map.cellUnder(event);
-		if (cell) cursor.move(...cell);
-	});
-	canvas.addEventListener("click", (event) => {
-		const cell = map.cellUnder(event);
-		if (!cell) return;
-		cursor.move(...cell);
-		openCursor();
-	});
-	canvas.addEventListener("keydown", (event) => {
-		const { row, column } = cursor;
-		const far = event.shiftKey ? 10 : 1;
-		const moves = /** @type {Record<string, [number, number]>} */ ({
-			ArrowUp: [Math.max(0, row - far), column],
-			ArrowDown: [Math.min(map.numRows - 1, row + far), column],
-			ArrowLeft: [row, Math.max(0, column - far)],
-			ArrowRight: [row, Math.min(map.numColumns - 1, column + far)],
-			Home: [row, 0],
-			End: [row, map.numColumns - 1],
-		});
-		const move = moves[event.key];
-		if (move) cursor.move(...move);
-		else if (event.key === "Enter") openCursor();
-		else return;
-		event.preventDefault();
-		event.stopPropagation();
-		announce(canvas.getAttribute("aria-label") ?? "");
+	walkable(canvas, {
+		size: [map.numRows, map.numColumns],
+		at: () => [cursor.row, cursor.column],
+		under: (event) => map.cellUnder(event),
+		move: (cell) => cursor.move(...cell),
+		open: () => {
+			const place = options.place?.(cursor.row, cursor.column);
+			if (place) options.open?.(place);
+		},
 	});
 	twin.addEventListener("click", () => {
 		const shown = figure.querySelector(".table-scroll");
@@ -119,7 +93,7 @@ function drawLegend(legend, scale) {
 
 /** @param {MatrixOptions} options @param {Heatmap} map */
 function tableTwin(options, map) {
-	const heads = map.labels ?? Array.from({ length: map.numColumns }, (_, column) => String(column));
+	const heads = map.labels ?? range(map.numColumns).map(String);
 	const rows = options.rows.map((label, row) => {
 		const cells = heads.map((_, column) => {
 			const value = options.value(row, column);

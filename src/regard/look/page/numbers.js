@@ -27,6 +27,11 @@ export function count(value) {
 	return String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
+/** The text of pieces. @param {string[]} pieces */
+export function textOf(pieces) {
+	return pieces.join("").replaceAll("▁", " ").trim();
+}
+
 /** A piece as it is read: a word's first piece bare, its later pieces after a middle dot. @param {string} piece */
 export function readable(piece) {
 	if (piece.startsWith("▁")) return piece.slice(1) || "␣";
@@ -38,12 +43,7 @@ export function isSpecial(piece) {
 	return /^<.+>$/.test(piece);
 }
 
-/**
- * The words of a sentence, each put together from its pieces.
- * @param {string[]} pieces
- * @param {number[][]} words
- * @returns {string[]}
- */
+/** The words of a sentence, each put together from its pieces. @param {string[]} pieces @param {number[][]} words @returns {string[]} */
 export function joined(pieces, words) {
 	return words.map(([first = 0, last = 0]) => {
 		const text = pieces.slice(first, last + 1).join("");

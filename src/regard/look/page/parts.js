@@ -1,13 +1,67 @@
 /** Small pieces that several panels share. */
 
-import { bar, button, element, marks } from "./dom.js";
-import { percent, readable } from "./numbers.js";
+import { sideOf, sidesOf } from "./anatomy.js";
+import { bar, button, element, marks, p, section, span } from "./dom.js";
+import { matrix } from "./matrix.js";
+import { percent, pieceLabels, readable } from "./numbers.js";
+import { extent } from "./tensor.js";
 
 /**
- * Where in the source a box is computed.
+ * A traced array with one row a position and one column a feature.
  * @param {App} app
- * @param {string} box
+ * @param {string} name
+ * @param {Partial<MatrixOptions> & {head?: number}} [extra]
  */
+export async function band(app, name, { head = 0, ...extra } = {}) {
+	const values = await app.tensor(name);
+	const [numRows = 0, numColumns = 0] = values.shape.slice(-2);
+	/** @param {...number} cell */
+	const index = (...cell) => (values.shape.length === 3 ? [head, ...cell] : cell);
+	const side = sideOf(app.doc, name);
+	return matrix({
+		title: name.slice(name.lastIndexOf(".") + 1),
+		note: `${numRows} × ${numColumns}`,
+		rows: pieceLabels(side),
+		columns: numColumns,
+		value: (row, column) => values.at(index(row, column)),
+		place: (row, column) => ({ name, index: index(row, column) }),
+		scale: "signed",
+		markedRow: side === app.doc.target ? app.state.step : app.state.token,
+		rowHeight: 12,
+		open: app.open,
+		...extra,
+	});
+}
+
+/**
+ * A square of a head in a run: rows ask, columns answer.
+ * @param {App} app
+ * @param {Doc} doc
+ * @param {SubLayer} part
+ * @param {string} last scores, scaled, masked or weights
+ * @param {Partial<MatrixOptions>} extra
+ */
+export async function square(app, doc, part, last, extra) {
+	const { head } = app.state;
+	const values = await app.data.tensor(`${part.path}.${last}`, doc.run);
+	const { rows, columns } = sidesOf(doc, part);
+	/** @param {number} row @param {number} column */
+	const value = (row, column) => values.at([head, row, column]);
+	const [low, high] = extent(rows.pieces.flatMap((_, row) => columns.pieces.map((_, column) => value(row, column))));
+	const isShare = last === "weights";
+	return matrix({
+		title: last,
+		rows: pieceLabels(rows),
+		columns: pieceLabels(columns),
+		value,
+		place: (row, column) => ({ name: values.name, index: [head, row, column], run: doc === app.doc ? undefined : doc.run }),
+		scale: isShare ? "share" : "signed",
+		limit: isShare ? undefined : Math.max(-low, high),
+		...extra,
+	});
+}
+
+/** Where in the source a box is computed. @param {App} app @param {string} box */
 export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
@@ -15,12 +69,7 @@ export function codeLink(app, box) {
 	return element("code", { class: "code-link", title: `computed in ${place.file}, line ${place.line}` }, `${file}:${place.line}`);
 }
 
-/**
- * The most probable pieces at a step, the written one marked.
- * @param {App} app
- * @param {number} step
- * @param {number} most
- */
+/** The most probable pieces at a step, the written one marked. @param {App} app @param {number} step @param {number} most */
 export function probabilityBars(app, step, most) {
 	const written = app.doc.output[step];
 	const top = (written?.top ?? []).slice(0, most);
@@ -35,7 +84,7 @@ export function probabilityBars(app, step, most) {
 				"li",
 				{ class: each.token === written?.token ? "chosen" : "" },
 				element("b", { title: each.piece }, readable(each.piece)),
-				element("span", { class: "track" }, bar(each.probability)),
+				span("track", bar(each.probability)),
 				app.has("probabilities")
 					? button({ class: "operand", title: "its arithmetic", ...shown, onclick: () => app.open(place) }, percent(each.probability))
 					: element("span", shown, percent(each.probability)),
@@ -44,25 +93,25 @@ export function probabilityBars(app, step, most) {
 	);
 }
 
-/**
- * A sentence the reader can act on, when something cannot be shown.
- * @param {unknown} error
- */
+/** A sentence the reader can act on, when something cannot be shown. @param {unknown} error */
 export function trouble(error) {
 	return element("p", { class: "trouble", role: "alert" }, error instanceof Error ? error.message : String(error));
 }
 
-/**
- * A part of a panel.
- * @param {Child | Child[]} title
- * @param {...Child} children
- * @returns {HTMLElement}
- */
+/** A part of a panel. @param {Child | Child[]} title @param {...Child} children @returns {HTMLElement} */
 export function card(title, ...children) {
-	return element("section", { class: "card" }, element("h3", {}, ...[title].flat()), ...children);
+	return section("card", element("h3", {}, ...[title].flat()), ...children);
 }
 
 /** What a panel says first. @param {...Child} children @returns {HTMLElement} */
 export function lead(...children) {
-	return element("p", { class: "lead" }, ...children);
+	return p("lead", ...children);
+}
+
+/** What the norm of this model does. @param {App} app */
+export function normText(app) {
+	const { norm, d_model: width } = app.config;
+	return norm === "rms"
+		? `Each position is divided by the mean size of its own ${width} features, then stretched by learned gains.`
+		: `Each position is set to mean 0 and spread 1 over its own ${width} features, then stretched and shifted by learned gains and biases.`;
 }

@@ -5,9 +5,6 @@
 
 import { Tensor } from "./tensor.js";
 
-/** A number that this page has no way to get, with the reason for the reader. */
-export class NotHere extends Error {}
-
 const LIVE_ONLY = "This needs the model itself: start `regard look` and open the page it serves.";
 
 export class DataSource {
@@ -17,7 +14,7 @@ export class DataSource {
 		this.isLive = embedded === null;
 		/** @type {Map<string, Promise<Tensor>>} */
 		this.tensors = new Map();
-		/** @type {Map<number, RunDocument>} */
+		/** @type {Map<number, Doc>} */
 		this.documents = new Map();
 	}
 
@@ -27,7 +24,7 @@ export class DataSource {
 		return new DataSource(carried ? JSON.parse(carried.textContent ?? "null") : null);
 	}
 
-	/** @returns {Promise<RunDocument>} */
+	/** @returns {Promise<Doc>} */
 	async open() {
 		const document = this.isLive ? await fetchJson("api/document") : this.embedded.document;
 		this.documents.set(document.run, document);
@@ -35,10 +32,10 @@ export class DataSource {
 		return document;
 	}
 
-	/** @param {number} run @returns {RunDocument} */
+	/** @param {number} run @returns {Doc} */
 	document(run) {
 		const found = this.documents.get(run);
-		if (!found) throw new NotHere(`There is no run ${run} on this page.`);
+		if (!found) throw new Error(`There is no run ${run} on this page.`);
 		return found;
 	}
 
@@ -63,7 +60,7 @@ export class DataSource {
 	async load(name, run, row) {
 		const document = this.document(run);
 		const shape = name.startsWith("param:") ? document.parameters[name.slice("param:".length)] : document.tensors[name]?.shape;
-		if (!shape) throw new NotHere(`The trace has no ${name}.`);
+		if (!shape) throw new Error(`The trace has no ${name}.`);
 		const data = this.isLive ? await fetchNumbers(name, run, row) : this.carried(name, run, row);
 		if (row === undefined) return new Tensor(name, shape, data);
 		const width = shape[shape.length - 1] ?? 1;
@@ -76,7 +73,7 @@ export class DataSource {
 		const kept = this.embedded.tensors;
 		const ofRun = run ? `?run=${run}` : "";
 		const found = (row === undefined ? undefined : kept[`${name}[${row}]${ofRun}`]) ?? kept[name + ofRun];
-		if (found === undefined) throw new NotHere(`This file does not carry ${name}. ${LIVE_ONLY}`);
+		if (found === undefined) throw new Error(`This file does not carry ${name}. ${LIVE_ONLY}`);
 		if (typeof found === "string") return new Float32Array(bytesOf(found).buffer);
 		// A weight that the model keeps as bytes: each row has its own scale.
 		const rows = new Int8Array(bytesOf(found.int8).buffer);
@@ -85,13 +82,13 @@ export class DataSource {
 		return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
 	}
 
-	/** @param {Edit[]} edits @returns {Promise<RunDocument>} the run with these edits */
-	async whatIf(edits) {
-		if (!this.isLive) throw new NotHere(LIVE_ONLY);
+	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
+	async whatIf(run, edits) {
+		if (!this.isLive) throw new Error(LIVE_ONLY);
 		const answer = await fetchJson("api/whatif", {
 			method: "POST",
 			headers: { "Content-Type": "application/json" },
-			body: JSON.stringify({ edits }),
+			body: JSON.stringify({ run, edits }),
 		});
 		this.documents.set(answer.run, answer.document);
 		return answer.document;
@@ -99,26 +96,26 @@ export class DataSource {
 
 	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{pieces: string[], probabilities: number[]}>} */
 	async probability(run, step, text) {
-		if (!this.isLive) throw new NotHere(LIVE_ONLY);
+		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return fetchJson(`api/probability?${new URLSearchParams({ run: String(run), step: String(step), text })}`);
 	}
 
-	/** @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
-	async neighbours(token, side) {
+	/** @param {number} run @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
+	async neighbours(run, token, side) {
 		if (!this.isLive) {
-			const carried = this.embedded.neighbours?.[`${side}:${token}`];
-			if (!carried) throw new NotHere(LIVE_ONLY);
+			const carried = this.embedded.neighbours?.[run]?.[`${side}:${token}`];
+			if (!carried) throw new Error(LIVE_ONLY);
 			return carried;
 		}
-		const answer = await fetchJson(`api/neighbours?${new URLSearchParams({ token: String(token), side, count: "8" })}`);
-		return answer.neighbours;
+		const wish = new URLSearchParams({ run: String(run), token: String(token), side, count: "8" });
+		return (await fetchJson(`api/neighbours?${wish}`)).neighbours;
 	}
 
 	/** @param {number} run @returns {Promise<Plane>} */
 	async plane(run) {
 		if (this.isLive) return fetchJson(`api/pca?run=${run}`);
 		const carried = this.embedded.planes?.[run];
-		if (!carried) throw new NotHere(LIVE_ONLY);
+		if (!carried) throw new Error(LIVE_ONLY);
 		return carried;
 	}
 }
@@ -127,7 +124,7 @@ export class DataSource {
 async function fetchJson(address, request) {
 	const response = await fetch(address, request);
 	const answer = await response.json().catch(() => null);
-	if (!response.ok) throw new NotHere(answer?.error ?? `The server answered ${response.status} for ${address}.`);
+	if (!response.ok) throw new Error(answer?.error ?? `The server answered ${response.status} for ${address}.`);
 	return answer;
 }
 
@@ -136,7 +133,7 @@ async function fetchNumbers(name, run, row) {
 	const wish = new URLSearchParams({ run: String(run) });
 	if (row !== undefined) wish.set("row", String(row));
 	const response = await fetch(`api/tensor/${name}?${wish}`);
-	if (!response.ok) throw new NotHere(`The server has no ${name} (${response.status}).`);
+	if (!response.ok) throw new Error(`The server has no ${name} (${response.status}).`);
 	return new Float32Array(await response.arrayBuffer());
 }
 

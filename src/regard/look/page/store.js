@@ -1,13 +1,13 @@
 /** What the page shows, in one object: panels listen to the parts they draw, the address keeps it. */
 
-const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
+export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
 
 export class Store {
 	/** @param {State} initial */
 	constructor(initial) {
 		this.state = initial;
-		/** @type {Set<{keys: (keyof State)[], listener: () => void}>} */
-		this.listeners = new Set();
+		/** @type {{keys: readonly (keyof State)[] | null, listener: () => void}[]} */
+		this.listeners = [];
 	}
 
 	/** @param {Partial<State>} change */
@@ -15,16 +15,17 @@ export class Store {
 		const changed = /** @type {(keyof State)[]} */ (Object.keys(change)).filter((key) => !Object.is(this.state[key], change[key]));
 		if (!changed.length) return;
 		this.state = { ...this.state, ...change };
-		for (const { keys, listener } of [...this.listeners]) {
-			if (keys.some((key) => changed.includes(key))) listener();
-		}
+		this.tell(changed);
 	}
 
-	/** @param {(keyof State)[]} keys @param {() => void} listener @returns {() => void} stops listening */
+	/** @param {(keyof State)[]} changed */
+	tell(changed) {
+		for (const { keys, listener } of this.listeners) if (!keys || keys.some((key) => changed.includes(key))) listener();
+	}
+
+	/** @param {readonly (keyof State)[] | null} keys those whose change is told, or null for all @param {() => void} listener */
 	listen(keys, listener) {
-		const entry = { keys, listener };
-		this.listeners.add(entry);
-		return () => this.listeners.delete(entry);
+		this.listeners.push({ keys, listener });
 	}
 
 	address() {

@@ -1,7 +1,9 @@
 /** The two sentences, piece by piece, and the buttons that write the second one step by step. */
 
-import { button, choice, element, marks } from "./dom.js";
-import { isSpecial, percent } from "./numbers.js";
+import { writtenWords } from "./anatomy.js";
+import { b, button, element, marks, span } from "./dom.js";
+import { isSpecial, percent, textOf } from "./numbers.js";
+import { range } from "./tensor.js";
 
 const PLAY_MILLISECONDS = 1100;
 
@@ -59,14 +61,14 @@ export function tokenStrips(app, player) {
 	}
 	if (target) {
 		const pieces = output.length ? output.map((each) => each.piece) : target.pieces;
-		// What is written is what is read one place later.
-		const words = output.length ? target.words.map((span) => span.map((place) => place - 1)) : target.words;
+		const words = output.length ? writtenWords(app.doc).spans : target.words;
+		const isGiven = (/** @type {number} */ i) => i < app.numGiven;
 		parts.push(
-			...strip("writes", pieces, words, (i) => ({
+			...strip(app.numGiven ? "goes on" : "writes", pieces, words, (i) => ({
 				id: `written-${i}`,
 				chosen: i === step,
-				state: i < step ? "past" : i === step ? "now" : "future",
-				title: `step ${i}: after reading “${target.pieces[i]}” it writes “${pieces[i]}”`,
+				state: `${i < step ? "past" : i === step ? "now" : "future"} ${isGiven(i) ? "given" : ""}`,
+				title: `step ${i + 1}: after reading “${target.pieces[i]}” ${isGiven(i) ? "it was given" : "it writes"} “${pieces[i]}”`,
 				press: () => app.go({ step: i }),
 				foot: output[i]
 					? element("small", marks(output[i].probability, { name: "output", index: [i] }), percent(output[i].probability))
@@ -78,61 +80,38 @@ export function tokenStrips(app, player) {
 	return parts;
 }
 
-/**
- * @param {string} label
- * @param {string[]} pieces
- * @param {number[][]} words
- * @param {(i: number) => {id: string, chosen: boolean, state?: string, title: string, press: () => void, foot: HTMLElement | null}} chip
- */
+/** @param {string} label @param {string[]} pieces @param {number[][]} words @param {(i: number) => Chip} chip */
 function strip(label, pieces, words, chip) {
 	const first = new Set(words.map(([start]) => start));
 	const chips = pieces.map((piece, i) => {
 		const { id, chosen, state = "", title, press, foot } = chip(i);
 		const kind = isSpecial(piece) ? "special" : first.has(i) ? "" : "continues";
-		const text = piece.replaceAll("▁", "") || "␣";
+		const text = textOf([piece]) || "␣";
 		return button(
 			{ id, class: `chip ${kind} ${state}`, "aria-pressed": chosen ? "true" : "false", title, onclick: press },
-			element("b", {}, text),
+			b("", text),
 			foot,
 		);
 	});
-	return [
-		element("span", { class: "strip-label" }, label),
-		element("div", { class: "strip", role: "group", "aria-label": label }, ...chips),
-	];
+	return [span("strip-label", label), element("div", { class: "strip", role: "group", "aria-label": label }, ...chips)];
 }
 
 /** @param {App} app @param {Player} player */
 function controls(app, player) {
-	const atStart = app.state.step === 0;
-	const atEnd = app.state.step >= app.numSteps - 1;
+	/** @param {string} id @param {string} text @param {string} title @param {number} by */
+	const mover = (id, text, title, by) => {
+		const isLast = !(app.state.step + by in range(app.numSteps));
+		return button({ id, disabled: isLast, title, "aria-label": title, onclick: () => player.move(by) }, text);
+	};
 	return element(
 		"div",
 		{ class: "controls", role: "group", "aria-label": "Generation" },
-		button(
-			{
-				id: "step-back",
-				disabled: atStart,
-				title: "one step back (left arrow)",
-				"aria-label": "step back",
-				onclick: () => player.move(-1),
-			},
-			"◂",
-		),
+		mover("step-back", "◂", "one step back (left arrow)", -1),
 		button(
 			{ id: "play", class: "primary", title: "play or pause (space)", onclick: () => player.toggle() },
 			player.isPlaying ? "❚❚ pause" : "▶ play",
 		),
-		button(
-			{ id: "step-on", disabled: atEnd, title: "one step on (right arrow)", "aria-label": "step on", onclick: () => player.move(1) },
-			"▸",
-		),
-		element("span", { class: "step-count" }, `step ${app.state.step + 1} of ${app.numSteps}`),
+		mover("step-on", "▸", "one step on (right arrow)", 1),
+		span("step-count", `step ${app.state.step + 1} of ${app.numSteps}`),
 	);
-}
-
-/** Which head, as buttons. @param {App} app @param {number} numHeads */
-export function headChoice(app, numHeads) {
-	const options = Array.from({ length: numHeads }, (_, head) => ({ value: String(head), text: String(head + 1) }));
-	return choice("head", options, String(app.state.head), (value) => app.go({ head: Number(value) }));
 }

@@ -37,6 +37,11 @@ export class Tensor {
 	}
 }
 
+/** 0, 1, 2, …: as many as said. @param {number} length */
+export function range(length) {
+	return Array.from({ length }, (_, i) => i);
+}
+
 /** @param {ArrayLike<number>} values */
 export function total(values) {
 	let sum = 0;

@@ -21,6 +21,7 @@ interface ModelConfig {
 	norm: string;
 	norm_placement: string;
 	embedding_norm: boolean;
+	max_positions: number;
 	feed_forward: string;
 	tied: string;
 }
@@ -32,6 +33,8 @@ interface Side {
 	pieces: string[];
 	/** first and last piece of each word */
 	words: number[][];
+	/** how many of the target's pieces were the reader's */
+	num_given?: number;
 }
 
 interface Candidate {
@@ -61,7 +64,7 @@ type Edit =
 	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] };
 
 /** Everything about one run but its arrays. */
-interface RunDocument {
+interface Doc {
 	version: number;
 	run: number;
 	title: string;
@@ -75,9 +78,11 @@ interface RunDocument {
 	steps: { beams: Beam[]; top: Candidate[][] }[];
 	output: Written[];
 	parameters: Record<string, number[]>;
+	/** what one wants of positions, and how three ideas answer */
+	criteria?: { ideas: string[]; wishes: { wish: string; answers: { holds: boolean; text: string }[] }[] };
 	code: Record<string, { file: string; line: number }>;
-	changes: { edits: Edit[]; original_text: string; text: string } | null;
-	compare?: RunDocument | null;
+	changes: { edits: Edit[]; original: number; text: string } | null;
+	compare?: Doc | null;
 }
 
 interface Plane {
@@ -98,6 +103,8 @@ interface Neighbour {
 interface Place {
 	name: string;
 	index: number[];
+	/** the run it is of, where that is not the one in view */
+	run?: number;
 }
 
 interface State {
@@ -130,7 +137,7 @@ interface Panel {
 	keys: (keyof State)[];
 	/** whether this model has anything to show in it */
 	fits: (app: App) => boolean;
-	draw: (app: App) => Promise<HTMLElement[]>;
+	draw: (app: App) => Promise<(HTMLElement | string)[]>;
 }
 
 interface SubLayer {
@@ -155,7 +162,7 @@ interface Box {
 	opens: (app: App) => Partial<State>;
 }
 
-/** A sentence's part, or a number of the trace. */
+/** A part of a sentence, or a number of the trace; without digits a share. */
 type Words = string | { value: number; place: Place; digits?: number };
 
 interface TourStep {
@@ -193,6 +200,44 @@ interface Factor {
 	place?: (j: number) => Place;
 }
 
+/** A sum of products and what is said of it. */
+interface Products {
+	sentence: string;
+	formula: string;
+	/** heads of the two factors */
+	heads: [string, string];
+	left: Factor;
+	right: Factor;
+	bias?: number;
+	/** what each term stands for */
+	what?: string;
+	label?: (j: number) => string;
+}
+
+interface Softmax {
+	sentence: string;
+	/** what is raised */
+	x: string;
+	/** what each term stands for */
+	what: string;
+	terms: Term[];
+	own: number;
+	/** of all exponentials, shown or not */
+	sum: number;
+	lines: Line[];
+}
+
+interface Linear {
+	sentence: string;
+	/** what the formula calls the input */
+	x?: string;
+	/** what it calls the weights */
+	matrix: string;
+	input: string;
+	position: number;
+	column: number;
+}
+
 interface Derivation {
 	place: Place;
 	/** the value the model computed */
@@ -213,10 +258,51 @@ interface Derivation {
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
 
+/** Words in a drawing: a class, a place, the words, where they are held. */
+type Caption = (
+	kind: string,
+	x: number,
+	y: number,
+	text: Child,
+	anchor?: "start" | "middle" | "end",
+	more?: Attributes,
+) => SVGTextElement;
+
+/** A row and a column. */
+type Cell = [number, number];
+
+/** How one walks through the cells of a canvas. */
+interface Walk {
+	size: Cell;
+	at: () => Cell;
+	under: (event: MouseEvent) => Cell | null;
+	move: (cell: Cell) => void;
+	open: () => void;
+}
+
+/** A value and how it reads. */
+type Choice = [string | number, string | number];
+
+/** A piece in the strip of its sentence. */
+interface Chip {
+	id: string;
+	chosen: boolean;
+	state?: string;
+	title: string;
+	press: () => void;
+	foot: HTMLElement | null;
+}
+
 interface Scale {
 	table: Uint8ClampedArray;
 	low: number;
 	high: number;
+}
+
+/** How a line is told from others: by colour, and by dashes where colours repeat. */
+interface LineStyle {
+	colour: string;
+	dash: number[];
 }
 
 interface HeatmapOptions {
@@ -237,6 +323,7 @@ interface HeatmapOptions {
 
 interface MatrixOptions extends HeatmapOptions {
 	title: string;
+	id?: string;
 	note?: string;
 	place?: (row: number, column: number) => Place | null;
 	/** shared by matrices of the same cells */
@@ -253,6 +340,8 @@ interface Stage {
 	title: string;
 	text: string;
 	code: string;
+	/** where its inside is shown */
+	opens?: Partial<State>;
 }
 
 interface Link {
@@ -268,10 +357,24 @@ interface Point {
 	y: number;
 }
 
+/** The words between which lines are drawn. */
+interface LineSides {
+	rowSpans: number[][];
+	columnSpans: number[][];
+	queries: string[];
+	keys: string[];
+	/** the query in view */
+	focus: number;
+	isWriting: boolean;
+	/** whether the queries are named by what is written, not by what is read */
+	areWritten: boolean;
+}
+
 /** Where the words of both sides stand; flat: in two rows, else in two columns. */
 interface Arrangement {
 	queries: Point[];
 	keys: Point[];
+	width: number;
 	height: number;
 	flat: boolean;
 }
@@ -285,6 +388,6 @@ interface Dot extends Point {
 	token: number;
 	side: "source" | "target";
 	position: number;
+	isChosen?: boolean;
 }
 
-type Encoding = (position: number, length: number) => number[];

@@ -1,0 +1,89 @@
+"""Colours tell things apart for every kind of colour vision: simulated, and measured as an eye would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page
+
+# Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
+VISIONS = {
+    "all three cones": np.eye(3),
+    "protanopia": np.array(
+        [
+            [0.152286, 1.052583, -0.204868],
+            [0.114503, 0.786281, 0.099216],
+            [-0.003882, -0.048116, 1.051998],
+        ]
+    ),
+    "deuteranopia": np.array(
+        [
+            [0.367322, 0.860646, -0.227968],
+            [0.280085, 0.672501, 0.047413],
+            [-0.011820, 0.042940, 0.968881],
+        ]
+    ),
+    "tritanopia": np.array(
+        [
+            [1.255528, -0.076749, -0.178779],
+            [-0.078411, 0.930809, 0.147602],
+            [0.004733, 0.691367, 0.303900],
+        ]
+    ),
+}
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+WHITE = TO_XYZ.sum(axis=1)
+
+SCALES = """async () => {
+    const { headStyle, shareScale, signedScale } = await import("./colours.js");
+    const table = scale => [...Array(256).keys()].map(i => [...scale.table.slice(4 * i, 4 * i + 3)]);
+    const heads = [...Array(24).keys()].map(headStyle);
+    return { share: table(shareScale()), signed: table(signedScale(1)), heads };
+}"""
+
+
+def seen(rgb: np.ndarray, vision: np.ndarray) -> np.ndarray:
+    """Colours [..., 3] from 0 to 255 as CIELAB, as this vision has them."""
+    share = np.asarray(rgb, float) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    xyz = np.clip(linear @ vision.T, 0, 1) @ TO_XYZ.T / WHITE
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.stack(
+        [116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], -1
+    )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("vision", VISIONS)
+def test_scales_keep_their_order(show: Callable[..., Page], vision: str, scheme: str) -> None:
+    page = show("journey", window={"color_scheme": scheme})
+    colours = page.evaluate(SCALES)
+    share = seen(np.array(colours["share"]), VISIONS[vision])[:, 0]
+    # A step of sixteen is more than rounding; each is lighter than the one before.
+    assert (np.diff(share[::16]) > 2).all()
+    signed = seen(np.array(colours["signed"]), VISIONS[vision])
+    below, above = signed[127::-1], signed[128:]
+    away = -1 if scheme == "light" else 1
+    for half in (below, above):
+        assert (away * np.diff(half[::16, 0]) > 2).all(), (
+            "farther from zero is farther from the page"
+        )
+    apart = np.linalg.norm(below - above, axis=-1)
+    assert (apart[32:] > 20).all(), "minus and plus differ from a quarter of the scale on"
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_heads_are_told_apart(show: Callable[..., Page], vision: str) -> None:
+    heads = show("journey").evaluate(SCALES)["heads"]
+
+    def rgb(colour: str) -> list[int]:
+        return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+    colours = seen(np.array([rgb(head["colour"]) for head in heads]), VISIONS[vision])
+    for i, j in combinations(range(len(heads)), 2):
+        if heads[i]["dash"] == heads[j]["dash"]:
+            apart = np.linalg.norm(colours[i] - colours[j])
+            assert apart > 15, f"heads {i + 1} and {j + 1} look alike ({apart:.0f})"

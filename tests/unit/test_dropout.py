@@ -1,38 +1,55 @@
-"""Dropout, and the coins it throws on a GPU, which need none to be tested."""
+"""Dropout, and the coins it throws; those of a GPU need none to be tested."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
+from torch import Tensor
 
-from regard.model.dropout import LARGEST, Dropout, coins, hashed_dropout
+from regard.model.dropout import LARGEST, Dropout, coins, hashed_dropout, quartered_dropout
+
+Drop = Callable[[Tensor, float], Tensor]
+both_kinds = pytest.mark.parametrize("drop", [hashed_dropout, quartered_dropout])
 
 
-def test_what_is_kept_is_scaled_and_the_rest_is_zero() -> None:
+@both_kinds
+def test_what_is_kept_is_scaled_and_the_rest_is_zero(drop: Drop) -> None:
     x = torch.randn(11, 7, 5)
-    y = hashed_dropout(x, 0.3)
+    y = drop(x, 0.3)
     kept = y != 0
     assert kept.any() and not kept.all()
     torch.testing.assert_close(y[kept], x[kept] / 0.7)
 
 
-def test_the_gradient_passes_where_the_value_did() -> None:
+@both_kinds
+def test_the_gradient_passes_where_the_value_did(drop: Drop) -> None:
     x = torch.randn(13, 17, requires_grad=True)
-    y = hashed_dropout(x, 0.4)
+    y = drop(x, 0.4)
     (gradient,) = torch.autograd.grad(y.sum(), x)
     torch.testing.assert_close(gradient, (y != 0) / 0.6)
 
 
+def hashed_coins(shape: torch.Size, p: float) -> Tensor:
+    """Whether each falls."""
+    seed = torch.randint(2**31 - 1, (), dtype=torch.int32)
+    return coins(shape, seed) < p * LARGEST
+
+
+def quartered_coins(shape: torch.Size, p: float) -> Tensor:
+    return quartered_dropout(torch.ones(shape), p) == 0
+
+
+@pytest.mark.parametrize("throw", [hashed_coins, quartered_coins])
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
-def test_as_many_fall_as_should_and_independently_of_one_another(p: float) -> None:
+def test_as_many_fall_as_should_and_independently_of_one_another(
+    throw: Callable[[torch.Size, float], Tensor], p: float
+) -> None:
     """Six standard deviations: what chance alone would overstep once in 500 million times."""
     shape, bound = torch.Size((499, 512)), 6 / math.sqrt(499 * 512)
-    first, second = (
-        (coins(shape, torch.tensor(seed, dtype=torch.int32)) < p * LARGEST).double().flatten() - p
-        for seed in torch.randint(2**31 - 1, (2,)).tolist()
-    )
+    first, second = (throw(shape, p).double().flatten() - p for _ in range(2))
     spread = math.sqrt(p * (1 - p))
     assert abs(float(first.mean())) / spread < bound
     assert abs(float((first * second).mean())) / spread**2 < bound
@@ -43,12 +60,13 @@ def test_as_many_fall_as_should_and_independently_of_one_another(p: float) -> No
     assert abs(float(columns) - 1) < 6 * math.sqrt(2 / 512)
 
 
-def test_the_same_seed_throws_the_same_coins() -> None:
+@both_kinds
+def test_the_same_seed_throws_the_same_coins(drop: Drop) -> None:
     x = torch.ones(23, 29)
     drawn = []
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
-        drawn.append(hashed_dropout(x, 0.5))
+        drawn.append(drop(x, 0.5))
     assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
 
 

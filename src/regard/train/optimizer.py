@@ -56,7 +56,7 @@ def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW
         lr=torch.zeros((), device=parameters[0].device) if on_gpu else 0.0,
         betas=(settings.beta1, settings.beta2),
         eps=settings.epsilon,
-        fused=on_gpu,
+        fused=parameters[0].device.type in ("cpu", "cuda"),
         capturable=on_gpu,
     )
 

@@ -16,15 +16,21 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from regard.errors import UsageError, suggest
 
-Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only"]
+Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
+Attention = Literal["scaled-dot", "additive", "dot", "general", "none"]
 Position = Literal["sinusoidal", "learned", "rotary", "scaled", "integer", "none"]
-Norm = Literal["layer", "rms"]
+Norm = Literal["layer", "rms", "batch"]
 NormPlacement = Literal["post", "pre"]
 FeedForwardKind = Literal["relu", "gelu", "gated-gelu", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 _Config = TypeVar("_Config")
+
+RECURRENT = ("rnn", "gru", "lstm")
+"""the architectures that read and write word by word"""
+OF_TRANSFORMERS = ("d_ff", "num_heads", "max_positions", "norm", "norm_placement", "feed_forward")
+"""settings that a recurrent model does not have"""
 
 MOST_HYPOTHESES = 256
 """of one sentence, searched at the same time"""
@@ -35,7 +41,9 @@ class ModelConfig:
     """What the weights are. The defaults are the base model of the 2017 paper."""
 
     architecture: Architecture = "encoder-decoder"
-    """which stacks there are: both, only the decoder (GPT) or only the encoder (BERT)"""
+    """a Transformer with both stacks, only the decoder (GPT) or only the encoder (BERT); or a recurrent encoder-decoder of plain, GRU or LSTM cells"""
+    attention: Attention = "scaled-dot"
+    """the Transformer's; of a recurrent model additive (Bahdanau), dot or general (Luong), or none: one fixed vector"""
     source_vocab_size: int = 32000
     """rows of the source embedding; unused in a decoder-only model"""
     target_vocab_size: int = 32000
@@ -48,14 +56,16 @@ class ModelConfig:
     """width of the vectors that flow between layers"""
     d_ff: int = 2048
     """width inside the feed-forward"""
+    d_state: int = 1000
+    """width of a recurrent decoder's state, and of the encoder's two directions together"""
     num_heads: int = 8
     """attention heads; each has d_model / num_heads features"""
     position: Position = "sinusoidal"
-    """how order enters: sinusoidal (the paper), learned, rotary, none, or the two rejected ideas scaled and integer"""
+    """how order enters: sinusoidal (the paper), learned, rotary, none (as in recurrent models), or the two rejected ideas scaled and integer"""
     max_positions: int = 1024
     """rows of a learned position table; the other kinds have no limit"""
     norm: Norm = "layer"
-    """layer normalisation (the paper) or its root-mean-square form"""
+    """layer normalisation (the paper), its root-mean-square form, or batch normalisation over the real tokens of a batch"""
     norm_placement: NormPlacement = "post"
     """norm after the residual sum (the paper) or before each sub-layer"""
     embedding_norm: bool = False
@@ -79,9 +89,31 @@ class ModelConfig:
             "target_vocab_size",
             "d_model",
             "d_ff",
+            "d_state",
             "num_heads",
             "max_positions",
         )
+        if self.is_recurrent:
+            self._check_recurrent()
+        else:
+            self._check_transformer()
+        if self.tied == "all" and self.has_encoder and self.has_decoder:
+            if self.source_vocab_size != self.target_vocab_size:
+                raise UsageError(
+                    "tied=all shares one table between both languages, so the vocabularies must be equal: got "
+                    f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
+                )
+        if self.has_encoder:
+            _check_positive(self, "num_encoder_layers")
+        if self.has_decoder:
+            _check_positive(self, "num_decoder_layers")
+
+    def _check_transformer(self) -> None:
+        if self.attention != "scaled-dot":
+            raise UsageError(
+                f"a Transformer attends by scaled dot products: got attention={self.attention}; leave it out, "
+                "or set architecture to rnn, gru or lstm"
+            )
         if self.d_model % self.num_heads:
             raise UsageError(
                 f"d_model must be a multiple of num_heads: got d_model={self.d_model}, "
@@ -97,20 +129,35 @@ class ModelConfig:
                 "position=rotary turns features in pairs, so d_model / num_heads must be even: "
                 f"got {self.head_dim}; change d_model or num_heads"
             )
-        if self.tied == "all" and self.has_encoder and self.has_decoder:
-            if self.source_vocab_size != self.target_vocab_size:
-                raise UsageError(
-                    "tied=all shares one table between both languages, so the vocabularies must be equal: got "
-                    f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
-                )
-        if self.has_encoder:
-            _check_positive(self, "num_encoder_layers")
-        if self.has_decoder:
-            _check_positive(self, "num_decoder_layers")
+
+    def _check_recurrent(self) -> None:
+        if self.attention == "scaled-dot":
+            raise UsageError(
+                f"architecture={self.architecture} attends by additive, dot, general or none: got "
+                "attention=scaled-dot, the Transformer's; choose one of these"
+            )
+        if self.position != "none":
+            raise UsageError(
+                f"architecture={self.architecture} reads in order and takes no positions: got "
+                f"position={self.position}; set position=none"
+            )
+        if self.embedding_norm:
+            raise UsageError(
+                f"embedding_norm is for Transformers: got architecture={self.architecture}; leave it out"
+            )
+        if self.d_state % 2:
+            raise UsageError(
+                "d_state is shared by the encoder's two directions, so it must be even: "
+                f"got {self.d_state}; change d_state"
+            )
 
     @property
     def head_dim(self) -> int:
         return self.d_model // self.num_heads
+
+    @property
+    def is_recurrent(self) -> bool:
+        return self.architecture in RECURRENT
 
     @property
     def has_encoder(self) -> bool:
@@ -135,12 +182,52 @@ def sized(size: str, **changes: Any) -> ModelConfig:
 
     >>> sized("base").head_dim
     64
+    >>> sized("base", architecture="gru").d_state
+    1848
+    """
+    return ModelConfig(**shape_of(size, changes))
+
+
+def shape_of(size: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that a named size sets for an architecture, with changes.
+
+    A recurrent model has one layer on each side, as Bahdanau et al. 2015, and states so wide that it has as
+    many weights as the Transformer of that size, the tables left out, which are the same.
     """
     if size not in SIZES:
         raise UsageError(
             f"size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}"
         )
-    return ModelConfig(**{**SIZES[size], **changes})
+    if changes.get("architecture") not in RECURRENT:
+        return {**SIZES[size], **changes}
+    recurrent = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=SIZES[size]["d_model"])
+    shape = {**recurrent, "position": "none", "attention": "additive", **changes}
+    return {"d_state": _matched_state(SIZES[size], shape), **shape}
+
+
+def _matched_state(size: Mapping[str, int], shape: Mapping[str, Any]) -> int:
+    """The multiple of 8 that brings a recurrent model's weights nearest the Transformer's; biases left out."""
+    width = size["d_model"]
+    feed_forward = 2 * width * size["d_ff"]
+    encoder = size["num_encoder_layers"] * (4 * width**2 + feed_forward)
+    decoder = size["num_decoder_layers"] * (8 * width**2 + feed_forward)
+    return min(
+        range(8, 16384, 8),
+        key=lambda d_state: abs(_num_recurrent(d_state, shape) - encoder - decoder),
+    )
+
+
+def _num_recurrent(d_state: int, shape: Mapping[str, Any]) -> int:
+    """Weights of a recurrent model of one layer a side, without tables and biases."""
+    attention, d_model = shape["attention"], shape["d_model"]
+    num_gates = {"rnn": 1, "gru": 3, "lstm": 4}[shape["architecture"]]
+    fed = 0 if attention in ("dot", "general") else d_state
+    cells = num_gates * d_state * (d_model + d_state // 2 + d_model + fed + d_state)
+    summary = d_state if attention == "none" else d_state // 2
+    start = summary * d_state * (2 if shape["architecture"] == "lstm" else 1)
+    compared = {"additive": 2 * d_state**2, "general": d_state**2}.get(attention, 0)
+    readout = 2 * d_model * (2 * d_state + d_model)
+    return cells + start + compared + readout
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -336,6 +423,13 @@ class DecodeConfig:
 
 def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Config:
     """Build a config from parsed TOML or JSON; an unknown key or a wrong type is the user's mistake, named."""
+    check_types(kind, values, where)
+    hints = _field_types(kind)
+    return kind(**{key: _convert(value, hints[key]) for key, value in values.items()})
+
+
+def check_types(kind: type, values: Mapping[str, Any], where: str) -> None:
+    """Refuse unknown keys and values of a wrong type."""
     hints = _field_types(kind)
     for key, value in values.items():
         if key not in hints:
@@ -346,7 +440,6 @@ def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Co
             raise UsageError(
                 f"{where}: {key} must be {_type_name(hints[key])}: got {value!r}; correct it"
             )
-    return kind(**{key: _convert(value, hints[key]) for key, value in values.items()})
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -22,6 +22,10 @@ SCALE = "_scale"
 
 def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Every tensor a model of this configuration has, with its shape."""
+    return _of_recurrent(config) if config.is_recurrent else _of_transformer(config)
+
+
+def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     d_model, d_ff = config.d_model, config.d_ff
     shapes: dict[str, tuple[int, ...]] = {}
 
@@ -31,8 +35,10 @@ def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
     def norm(name: str) -> None:
         shapes[f"{name}.weight"] = (d_model,)
-        if config.norm == "layer":
+        if config.norm != "rms":
             shapes[f"{name}.bias"] = (d_model,)
+        if config.norm == "batch":
+            shapes[f"{name}.running_mean"] = shapes[f"{name}.running_variance"] = (d_model,)
 
     def embedding(name: str, vocab_size: int, shared: bool) -> None:
         if not shared:
@@ -67,6 +73,43 @@ def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     if config.tied == "none":
         last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
         shapes["output.weight"] = (last, d_model)
+    return shapes
+
+
+def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
+    d_model, d_state, attention = config.d_model, config.d_state, config.attention
+    num_gates = {"rnn": 1, "gru": 3, "lstm": 4}[config.architecture]
+    num_parts = 2 if config.architecture == "lstm" else 1
+    shapes: dict[str, tuple[int, ...]] = {
+        "source.embedding.weight": (config.source_vocab_size, d_model)
+    }
+
+    def cell(name: str, inputs: int, width: int) -> None:
+        shapes[f"{name}.weight_ih_l0"] = (num_gates * width, inputs)
+        shapes[f"{name}.weight_hh_l0"] = (num_gates * width, width)
+        shapes[f"{name}.bias_ih_l0"] = shapes[f"{name}.bias_hh_l0"] = (num_gates * width,)
+
+    for i in range(config.num_encoder_layers):
+        for direction in ("forwards", "backwards"):
+            inputs = d_state if i else d_model
+            cell(f"encoder.layers.{i}.{direction}", inputs, d_state // 2)
+    if config.tied != "all":
+        shapes["target.embedding.weight"] = (config.target_vocab_size, d_model)
+    outputs = config.num_decoder_layers * num_parts * d_state
+    shapes["decoder.initial.weight"] = (outputs, d_state if attention == "none" else d_state // 2)
+    shapes["decoder.initial.bias"] = (outputs,)
+    if attention == "additive":
+        shapes["decoder.attention.energy"] = (d_state,)
+        shapes["decoder.attention.query.weight"] = (d_state, d_state)
+    if attention in ("additive", "general"):
+        shapes["decoder.attention.key.weight"] = (d_state, d_state)
+    fed = d_state if attention in ("none", "additive") else 0
+    for i in range(config.num_decoder_layers):
+        cell(f"decoder.layers.{i}", d_state if i else d_model + fed, d_state)
+    shapes["decoder.readout.weight"] = (2 * d_model, 2 * d_state + d_model)
+    shapes["decoder.readout.bias"] = (2 * d_model,)
+    if config.tied == "none":
+        shapes["output.weight"] = (config.target_vocab_size, d_model)
     return shapes
 
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from regard.config import ModelConfig
 from regard.errors import DataError, UsageError, suggest
 
 Value = TypeVar("Value")
@@ -64,10 +65,20 @@ class Trace:
         return child
 
     def record(self, name: str, value: Value) -> Value:
+        """Keep a value under its name, edited where that was asked for."""
+        return self.store(name, self.edited(name, value))
+
+    def is_edited(self, name: str) -> bool:
+        return self._prefix + name in self._edits
+
+    def edited(self, name: str, value: Value) -> Value:
+        """The value as the edit at this name leaves it, not recorded."""
         path = self._prefix + name
-        if path in self._edits:
-            value = _edited(path, value, self._edits[path])
-        self._values[path] = value
+        return _edited(path, value, self._edits[path]) if path in self._edits else value
+
+    def store(self, name: str, value: Value) -> Value:
+        """Keep a value as it is."""
+        self._values[self._prefix + name] = value
         return value
 
     def check_names(self, paths: Iterable[str]) -> None:
@@ -160,6 +171,15 @@ def _edited(path: str, value: Value, edit: Callable[[Value], Any]) -> Value:
 def keep(trace: Trace | None, name: str, value: Value) -> Value:
     """Return `value`, recorded (and edited, if asked) when there is a trace."""
     return value if trace is None else trace.record(name, value)
+
+
+def cross_attentions(config: ModelConfig) -> list[str]:
+    """The paths of what looks from the target at the source, from the first that is computed to the last."""
+    if config.is_recurrent:
+        return [] if config.attention == "none" else ["decoder.attention"]
+    if not (config.has_encoder and config.has_decoder):
+        return []
+    return [f"decoder.layers.{i}.cross_attention" for i in range(config.num_decoder_layers)]
 
 
 def at(trace: Trace | None, name: str) -> Trace | None:

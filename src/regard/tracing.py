@@ -16,7 +16,7 @@ from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.model.layout import Layout
-from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
+from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.trace import Trace
 
 
@@ -47,7 +47,7 @@ def find(
 
 
 def trace_search(
-    model: Transformer, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
+    model: Model, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
 ) -> Trace:
     """The trace of the best output that the search finds, and of the search; both under the edits.
 
@@ -70,7 +70,7 @@ def record_steps(trace: Trace, history: Sequence[StepRecord]) -> None:
 
 @torch.inference_mode()
 def trace_pair(
-    model: Transformer, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
+    model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
 ) -> Trace:
     """The trace of one full masked pass over a source (its end included) and a target (without ends).
 
@@ -81,11 +81,11 @@ def trace_pair(
     batched = Trace(edits)
     if isinstance(model, DecoderOnly):
         model(*written, trace=batched)
-    elif isinstance(model, EncoderDecoder):
+    elif isinstance(model, EncoderOnly):
+        raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
+    else:
         read = (torch.tensor([source]), Layout.padded(torch.tensor([len(source)]), len(source)))
         model(*read, *written, trace=batched)
-    else:
-        raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
     trace = Trace()
     for name, value in batched.items():
         trace.record(name, value[0].numpy())

@@ -18,8 +18,8 @@ from regard.decode.interface import State
 from regard.engine.padding import pad
 from regard.engine.torch import TorchEngine
 from regard.model.layout import Layout
-from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer
-from regard.trace import Trace
+from regard.model.transformer import DecoderOnly, Model, Translating
+from regard.trace import Trace, cross_attentions
 
 Edits = Mapping[str, Callable[[Any], Any]]
 EditsAt = Callable[[int], Edits]
@@ -29,7 +29,7 @@ EditsAt = Callable[[int], Edits]
 class EditedEngine(TorchEngine):
     """Every cached step under the edits of its position, and the source under those of position 0."""
 
-    def __init__(self, model: Transformer, edits_at: EditsAt) -> None:
+    def __init__(self, model: Model, edits_at: EditsAt) -> None:
         super().__init__(model)
         self.edits_at = edits_at
 
@@ -73,7 +73,7 @@ class UncachedEngine(EditedEngine):
             return WrittenState(empty, None, None)
         source, lengths = (torch.from_numpy(each) for each in pad(sources, self.config.pad_id))
         layout = Layout.padded(lengths, source.shape[1])
-        memory = self.model.encode(source, layout, trace=self._trace(0))
+        memory = cast(Translating, self.model).encode(source, layout, trace=self._trace(0))
         return WrittenState(empty, memory, lengths)
 
     @torch.inference_mode()
@@ -87,11 +87,11 @@ class UncachedEngine(EditedEngine):
         if isinstance(self.model, DecoderOnly):
             logits = self.model(target, layout, trace=trace)[:, -1]
         else:
-            model = cast(EncoderDecoder, self.model)
+            model = cast(Translating, self.model)
             assert written.memory is not None and written.source_lengths is not None
             source_layout = Layout.padded(written.source_lengths, written.memory.shape[1])
             hidden = model.decode(target, layout, written.memory, source_layout, trace=trace)
             logits = model.project(hidden[:, -1], trace=trace)
-            last = f"decoder.layers.{self.config.num_decoder_layers - 1}"
-            seen = trace[f"{last}.cross_attention.weights"].mean(dim=1)[:, -1]
+            if paths := cross_attentions(self.config):
+                seen = trace[f"{paths[-1]}.weights"].mean(dim=1)[:, -1]
         return logits, replace(written, tokens=target, attention=seen)

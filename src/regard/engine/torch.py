@@ -21,9 +21,11 @@ from regard.engine.padding import pad
 from regard.engine.static import Room, StaticSearch
 from regard.errors import UsageError
 from regard.model.decoder import DecoderState
-from regard.model.transformer import DecoderOnly, EncoderDecoder, Transformer, build
+from regard.model.recurrent import RecurrentEncoderDecoder
+from regard.model.recurrent_decoder import RecurrentState
+from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.tensors import Tensors, tied_names
-from regard.trace import Trace
+from regard.trace import Trace, cross_attentions
 
 MEMORY_SHARE = 6
 """of the GPU's free memory, the part for the sources of a search, and again for its outputs"""
@@ -45,7 +47,7 @@ def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dic
     return state | {name: state[first] for name, first in tied_names(config).items()}
 
 
-def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Transformer, checkpoint.Manifest]:
+def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, checkpoint.Manifest]:
     """The module of a model folder on the CPU in float32, ready to look into, train on or run."""
     manifest = checkpoint.read_manifest(folder)
     with _Undrawn():
@@ -64,6 +66,8 @@ class _Undrawn(TorchFunctionMode):
         kwargs = kwargs or {}
         if function.__name__ in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
             return args[0] if args else kwargs["tensor"]
+        if function is torch.linalg.qr:  # of a matrix that was not drawn, to make it orthogonal
+            return args[0], args[0]
         return function(*args, **kwargs)
 
 
@@ -71,7 +75,7 @@ class _Undrawn(TorchFunctionMode):
 class TorchState:
     """A decoder's state, and what the newest token attended to."""
 
-    decoder: DecoderState
+    decoder: DecoderState | RecurrentState
     attention: Tensor | None = None
     """[rows, source_len]"""
     wants_attention: bool = False
@@ -90,7 +94,7 @@ class TorchEngine:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Model,
         device: str = "cpu",
         precision: Literal["auto", "fp32", "bf16"] = "auto",
     ) -> None:
@@ -105,6 +109,8 @@ class TorchEngine:
         """Plain searches of many sentences on a GPU; the weights are copied at the first one."""
         if self.device.type != "cuda" or not self.config.has_decoder:
             return None
+        if isinstance(self.model, RecurrentEncoderDecoder):
+            return None
         memory = torch.cuda.mem_get_info(self.device)[0] // MEMORY_SHARE
         dtype = torch.float32 if self.precision == "fp32" else torch.bfloat16
         return StaticSearch(self.model, dtype, Room(memory=min(memory, Room.memory)))
@@ -113,11 +119,16 @@ class TorchEngine:
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> TorchState:
         if isinstance(self.model, DecoderOnly):
             return TorchState(self.model.start())
-        if not isinstance(self.model, EncoderDecoder):
+        if isinstance(self.model, EncoderOnly):
             raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
+        if attention and not cross_attentions(self.config):
+            raise UsageError(
+                "an alignment needs a model that attends to its source: got one with attention=none; "
+                "use another model"
+            )
         source, lengths = pad(sources, self.config.pad_id)
         with self._autocast():
-            state = self.model.start(
+            state = cast(Translating, self.model).start(
                 torch.from_numpy(source).to(self.device),
                 torch.from_numpy(lengths).to(self.device),
                 trace=self._trace(0),
@@ -131,11 +142,11 @@ class TorchEngine:
         if trace is None and state.wants_attention:
             trace = Trace()
         with self._autocast():
-            logits, decoder = self.model.step(tokens, state.decoder, trace=trace)
+            logits, decoder = cast(Any, self.model).step(tokens, state.decoder, trace=trace)
         seen = None
         if trace is not None and state.wants_attention:
-            last = f"decoder.layers.{self.config.num_decoder_layers - 1}"
-            seen = trace[f"{last}.cross_attention.weights"].float().mean(dim=1)[:, 0]
+            last = cross_attentions(self.config)[-1]
+            seen = trace[f"{last}.weights"].float().mean(dim=1)[:, 0]
         return logits.float(), replace(state, decoder=decoder, attention=seen)
 
     def _trace(self, position: int) -> Trace | None:

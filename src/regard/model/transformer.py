@@ -1,11 +1,8 @@
 """The whole of Figure 1, and the two halves of it that became models of their own.
 
 `EncoderDecoder` is the paper's model; `DecoderOnly` (GPT) continues a text; `EncoderOnly` (BERT) fills in
-blanks. All are made of the same blocks.
-
-    logits = hidden E^T,   probabilities = softmax(logits)
-
-Vaswani et al. 2017, sections 3.1 and 3.4: the output's linear map shares the embedding's table E.
+blanks. All are made of the same blocks. Vaswani et al. 2017, section 3.1. `build` makes these and the recurrent
+models they replaced.
 
 Differs from the paper: nowhere in the default.
 """
@@ -15,44 +12,35 @@ from __future__ import annotations
 from typing import TypeVar
 
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.model.decoder import Decoder, DecoderState
 from regard.model.embedding import InputEmbedding
 from regard.model.encoder import Encoder
 from regard.model.layout import Layout, Visibility
+from regard.model.network import Network
 from regard.model.position import Rotation, rotation
+from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.static import StaticState
 from regard.trace import Trace, at, keep
 
 AnyState = TypeVar("AnyState", DecoderState, StaticState)
 
 
-class Transformer(nn.Module):
+class Transformer(Network):
     """What the three architectures share: the tables, the stacks and the output."""
 
     def __init__(self, config: ModelConfig, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config)
         if config.has_encoder:
             self.source = InputEmbedding(config, config.source_vocab_size, dropout)
             self.encoder = Encoder(config, dropout)
         if config.has_decoder:
             self.target = InputEmbedding(config, config.target_vocab_size, dropout)
             self.decoder = Decoder(config, dropout)
-        if config.has_encoder and config.has_decoder and config.tied == "all":
-            self.target.embedding = self.source.embedding
-        last = self.target if config.has_decoder else self.source
-        self.output = nn.Linear(config.d_model, last.embedding.num_embeddings, bias=False)
-        if config.tied == "none":
-            nn.init.normal_(self.output.weight, std=config.d_model**-0.5)
-        else:
-            self.output.weight = last.embedding.weight
-        for module in self.modules():
-            if isinstance(module, nn.Linear) and module is not self.output:
-                nn.init.xavier_uniform_(module.weight)
-                nn.init.zeros_(module.bias)
+        self.draw_linear_maps()
+        self.output = self.make_output()
 
     def encode(
         self,
@@ -68,15 +56,6 @@ class Transformer(nn.Module):
         visibility = Visibility(layout, layout)
         memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)
-
-    def project(
-        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
-    ) -> Float[Tensor, "*batch vocab"]:
-        """The score of every piece of the vocabulary."""
-        logits = keep(trace, "logits", self.output(hidden))
-        if trace is not None:
-            keep(trace, "probabilities", logits.softmax(dim=-1))
-        return logits
 
     def _rotation(self, positions: Int[Tensor, "batch length"]) -> Rotation | None:
         if self.config.position != "rotary":
@@ -202,8 +181,15 @@ class EncoderOnly(Transformer):
         return self.project(self.encode(source, layout, trace=trace), trace=trace)
 
 
-def build(config: ModelConfig, dropout: float = 0.0) -> Transformer:
+Translating = EncoderDecoder | RecurrentEncoderDecoder
+"""what reads a source and writes a target"""
+Model = Transformer | RecurrentEncoderDecoder
+
+
+def build(config: ModelConfig, dropout: float = 0.0) -> Model:
     """The model a configuration describes, with fresh random weights."""
+    if config.is_recurrent:
+        return RecurrentEncoderDecoder(config, dropout)
     kinds: dict[str, type[Transformer]] = {
         "encoder-decoder": EncoderDecoder,
         "decoder-only": DecoderOnly,

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard.config import TrainConfig
 from regard.errors import RegardError, TrainingError
-from regard.model.transformer import EncoderDecoder
+from regard.model.transformer import Translating
 from regard.text.batches import BatchStream
 from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
 from regard.train.course import Course
@@ -64,9 +64,9 @@ class Trainer:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: Translating,
         stream: BatchStream,
-        validate: Callable[[EncoderDecoder], Validation],
+        validate: Callable[[Translating], Validation],
         settings: TrainConfig,
         run: Path,
         *,

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.model.layout import Layout
-from regard.model.transformer import EncoderDecoder
+from regard.model.transformer import Translating
 
 SCORES_AT_ONCE = {"cpu": 1 << 21, "cuda": 1 << 29}
 """how many scores of the vocabulary are held at a time; on a processor they should stay in its cache"""
@@ -197,7 +197,7 @@ def disagreement(
 
 
 def batch_loss(
-    model: EncoderDecoder,
+    model: Translating,
     batch: Tensors,
     *,
     packed: bool,

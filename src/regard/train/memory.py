@@ -12,7 +12,7 @@ import torch
 
 from regard.config import ModelConfig, TrainConfig
 from regard.errors import TrainingError
-from regard.model.transformer import EncoderDecoder, build
+from regard.model.transformer import Translating, build
 from regard.train.loss import Tensors, batch_loss
 from regard.train.plan import LEAST_BATCH, divide
 from regard.train.update import autocast
@@ -33,7 +33,7 @@ def fit_to_memory(
     free, _ = torch.cuda.mem_get_info(device)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         network = build(model, settings.dropout or 0.0).to(device)
-        assert isinstance(network, EncoderDecoder)
+        assert isinstance(network, Translating)
         kept = num_bytes_kept(sum(p.numel() for p in network.parameters()), settings)
         measured = measure(network, settings, device)
     del network
@@ -54,7 +54,7 @@ def fit_to_memory(
     )
 
 
-def measure(network: EncoderDecoder, settings: TrainConfig, device: torch.device) -> dict[int, int]:
+def measure(network: Translating, settings: TrainConfig, device: torch.device) -> dict[int, int]:
     """The bytes that the gradients of batches of some sizes take beside what stays; of those that fit."""
     found = {}
     for size in TRIALS:

@@ -28,7 +28,7 @@ from regard.config import TrainConfig
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError, UsageError
 from regard.evaluate import Score
-from regard.model.transformer import EncoderDecoder, build
+from regard.model.transformer import Translating, build
 from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
@@ -169,9 +169,9 @@ def _prepare(
     return plan, corpus, valid, tokenizers
 
 
-def _network(plan: Plan, device: torch.device) -> EncoderDecoder:
+def _network(plan: Plan, device: torch.device) -> Translating:
     network = build(plan.model, plan.train.dropout or 0.0)
-    if not isinstance(network, EncoderDecoder):
+    if not isinstance(network, Translating):
         raise UsageError(
             f"regard train trains encoder-decoder models: got one that is {plan.model.architecture}; "
             "use another --init or architecture"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from regard.config import TrainConfig
-from regard.model.transformer import EncoderDecoder
+from regard.model.transformer import Translating
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors, batch_loss
 from regard.train.optimizer import set_rate
@@ -47,7 +47,7 @@ class Updater:
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        model: Translating,
         optimizer: torch.optim.Optimizer,
         settings: TrainConfig,
         *,

@@ -11,7 +11,7 @@ from regard.config import DecodeConfig, Precision, TrainConfig
 from regard.decode import search
 from regard.engine.torch import TorchEngine
 from regard.evaluate import evaluate
-from regard.model.transformer import EncoderDecoder
+from regard.model.transformer import Translating
 from regard.text.batches import batches_for_inference, padded_batches
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
@@ -36,7 +36,7 @@ class Validator:
         assert settings.batch_tokens is not None
         self.batch_tokens = settings.batch_tokens
 
-    def __call__(self, model: EncoderDecoder) -> Validation:
+    def __call__(self, model: Translating) -> Validation:
         if not self.wants_bleu:
             return Validation(self.loss(model), None)
         greedy = DecodeConfig(method="greedy")
@@ -46,7 +46,7 @@ class Validator:
         return Validation(self.loss(model), evaluate(hypotheses, self.corpus.targets).bleu)
 
     @torch.no_grad()
-    def loss(self, model: EncoderDecoder) -> float:
+    def loss(self, model: Translating) -> float:
         """Plain cross-entropy for each target token."""
         device = next(model.parameters()).device
         total, num_targets = 0.0, 0
@@ -66,7 +66,7 @@ class Validator:
 
 
 def translate_all(
-    model: EncoderDecoder,
+    model: Translating,
     sources: Sequence[str],
     tokenizers: tuple[Tokenizer, Tokenizer],
     config: DecodeConfig,

@@ -1,0 +1,214 @@
+"""A recurrent decoder: it writes the target word by word, each from its state s, the last word y and a context c.
+
+    s_0 = tanh(W_s h),   s_i = f(s_{i-1}, y_{i-1}, c_i),   p(y_i | y_1 ... y_{i-1}, x) = g(y_{i-1}, s_i, c_i)
+
+f is a cell (`cell`), g a maxout of two and the output's linear map. What c_i is makes the kinds:
+
+    none        c, the same for every word: the two states of the encoder that have read all of it
+                (Cho et al. 2014, section 2.2 and appendix A.1.2; Sutskever et al. 2014)
+    additive    what s_{i-1} finds in the source (Bahdanau et al. 2015, section 3.1 and appendix A.2.2)
+    dot, general
+                what s_i finds in it, s_i = f(s_{i-1}, y_{i-1}) (Luong et al. 2015, section 3)
+
+So with and without attention nothing but c differs. Of Sutskever's and Cho's ways to hand on the fixed vector, as
+the first state or at every step, this is both, as in Cho's; s_0 is made from it, and with attention from the
+backward state at the first word, as in Bahdanau's.
+
+Differs from the papers: g has the newest state, as Bahdanau's section 3.1 says, not the one before as its appendix
+A.2.2; its output has d_model features, the table's. Luong's kinds have the same g in place of tanh(W [c ; s]), and
+no input feeding. An LSTM's remembered vector starts from a map of its own. Layers may be stacked; the context
+enters the first, and the last one's state looks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.config import ModelConfig
+from regard.model.alignment import Alignment
+from regard.model.cell import NUM_PARTS, Weights, advance, make_cell, run
+from regard.model.dropout import Dropout
+from regard.model.layout import Layout
+from regard.model.recurrent_encoder import summary_of
+from regard.model.steps import Steps
+from regard.trace import Trace, at, keep
+
+Cells = tuple[Float[Tensor, "parts batch d_state"], ...]
+"""for each layer its state"""
+
+
+@dataclass(frozen=True)
+class RecurrentState:
+    """What the decoder remembers between two steps; passed in and returned, never kept on a module."""
+
+    position: int
+    """how many tokens have been read"""
+    cells: Cells
+    summary: Float[Tensor, "batch d_state"] | None = None
+    """without attention: the fixed vector"""
+    memory: Float[Tensor, "batch source_len d_state"] | None = None
+    """with attention: what is looked at"""
+    keys: Float[Tensor, "batch source_len d_state"] | None = None
+    """and what states are compared with"""
+    source_lengths: Int[Tensor, " batch"] | None = None
+
+    def select(self, rows: Int[Tensor, " chosen"]) -> RecurrentState:
+        """The state of these rows; a row may be repeated or left out."""
+
+        def chosen(values: Tensor | None) -> Tensor | None:
+            return None if values is None else values.index_select(0, rows)
+
+        return RecurrentState(
+            self.position,
+            tuple(cell.index_select(1, rows) for cell in self.cells),
+            chosen(self.summary),
+            chosen(self.memory),
+            chosen(self.keys),
+            chosen(self.source_lengths),
+        )
+
+    def may_attend(self) -> Bool[Tensor, "batch 1 source_len"]:
+        """Each target word sees its own source sentence, not the padding behind it."""
+        assert self.memory is not None and self.source_lengths is not None
+        layout = Layout.padded(self.source_lengths, self.memory.shape[1])
+        return (layout.positions() < layout.lengths[:, None])[:, None]
+
+
+class RecurrentDecoder(nn.Module):
+    """Cells, what they look at, and the readout g."""
+
+    def __init__(self, config: ModelConfig, dropout: float) -> None:
+        super().__init__()
+        self.config, width = config, config.d_state
+        num_layers, self.num_parts = config.num_decoder_layers, NUM_PARTS[config.architecture]
+        self.is_fixed = config.attention == "none"
+        self.initial = nn.Linear(
+            width if self.is_fixed else width // 2, num_layers * self.num_parts * width
+        )
+        self.attention = None if self.is_fixed else Alignment(config)
+        fed = width if config.attention in ("none", "additive") else 0
+        inputs = [config.d_model + fed] + [width] * (num_layers - 1)
+        self.layers = nn.ModuleList(make_cell(config.architecture, each, width) for each in inputs)
+        self.readout = nn.Linear(width + config.d_model + width, 2 * config.d_model)
+        self.dropout = Dropout(dropout)
+
+    @property
+    def cells(self) -> Sequence[nn.RNNBase]:
+        return cast(Sequence[nn.RNNBase], self.layers)
+
+    def begin(
+        self,
+        memory: Float[Tensor, "batch source_len d_state"],
+        layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> RecurrentState:
+        """The state to write from, before the first word."""
+        summary = keep(trace, "summary", summary_of(memory, layout, both=self.is_fixed))
+        initial = self.initial(summary).to(memory.dtype).tanh()
+        initial = keep(trace, "initial", initial.unflatten(-1, (len(self.layers), -1)))
+        parts = initial.unflatten(-1, (self.num_parts, -1)).permute(1, 2, 0, 3)
+        cells = tuple(parts.contiguous().unbind())
+        if self.attention is None:
+            return RecurrentState(0, cells, summary=summary)
+        keys = self.attention.keys(memory, trace=at(trace, "attention"))
+        return RecurrentState(0, cells, memory=memory, keys=keys, source_lengths=layout.lengths)
+
+    def forward(
+        self,
+        words: Float[Tensor, "batch target_len d_model"],
+        state: RecurrentState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], RecurrentState]:
+        """What the output is made from after each of these words, and the state that has read them."""
+        num_words = words.shape[1]
+        if self.config.attention == "additive":
+            states, contexts, cells = self._search_then_write(words, state, trace)
+        elif state.summary is not None:
+            contexts = state.summary[:, None].expand(-1, num_words, -1)
+            inputs = torch.cat([words.to(contexts.dtype), contexts], dim=-1)
+            states, cells = self._write(inputs, state, trace)
+        else:
+            states, cells = self._write(words, state, trace)
+            contexts = self._look(states, state, state.may_attend(), at(trace, "attention"))
+        together = torch.cat([states, words.to(states.dtype), contexts.to(states.dtype)], dim=-1)
+        hidden = keep(trace, "readout.hidden", self.readout(together))
+        output = keep(trace, "readout.output", hidden.unflatten(-1, (-1, 2)).amax(dim=-1))
+        return self.dropout(output), replace(
+            state, cells=cells, position=state.position + num_words
+        )
+
+    def _look(
+        self,
+        states: Float[Tensor, "batch query_len d_state"],
+        state: RecurrentState,
+        may_attend: Bool[Tensor, "batch 1 source_len"],
+        trace: Trace | None,
+    ) -> Float[Tensor, "batch query_len d_state"]:
+        assert self.attention is not None and state.memory is not None
+        contexts: Tensor = self.attention(states, state.keys, state.memory, may_attend, trace=trace)
+        return contexts
+
+    def _write(
+        self,
+        inputs: Float[Tensor, "batch target_len features"],
+        state: RecurrentState,
+        trace: Trace | None,
+    ) -> tuple[Float[Tensor, "batch target_len d_state"], Cells]:
+        """All words at once, whose inputs do not depend on the states."""
+        cells = []
+        for i, cell in enumerate(self.cells):
+            inputs, last = run(cell, self.dropout(inputs) if i else inputs, state.cells[i])
+            inputs = keep(trace, f"layers.{i}.state", inputs)
+            cells.append(last)
+        return inputs, tuple(cells)
+
+    def _search_then_write(
+        self,
+        words: Float[Tensor, "batch target_len d_model"],
+        state: RecurrentState,
+        trace: Trace | None,
+    ) -> tuple[
+        Float[Tensor, "batch target_len d_state"], Float[Tensor, "batch target_len d_state"], Cells
+    ]:
+        """Word by word, for what is looked for depends on the state, and the state on what was found."""
+        weights = [Weights.of(cell) for cell in self.cells]
+        sizes = [self.config.d_model, self.config.d_state]
+        of_words, of_contexts = weights[0].inputs.split(sizes, dim=1)
+        from_words = F.linear(words, of_words, weights[0].inputs_bias)
+        steps = None if trace is None else Steps(trace, words.shape[1])
+        cells, may_attend = list(state.cells), state.may_attend()
+        states, contexts = [], []
+        for from_word in from_words.unbind(dim=1):
+            looking = cells[-1][0][:, None]
+            context = self._look(looking, state, may_attend, at(steps, "attention"))
+            inputs = from_word + F.linear(context[:, 0], of_contexts)
+            for i, cell in enumerate(self.cells):
+                if i:
+                    below = self.dropout(cells[i - 1][0])
+                    inputs = F.linear(below, weights[i].inputs, weights[i].inputs_bias)
+                cells[i] = _kept(at(steps, f"layers.{i}"), advance(cell, inputs, cells[i]))
+            states.append(cells[-1][0])
+            contexts.append(context[:, 0])
+            if steps is not None:
+                steps.next()
+        if steps is not None:
+            steps.finish()
+        return torch.stack(states, dim=1), torch.stack(contexts, dim=1), tuple(cells)
+
+
+def _kept(
+    trace: Trace | None, cell: Float[Tensor, "parts batch d_state"]
+) -> Float[Tensor, "parts batch d_state"]:
+    if trace is None:
+        return cell
+    shown = keep(trace, "state", cell[0][:, None])
+    return torch.cat([shown[:, 0][None], cell[1:]])

@@ -19,16 +19,9 @@ _DIALECTS = {True: {"message", "type", "param", "code"}, False: None}
 class Fuzz:
     """Counts the answers by status; what must not be is collected in `troubles`."""
 
-    def __init__(self, url: str, spec: dict[str, Any], num_examples: int) -> None:
+    def __init__(self, url: str, spec: dict[str, Any], num_described: int, num_raw: int) -> None:
         self._url, self._spec = url, spec
-        self._settings = settings(
-            max_examples=num_examples,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )
+        self._described, self._bare = _settings(num_described), _settings(num_raw)
         self._session = requests.Session()
         self._session.trust_env = False
         self.statuses: Counter[int] = Counter()
@@ -41,14 +34,12 @@ class Fuzz:
             for mode in GenerationMode:
                 try:
                     strategy = operation.as_strategy(generation_mode=mode)
-                    self._settings(given(strategy)(self._call))()
+                    self._described(given(strategy)(self._call))()
                 except (schemathesis.errors.SchemathesisError, Unsatisfiable):
                     # A route without parameters cannot be asked wrongly.
                     assert mode is GenerationMode.NEGATIVE
             if operation.method == "post":
-                self._settings(
-                    given(_bodies(), st.sampled_from(_KINDS))(self._raw(operation.path))
-                )()
+                self._bare(given(_bodies(), st.sampled_from(_KINDS))(self._raw(operation.path)))()
 
     def _call(self, case: Any) -> None:
         arguments = case.as_transport_kwargs(base_url=self._url)
@@ -79,6 +70,17 @@ class Fuzz:
             shape = set(error) if isinstance(error, dict) else None
             if shape != _DIALECTS[path.startswith("/v1/")] or not error:
                 self.troubles.append(f"{path}: {error}")
+
+
+def _settings(count: int) -> settings:
+    return settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
 
 
 _KINDS = [

@@ -14,7 +14,7 @@ from regard.errors import RegardError
 
 NOT_DESCRIBED = {"/", "/{name}", "/page/look", "/look/{look}/{path:path}"}
 """the page's files, and look, whose interface is its page's alone"""
-NUM_EXAMPLES = 4
+NUM_DESCRIBED, NUM_RAW = 2, 30
 
 
 def test_everything_made_up_from_the_description_is_answered(tmp_path: Path) -> None:
@@ -28,10 +28,10 @@ def test_everything_made_up_from_the_description_is_answered(tmp_path: Path) -> 
             if method != "HEAD" and route.path not in NOT_DESCRIBED
         }
         assert described == routes
-        fuzz = Fuzz(server.url, spec, NUM_EXAMPLES)
+        fuzz = Fuzz(server.url, spec, NUM_DESCRIBED, NUM_RAW)
         fuzz.run()
         assert fuzz.troubles == []
-        assert fuzz.statuses[200] > 20 and fuzz.statuses[400] > 50
+        assert fuzz.statuses[200] > 10 and fuzz.statuses[400] > 50
         assert server.get("/health").status == 200
 
 

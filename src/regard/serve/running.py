@@ -21,6 +21,8 @@ from regard.serve.connection import Connection
 from regard.serve.logs import Forward, Log
 from regard.serve.settings import KEEP_ALIVE, STOP_WITHIN, Settings
 
+_SWITCH_AFTER = 0.001
+
 _GIVE_UP_AFTER = 20.0
 """seconds for which a model may be unwell until the process ends, so that whoever started it can do so anew"""
 
@@ -120,6 +122,8 @@ def run(app: App, listening: socket.socket, log: Log) -> bool:
     logger = logging.getLogger("uvicorn.error")
     logger.handlers, logger.propagate = [Forward(log)], False
     logger.setLevel(logging.WARNING)
+    # A model's thread would otherwise keep the interpreter for 5 ms each time a request wants it.
+    sys.setswitchinterval(_SWITCH_AFTER)
     server = Server(app, log)
     server.run(sockets=[listening])
     return not server.has_failed

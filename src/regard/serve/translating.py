@@ -132,6 +132,10 @@ async def translate_in_order(
 
 
 async def prepared(served: Served, texts: Sequence[str], *arguments: Any, **options: Any) -> Work:
+    try:
+        served.worker.check()
+    except (Busy, Dead) as error:
+        raise refusal_of(error) from error
     if sum(map(len, texts)) <= _LONG:
         return Work(served, texts, *arguments, **options)
     return await asyncio.to_thread(Work, served, texts, *arguments, **options)

@@ -194,12 +194,16 @@ class Worker:
     def _is_stalled(self) -> bool:
         return self._is_busy and time.monotonic() - self._beat > _STALLED_AFTER
 
+    def check(self) -> None:
+        """Raise what a new request would be told now, before any work is put into it."""
+        if not self.is_well or self._is_stopping:
+            raise Dead
+        if self.num_waiting >= self._most_waiting:
+            raise Busy
+
     def _admit(self, enter: Callable[[], None]) -> None:
         with self._changed:
-            if not self.is_well or self._is_stopping:
-                raise Dead
-            if self.num_waiting >= self._most_waiting:
-                raise Busy
+            self.check()
             enter()
             self._changed.notify()
 

@@ -1,0 +1,301 @@
+"""`regard serve` under load, beside its own engine and beside a server that takes one request at a time.
+
+    python benchmarks/serve_load.py [--save] [--quick]
+
+Everything on this machine and over loopback. `serve_vs_engine` is the sentences a second of 32 clients that each
+send one sentence at a time, against the engine given all sentences at once in one call; measured in turns, the median
+of the rounds. The peer, in the same rounds, is a plain HTTP server around the same engine. Then: 10 times more than
+it can do, 200 connections that dribble, made-up requests, and 100,000 requests with an eye on memory; these use a
+small random model, so that it is the server that is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+from serve_clients import Tally, flood, load, request_bytes, sentences, translations
+
+import regard
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+Row = dict[str, object]
+NUM_CLIENTS = 32
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
+    parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.plain:
+        serve_plainly()
+        return
+    part = 10 if arguments.quick else 1
+    rows: list[Row] = []
+    ratios: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        from serve_fixtures import make_folders
+
+        small = make_folders(Path(folder), ("fr-en", "en-fr", "chat", "story"))
+        throughput(rows, ratios, num_rounds=2 if arguments.quick else 5, num_sentences=320 // part)
+        with regard_server(*small[:1]) as server:
+            overload(rows, server, seconds=60 / part)
+            slow_clients(rows, server)
+        with regard_server(*small) as server:
+            made_up(rows, server, num_described=80 // part, num_raw=2350 // part)
+        with regard_server(*small[:1]) as server:
+            soak(rows, server, num_requests=100_000 // part)
+    for row in rows:
+        print("  ".join(f"{key}={value}" for key, value in row.items()))
+    for name, ratio in ratios.items():
+        print(f"{name:<24} {ratio:.3f}")
+    if arguments.save:
+        from record import save
+
+        print(
+            save("serve_load", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis")
+        )
+
+
+class Served:
+    """A server in a process of its own."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+        self.process, self.port = process, port
+
+    @property
+    def memory(self) -> float:
+        """In MB."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@contextlib.contextmanager
+def started(command: list[str]) -> Iterator[Served]:
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    found = re.search(r":(\d+)/", process.stderr.readline())
+    assert found, "the server did not start"
+    # The log must be read, or the server would wait for it to be.
+    threading.Thread(target=lambda: [None for _ in process.stderr or ()], daemon=True).start()
+    try:
+        load(int(found[1]), list(translations(["Bonjour."] * 4)), 2)
+        yield Served(process, int(found[1]))
+    finally:
+        process.terminate()
+        assert process.wait(60) in (0, -15)
+
+
+def regard_server(*folders: Path) -> contextlib.AbstractContextManager[Served]:
+    models = [word for folder in folders or ("fr-en",) for word in ("--model", str(folder))]
+    return started([sys.executable, "-m", "regard", "serve", "--port", "0", *models])
+
+
+def throughput(
+    rows: list[Row], ratios: dict[str, float], num_rounds: int, num_sentences: int
+) -> None:
+    texts = sentences(num_sentences)
+    requests = list(translations(texts))
+    model = regard.load("fr-en")
+    model.translate(texts[:32], split=False)
+    rates: dict[str, list[float]] = {"engine": [], "serve": [], "plain": []}
+    waits: dict[str, list[float]] = {"engine": [], "serve": []}
+    extra: list[float] = []
+    with regard_server() as ours, started([sys.executable, __file__, "--plain"]) as plain:
+        for number in range(num_rounds):
+            began = time.perf_counter()
+            model.translate(texts, split=False)
+            rates["engine"].append(num_sentences / (time.perf_counter() - began))
+            rates["serve"].append(num_sentences / load(ours.port, requests, NUM_CLIENTS).wall)
+            some = requests[: num_sentences // 2]
+            rates["plain"].append(len(some) / load(plain.port, some, NUM_CLIENTS).wall)
+            # One client: each sentence by the engine and by the server, one after the other.
+            for text, request in list(zip(texts, requests, strict=True))[number::num_rounds][:30]:
+                began = time.perf_counter()
+                model.translate(text)
+                alone = time.perf_counter() - began
+                served = load(ours.port, [request], 1).quantile(200, 0.5)
+                waits["engine"].append(alone)
+                waits["serve"].append(served)
+                extra.append(served - alone)
+    for name, found in rates.items():
+        rows.append(
+            {
+                "what": f"{name}, {NUM_CLIENTS} clients",
+                "sentences_s": round(statistics.median(found), 2),
+            }
+        )
+    for name, found in waits.items():
+        rows.append(
+            {"what": f"{name}, 1 client", "p50_ms": round(1000 * statistics.median(found), 1)}
+        )
+    rows.append(
+        {"what": "serve adds, 1 client", "p50_ms": round(1000 * statistics.median(extra), 1)}
+    )
+    pairs = zip(rates["serve"], rates["engine"], rates["plain"], strict=True)
+    against = [(serve / engine, serve / plain) for serve, engine, plain in pairs]
+    ratios["serve_vs_engine"] = round(statistics.median(each[0] for each in against), 3)
+    ratios["serve_vs_plain_server"] = round(statistics.median(each[1] for each in against), 3)
+
+
+def serve_plainly() -> None:
+    """The peer: one request at a time, with nothing but the standard library."""
+    model = regard.load("fr-en")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 0.05
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.dumps({"translatedText": model.translate(asked["q"])}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    HTTPServer.request_queue_size = 128
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        print(f"http://127.0.0.1:{server.server_port}/", file=sys.stderr, flush=True)
+        server.serve_forever()
+
+
+def overload(rows: list[Row], server: Served, seconds: float) -> None:
+    """Ten times as many requests a second as it can answer, of thirty sentences each."""
+    [request] = translations([" ".join(sentences(30))])
+    before = load(server.port, [request] * 40, 20)
+    capacity = before.statuses[200] / before.wall
+    found = flood(server.port, request, 10 * capacity, seconds)
+    began = time.perf_counter()
+    while not load(server.port, [request], 1).statuses[200]:
+        time.sleep(0.1)
+    good, refused = found.statuses[200], found.statuses[503]
+    rows.append(
+        {
+            "what": f"10 times its capacity for {seconds:g} s",
+            "capacity_s": round(capacity, 1),
+            "asked": sum(found.statuses.values()),
+            "answered": good,
+            "refused": refused,
+            "other": sum(found.statuses.values()) - good - refused,
+            "without_retry_after": found.without_retry,
+            "answered_max_s": round(found.quantile(200, 1.0), 1),
+            "refused_p50_ms": round(1000 * found.quantile(503, 0.5), 1),
+            "refused_p95_ms": round(1000 * found.quantile(503, 0.95), 1),
+            "recovered_s": round(time.perf_counter() - began, 2),
+        }
+    )
+
+
+def slow_clients(rows: list[Row], server: Served) -> None:
+    requests = list(translations(sentences(200)))
+    idle = load(server.port, requests, 1).quantile(200, 0.95)
+    began = time.perf_counter()
+    slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(200)]
+    for number, each in enumerate(slow):
+        each.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n")
+        if number % 2:
+            each.sendall(b"Content-Length: 1000\r\n\r\n{")
+    busy = load(server.port, requests, 1).quantile(200, 0.95)
+    for each in slow:
+        each.settimeout(60)
+        with contextlib.suppress(ConnectionError):
+            while each.recv(4096):
+                pass
+        each.close()
+    rows.append(
+        {
+            "what": "200 slow connections",
+            "p95_idle_ms": round(1000 * idle, 1),
+            "p95_ms": round(1000 * busy, 1),
+            "all_closed_s": round(time.perf_counter() - began, 1),
+        }
+    )
+
+
+def made_up(rows: list[Row], server: Served, num_described: int, num_raw: int) -> None:
+    import requests
+    from serve_fuzz import Fuzz
+
+    url = f"http://127.0.0.1:{server.port}"
+    spec = requests.get(f"{url}/spec", timeout=10).json()
+    fuzz = Fuzz(url, spec, num_described, num_raw)
+    began = time.perf_counter()
+    fuzz.run()
+    rows.append(
+        {
+            "what": "made-up requests",
+            "requests": sum(fuzz.statuses.values()),
+            "server_errors": sum(n for status, n in fuzz.statuses.items() if status >= 500),
+            "troubles": len(fuzz.troubles),
+            "statuses": dict(sorted(fuzz.statuses.items())),
+            "seconds": round(time.perf_counter() - began),
+            "health": requests.get(f"{url}/health", timeout=10).status_code,
+        }
+    )
+
+
+def soak(rows: list[Row], server: Served, num_requests: int) -> None:
+    texts = sentences(1500)
+    asked = {"q": texts[:3], "source": "auto", "target": "en", "alternatives": 1}
+    chat = {"model": "fr-en", "messages": [{"role": "user", "content": texts[5]}]}
+    mixed = [
+        *translations(texts[:10]),
+        request_bytes("POST", "/translate", asked),
+        request_bytes("POST", "/translate", {**asked, "alternatives": 99}),
+        request_bytes("POST", "/v1/chat/completions", chat),
+        request_bytes("POST", "/detect", {"q": texts[7]}),
+        request_bytes(
+            "POST",
+            "/translate",
+            {"q": f"<p>{texts[9]}</p>", "source": "fr", "target": "en", "format": "html"},
+        ),
+        *[
+            request_bytes("GET", path)
+            for path in ("/languages", "/health", "/nothing", "/metrics", "/")
+        ],
+    ]
+    total, memory = Tally(), {}
+    for share in (0.1, 1.0):
+        count = int(share * num_requests) - sum(total.statuses.values())
+        found = load(server.port, (mixed * (count // len(mixed) + 1))[:count], NUM_CLIENTS, 3600)
+        total.statuses += found.statuses
+        total.wall += found.wall
+        memory[share] = server.memory
+    rows.append(
+        {
+            "what": "soak",
+            "requests": sum(total.statuses.values()),
+            "server_errors": sum(n for status, n in total.statuses.items() if status >= 500),
+            "requests_s": round(sum(total.statuses.values()) / total.wall),
+            "memory_mb_at_a_tenth": round(memory[0.1], 1),
+            "memory_mb_at_the_end": round(memory[1.0], 1),
+            "growth_percent": round(100 * (memory[1.0] / memory[0.1] - 1), 2),
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()

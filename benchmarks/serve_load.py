@@ -56,6 +56,7 @@ def main() -> None:
         small = make_folders(Path(folder), ("fr-en", "en-fr", "chat", "story"))
         throughput(rows, ratios, num_rounds=2 if arguments.quick else 5, num_sentences=320 // part)
         with regard_server(*small[:1]) as server:
+            wrong_numbers(rows, server)
             overload(rows, server, seconds=60 / part)
             slow_clients(rows, server)
         with regard_server(*small) as server:
@@ -180,6 +181,28 @@ def serve_plainly() -> None:
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
         print(f"http://127.0.0.1:{server.server_port}/", file=sys.stderr, flush=True)
         server.serve_forever()
+
+
+def wrong_numbers(rows: list[Row], server: Served) -> None:
+    """Every number out of its bounds, in both dialects."""
+    values = (-1, 10**9, 1e300, "x", [], {}, True)
+    libre = {"q": "Bonjour.", "source": "fr", "target": "en"}
+    chat = {"model": "fr-en", "messages": [{"role": "user", "content": "Bonjour."}]}
+    requests = [request_bytes("POST", "/translate", {**libre, "alternatives": v}) for v in values]
+    for name in ("n", "max_tokens", "temperature", "top_p", "seed", "top_logprobs"):
+        for value in values:
+            asked = {**chat, name: value}
+            requests.append(request_bytes("POST", "/v1/chat/completions", asked))
+    found = load(server.port, requests * 10, 1)
+    rows.append(
+        {
+            "what": "numbers out of bounds",
+            "requests": sum(found.statuses.values()),
+            "statuses": dict(sorted(found.statuses.items())),
+            "p50_ms": round(1000 * found.quantile(400, 0.5), 1),
+            "p99_ms": round(1000 * found.quantile(400, 0.99), 1),
+        }
+    )
 
 
 def overload(rows: list[Row], server: Served, seconds: float) -> None:

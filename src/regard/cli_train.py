@@ -44,6 +44,12 @@ def train(
     test_source: Annotated[Files, typer.Option(help="Scored once at the end.")] = None,
     test_target: Annotated[Files, typer.Option(help="Its references.")] = None,
     size: Annotated[str | None, typer.Option(help="tiny, small, base or big.")] = None,
+    architecture: Annotated[
+        str | None, typer.Option(help="transformer, or the older rnn, gru or lstm.")
+    ] = None,
+    attention: Annotated[
+        str | None, typer.Option(help="Of the older: additive, dot, general or none.")
+    ] = None,
     recipe: Annotated[str | None, typer.Option(help="A named recipe or a TOML file.")] = None,
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
@@ -72,8 +78,9 @@ def train(
     asked: dict[str, dict[str, Any]] = {
         "data": {key: value for key, value in files.items() if value}
     }
-    if size:
-        asked["model"] = {"size": size}
+    architecture = "encoder-decoder" if architecture == "transformer" else architecture
+    shape = {"size": size, "architecture": architecture, "attention": attention}
+    asked["model"] = {key: value for key, value in shape.items() if value}
     if seed is not None:
         asked["train"] = {"seed": seed}
     start = read_recipe(recipe).with_files(data) if recipe else Recipe()

@@ -30,7 +30,8 @@ _Config = TypeVar("_Config")
 RECURRENT = ("rnn", "gru", "lstm")
 """the architectures that read and write word by word"""
 OF_TRANSFORMERS = ("d_ff", "num_heads", "max_positions", "norm", "norm_placement", "feed_forward")
-"""settings that a recurrent model does not have"""
+OF_RECURRENT = ("d_state",)
+"""settings that the other kind of model does not have"""
 
 MOST_HYPOTHESES = 256
 """of one sentence, searched at the same time"""
@@ -156,6 +157,13 @@ class ModelConfig:
         return self.d_model // self.num_heads
 
     @property
+    def widths(self) -> dict[str, int]:
+        """The sizes that make its shape, by the words for them."""
+        if self.is_recurrent:
+            return {"d_model": self.d_model, "d_state": self.d_state}
+        return {"d_model": self.d_model, "d_ff": self.d_ff, "heads": self.num_heads}
+
+    @property
     def is_recurrent(self) -> bool:
         return self.architecture in RECURRENT
 
@@ -203,6 +211,18 @@ def shape_of(size: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     recurrent = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=SIZES[size]["d_model"])
     shape = {**recurrent, "position": "none", "attention": "additive", **changes}
     return {"d_state": _matched_state(SIZES[size], shape), **shape}
+
+
+def check_belongs(changes: Mapping[str, Any]) -> None:
+    """Refuse a setting that the architecture asked for does not have."""
+    architecture = changes.get("architecture", "encoder-decoder")
+    foreign = OF_TRANSFORMERS if architecture in RECURRENT else OF_RECURRENT
+    for name in changes:
+        if name in foreign:
+            kind = "Transformers" if architecture in RECURRENT else "recurrent models"
+            raise UsageError(
+                f"{name} is a setting of {kind}: got it with architecture={architecture}; leave it out"
+            )
 
 
 def _matched_state(size: Mapping[str, int], shape: Mapping[str, Any]) -> int:

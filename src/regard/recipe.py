@@ -24,7 +24,9 @@ from regard.config import (
     DecodeConfig,
     ModelConfig,
     TrainConfig,
+    check_types,
     from_dict,
+    shape_of,
 )
 from regard.corpora.find import DATA, find_files
 from regard.errors import UsageError, suggest
@@ -73,8 +75,9 @@ class Recipe:
                 f"{suggest(size, SIZES)}; use one of these"
             )
         # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
-        shape = {**SIZES[size or "tiny"], **self.model}
-        from_dict(ModelConfig, shape, f"{self.where} [model]")
+        where = f"{self.where} [model]"
+        check_types(ModelConfig, self.model, where)
+        from_dict(ModelConfig, shape_of(size or "tiny", self.model), where)
         _ = self.data, self.train, self.decode
 
     @property

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from regard.config import ModelConfig
+from regard.checkpoint import read_manifest
+from regard.config import RECURRENT, ModelConfig
 from regard.decode.interface import State
 from regard.errors import MissingExtra, UsageError
 
@@ -52,6 +53,8 @@ def open_engine(
         kind = "onnxruntime" if has_graphs and on_cpu else "torch"
         if has_graphs:
             purpose = "precision=bf16" if precision == "bf16" else f"device={device}"
+        elif read_manifest(folder).model.is_recurrent:
+            purpose = "running a recurrent model"
         else:
             purpose = "running a model without the CPU engine's graphs"
     if kind == "onnxruntime":
@@ -70,6 +73,11 @@ def _open_onnxruntime(
         raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
     if precision == "bf16":
         raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
+    architecture = read_manifest(folder).model.architecture
+    if architecture in RECURRENT:
+        raise UsageError(
+            f"the onnxruntime engine runs Transformers: got architecture={architecture}; use torch"
+        )
     from regard.engine.onnxruntime import OnnxEngine
 
     return OnnxEngine(folder, threads, precision)

@@ -40,10 +40,13 @@ so padding changes no bit of a sum, and a sentence is translated alike in every 
 def export(folder: str | Path) -> None:
     """Write the graphs of a model folder, over its weight file as it lies there.
 
-    A folder of int8 weights gets a second pair that computes in float32.
+    A folder of int8 weights gets a second pair that computes in float32. A recurrent model gets none: the
+    torch engine runs it.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
+    if manifest.model.is_recurrent:
+        return
     if not manifest.model.has_decoder:
         raise UsageError(
             "expected a model that writes, got an encoder-only one: it has no graphs; use one with a decoder"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from regard.checkpoint import Manifest
+from regard.config import ModelConfig
 from regard.evaluate import Score
 
 
@@ -41,12 +42,12 @@ def model_card(
     body = [
         f"# {name}",
         "",
-        f"A Transformer ({model.architecture}) for {direction}, trained with regard.",
+        f"{_kind(model)} for {direction}, trained with regard.",
         "",
         "| | |",
         "|---|---|",
         f"| layers | {model.num_encoder_layers} + {model.num_decoder_layers} |",
-        f"| d_model, d_ff, heads | {model.d_model}, {model.d_ff}, {model.num_heads} |",
+        f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
         f"| pieces | {model.target_vocab_size:,} |",
         f"| parameters | {num_parameters:,} |",
         *(f"| {what} | {value} |" for what, value in training),
@@ -62,3 +63,10 @@ def model_card(
     if notes:
         body += [notes, ""]
     return "\n".join([*front, "---", "", *body])
+
+
+def _kind(model: ModelConfig) -> str:
+    if not model.is_recurrent:
+        return f"A Transformer ({model.architecture})"
+    looks = "no attention" if model.attention == "none" else f"{model.attention} attention"
+    return f"A recurrent encoder-decoder ({model.architecture.upper()} cells, {looks})"

@@ -30,7 +30,7 @@ WARMUP_SHARE = 0.08
 """of the steps, or of the minutes"""
 NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
-"""for the cosine schedule; wider models need less, by the square root"""
+"""for the cosine schedule; wider models need less, by the square root of d_model or d_state"""
 
 
 NORM_PLACEMENT = "pre"
@@ -70,7 +70,7 @@ def complete(
         warmup = warmup or _warmup(settings, steps)
         validate_every = validate_every or max(1, steps // NUM_VALIDATIONS)
     dropout = settings.dropout
-    packing = on_gpu if settings.packing is None else settings.packing
+    packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
         steps=steps,
@@ -106,4 +106,5 @@ def _peak(settings: TrainConfig, model: ModelConfig, warmup: int | None) -> floa
     if settings.schedule == "inverse-sqrt":
         assert warmup is not None
         return paper_peak(model.d_model, warmup)
-    return PEAK_RATE_AT_256 * math.sqrt(256 / model.d_model)
+    width = model.d_state if model.is_recurrent else model.d_model
+    return PEAK_RATE_AT_256 * math.sqrt(256 / width)

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import (
+    RECURRENT,
     DataConfig,
     DecodeConfig,
     ModelConfig,
     TrainConfig,
+    check_belongs,
+    check_types,
     from_dict,
-    sized,
+    shape_of,
     to_dict,
 )
 from regard.errors import TrainingError, UsageError
@@ -64,10 +67,13 @@ class Plan:
         more = f" x {train.accumulate}" if train.accumulate > 1 else ""
         after = f" after {train.warmup:,}" if train.warmup else ""
         every = f", a validation every {train.validate_every:,}" if train.validate_every else ""
+        kind = f"{model.norm_placement}-norm"
+        if model.is_recurrent:
+            kind = f"{model.architecture} cells, attention {model.attention}"
+        widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
         return (
-            f"model: {model.num_encoder_layers}+{model.num_decoder_layers} layers, "
-            f"d_model {model.d_model}, d_ff {model.d_ff}, {model.num_heads} heads, "
-            f"{model.norm_placement}-norm, {model.target_vocab_size:,} pieces\n"
+            f"model: {model.num_encoder_layers}+{model.num_decoder_layers} layers, {widths}, "
+            f"{kind}, {model.target_vocab_size:,} pieces\n"
             f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
             f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
             f"{train.schedule} to {train.learning_rate:.2e}{after}, "
@@ -102,9 +108,14 @@ class Request:
     def check(self) -> None:
         """Refuse what contradicts itself, before any text is read."""
         architecture = self.model.get("architecture", "encoder-decoder")
-        if architecture != "encoder-decoder":
+        if architecture not in ("encoder-decoder", *RECURRENT):
             raise UsageError(
                 f"regard train trains encoder-decoder models: got architecture={architecture}; leave it out"
+            )
+        check_belongs(self.model)
+        if architecture in RECURRENT and self.train.packing:
+            raise UsageError(
+                f"architecture={architecture} reads one sentence a row: got packing=true; leave it out"
             )
         if self.data.tokenizer_file and not self.data.joint:
             raise UsageError(
@@ -126,7 +137,8 @@ class Request:
         wishes = [
             (key, value, getattr(then, key)) for now, then in parts for key, value in _asked(now)
         ]
-        shape = {**_shape(self.size), **self.model}
+        kind = {name: getattr(plan.model, name) for name in ("architecture", "attention")}
+        shape = shape_of(self.size, {**kind, **self.model}) if self.size else self.model
         wishes += [(key, value, getattr(plan.model, key)) for key, value in shape.items()]
         if self.init is not None:
             wishes.append(("init", str(self.init), plan.init))
@@ -139,12 +151,16 @@ class Request:
 
     def model_for(self, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int) -> ModelConfig:
         """The named size, or the one that suits the corpus, with the changes asked for."""
-        shape = to_dict(sized(self.size or choose_size(num_pairs), norm_placement=NORM_PLACEMENT))
+        chosen: dict[str, Any] = {
+            "source_vocab_size": tokenizers[0].vocab_size,
+            "target_vocab_size": tokenizers[1].vocab_size,
+            "norm_placement": NORM_PLACEMENT,
+        }
         if tokenizers[0] is not tokenizers[1]:
-            shape["tied"] = "decoder"
-        shape["source_vocab_size"] = tokenizers[0].vocab_size
-        shape["target_vocab_size"] = tokenizers[1].vocab_size
-        return from_dict(ModelConfig, {**shape, **self.model}, "model")
+            chosen["tied"] = "decoder"
+        check_types(ModelConfig, self.model, "model")
+        size = self.size or choose_size(num_pairs)
+        return from_dict(ModelConfig, {**chosen, **shape_of(size, self.model)}, "model")
 
 
 def _asked(config: Any) -> Iterator[tuple[str, Any]]:
@@ -153,11 +169,3 @@ def _asked(config: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(config, each.name)
         if value != each.default:
             yield each.name, value
-
-
-def _shape(size: str | None) -> dict[str, Any]:
-    if size is None:
-        return {}
-    ours, default = to_dict(sized(size)), to_dict(ModelConfig())
-    names = ("num_encoder_layers", "num_decoder_layers", "d_model", "d_ff", "num_heads")
-    return {name: ours.get(name, default[name]) for name in names}

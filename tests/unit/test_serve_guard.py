@@ -14,6 +14,7 @@ import pytest
 from serve_fixtures import KEY, Running, make_folders, multipart, running, wait_until
 
 from regard.serve import connection, guard, worker
+from regard.serve import running as running_module
 
 SECRET = "Jane dort à Zanzibar"
 ASK = {"q": SECRET, "source": "fr", "target": "en"}
@@ -44,14 +45,17 @@ class Held:
     ) -> None:
         self.engine: Any = server.app.models.all[name].translator.engine
         self.is_open, self.num_steps = threading.Event(), 0
-        step = self.engine.step
+        for name in ("step", "step_best"):
+            if hasattr(self.engine, name):
+                monkeypatch.setattr(self.engine, name, self._held(getattr(self.engine, name)))
 
-        def held(tokens: Any, state: Any) -> Any:
+    def _held(self, step: Any) -> Any:
+        def held(*arguments: Any) -> Any:
             self.num_steps += 1
             assert self.is_open.wait(30)
-            return step(tokens, state)
+            return step(*arguments)
 
-        monkeypatch.setattr(self.engine, "step", held)
+        return held
 
 
 def response(client: socket.socket) -> tuple[int, bytes]:
@@ -326,6 +330,21 @@ def test_health_tells_of_a_model_that_hangs(
         wait_until(lambda: server.get("/health").status == 200)
 
 
+def test_a_model_that_stays_dead_ends_the_server(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running_module, "_GIVE_UP_AFTER", 0.1)
+    with running(folders) as server:
+
+        def die(*_: Any, **__: Any) -> Any:
+            raise SystemExit
+
+        monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", die)
+        assert server.post("/translate", ASK).status == 503
+        wait_until(lambda: server.server.has_failed)
+        assert {"unwell", "fault"} <= {event["event"] for event in server.logged()}
+
+
 # D10: a tidy end
 
 
@@ -353,6 +372,26 @@ def test_what_was_begun_is_finished_and_nothing_new_is_taken(
         held.is_open.set()
         asking.join(20)
         assert answers == [200]
+
+
+# D19: nothing outside
+
+
+def test_nobody_else_is_asked(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    connect = socket.socket.connect
+
+    def watched(self: socket.socket, address: Any) -> None:
+        asked.append(address)
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", watched)
+    with running(folders) as server:
+        server.post("/translate", {**ASK, "source": "auto", "alternatives": 2})
+        server.post("/detect", ASK)
+        server.upload("a.html", b"<p>Jane</p>", source="fr", target="en")
+        server.post("/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 3})
+    assert asked and {address[0] for address in asked} == {"127.0.0.1"}
 
 
 # D11: keys

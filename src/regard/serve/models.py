@@ -125,4 +125,7 @@ def _load(
     source = Tokenizer.load(folder / files.source)
     target = source if files.joint else Tokenizer.load(folder / files.target)
     translator = Translator(opened, manifest, source, target)
+    if manifest.task == "translate":
+        # What an engine does only once, it does before anyone waits.
+        translator.translate(["1"], manifest.decode, sentences=False)
     return Served(folder.name, folder, translator, Worker(folder.name, translator, queue, metrics))

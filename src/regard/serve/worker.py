@@ -37,6 +37,9 @@ _STALLED_AFTER = 4.0
 """seconds without a step after which the model is given up for dead"""
 
 
+_OTHER_STEPS = ("step_best", "read", "search_whole")
+
+
 class Busy(Exception):
     """As many requests wait as may."""
 
@@ -312,7 +315,16 @@ class _Interleaved:
         self._engine, self._look_around = engine, look_around
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
+        """Other ways to take steps that an engine may offer, and what else it says of itself."""
+        offered = getattr(self._engine, name)
+        if name not in _OTHER_STEPS or offered is None:
+            return offered
+
+        def step(*arguments: Any) -> Any:
+            self._look_around()
+            return offered(*arguments)
+
+        return step
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
         self._look_around()

@@ -12,7 +12,8 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-import regard
+from regard.api import find_model
+from regard.look.view import look_at
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -98,7 +99,7 @@ def main() -> None:
     folder = ROOT / "docs" / "images"
     folder.mkdir(exist_ok=True)
     wanted = set(sys.argv[1:])
-    look = regard.load("fr-en").look(SENTENCE)
+    look = look_at(find_model("fr-en"), SENTENCE)
     with look.serve() as server, sync_playwright() as playwright:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=find_browser(), args=OPTIONS)

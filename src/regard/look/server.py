@@ -168,7 +168,10 @@ def post(session: Session, path: str, body: bytes) -> tuple[bytes, str]:
         raise UsageError(f"a change must be JSON: {error}") from error
     if not isinstance(asked, dict) or not isinstance(asked.get("edits"), list):
         raise UsageError('a change must be {"edits": [...]}: got something else')
-    run = session.whatif(asked["edits"])
+    number = asked.get("run", 0)
+    if not isinstance(number, int):
+        raise UsageError(f"run must be a number: got {number!r}; name one of the page's")
+    run = session.whatif(asked["edits"], number)
     return _json({"run": run.number, "document": document(session, run.number)})
 
 

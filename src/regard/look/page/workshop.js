@@ -22,7 +22,7 @@ export function workshop(app, add) {
 	const words = joined(side?.pieces ?? [], side?.words ?? [])
 		.map((text, i) => /** @type {Choice} */ ([i, text]))
 		// Of a text that is written on, the beginning that was given.
-		.filter(([i, text]) => !isSpecial(String(text)) && (doc.source || (side?.words[Number(i)]?.[1] ?? 0) <= app.numGiven));
+		.filter(([i, text]) => !isSpecial(String(text)) && (doc.source || (side?.words[Number(i)]?.[0] ?? 0) <= app.numGiven));
 	const word = picker("change-index", "word", words);
 	const replacement = field("change-text", "another word");
 	const forced = field("force-text", "a word");

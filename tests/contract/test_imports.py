@@ -53,6 +53,11 @@ def test_translating_needs_no_torch(tmp_path: Path) -> None:
     assert not modules & {"torch", "onnx", "sacrebleu", "transformers"}
 
 
+def test_serving_needs_no_torch() -> None:
+    modules = modules_after("import regard.serve.app, regard.serve.models, regard.serve.running")
+    assert "starlette" in modules and not modules & {"torch", "onnx", "sacrebleu", "transformers"}
+
+
 def test_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
     """Torch and its company hidden, as if only the base were installed."""
     for name in ("torch", "onnx", "sacrebleu", "jaxtyping"):

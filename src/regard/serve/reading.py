@@ -14,7 +14,7 @@ from starlette.requests import Request
 from regard.serve.refusal import Refusal
 from regard.text.given import check_text
 
-_MOST_FIELDS = 64
+_MOST_FIELDS = 192
 _MOST_DIGITS = 24
 
 Fields = dict[str, Any]
@@ -45,7 +45,7 @@ def parse_object(body: bytes) -> Fields:
 async def _form(request: Request) -> Fields:
     """A name that comes more than once has a list of values."""
     try:
-        form = await request.form(max_files=1, max_fields=_MOST_FIELDS + 128)
+        form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
     except HTTPException:
         raise Refusal(400, "Invalid request: the form cannot be read") from None
     fields: Fields = {}

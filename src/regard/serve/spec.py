@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
-from regard import __version__
 from regard.serve.settings import (
     MOST_ALTERNATIVES,
     MOST_CHOICES,
@@ -26,7 +26,11 @@ def specification(settings: Settings, languages: Sequence[str], models: Sequence
     secured: list[dict[str, list[str]]] = [{"bearer": []}] if settings.keys else []
     return {
         "openapi": "3.0.3",
-        "info": {"title": "regard", "version": __version__, "license": {"name": "Apache-2.0"}},
+        "info": {
+            "title": "regard",
+            "version": version("regard"),
+            "license": {"name": "Apache-2.0"},
+        },
         "security": secured,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},

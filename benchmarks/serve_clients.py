@@ -56,6 +56,10 @@ def sentences(count: int) -> list[str]:
     return [made[(7919 * i) % len(made)] for i in range(count)]
 
 
+CUT = 0
+"""stands for the status where the connection was cut without one"""
+
+
 @dataclass
 class Tally:
     """What came of a load."""
@@ -129,11 +133,14 @@ async def _flood(port: int, request: bytes, rate: float, seconds: float) -> Tall
     async def client(number: int) -> None:
         await asyncio.sleep(number / rate)
         asked = time.perf_counter()
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(request)
-        status, has_retry, _ = await _answer(reader)
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(request)
+            status, has_retry, _ = await _answer(reader)
+            writer.close()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            status, has_retry = CUT, False
         tally.add(status, time.perf_counter() - asked, has_retry)
-        writer.close()
 
     await asyncio.gather(*(client(number) for number in range(int(rate * seconds))))
     return tally

@@ -206,9 +206,9 @@ def wrong_numbers(rows: list[Row], server: Served) -> None:
 
 
 def overload(rows: list[Row], server: Served, seconds: float) -> None:
-    """Ten times as many requests a second as it can answer, of thirty sentences each."""
-    [request] = translations([" ".join(sentences(30))])
-    before = load(server.port, [request] * 40, 20)
+    """Ten times as many requests a second as it can answer, of a hundred sentences each."""
+    [request] = translations([" ".join(sentences(100))])
+    before = load(server.port, [request] * 20, 10)
     capacity = before.statuses[200] / before.wall
     found = flood(server.port, request, 10 * capacity, seconds)
     began = time.perf_counter()

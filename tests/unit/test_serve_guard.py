@@ -186,6 +186,19 @@ def test_slow_bodies_are_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -
         assert closed(client)
 
 
+def test_more_connections_than_there_is_room_for(
+    server: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 3)
+    kept = [server.connect() for _ in range(3)]
+    wait_until(lambda: len(server.server.server_state.connections) >= 3)
+    with server.connect() as client:
+        status, body = response(client)
+    assert status == 503 and "error" in json.loads(body)
+    for each in kept:
+        each.close()
+
+
 def test_who_does_not_read_is_cut(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection.settings, "MOST_WAIT_FOR_READER", 0.2)
     with running(folders, file_bytes=30 << 20, file_timeout=60) as server:

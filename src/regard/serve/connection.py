@@ -23,6 +23,33 @@ _SECONDS: dict[Awaited, float] = {
 }
 
 
+_NO_ROOM = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    b'Connection: close\r\nContent-Length: 36\r\n\r\n{"error":"too many connections here"}'
+)
+
+
+def _most_connections() -> int:
+    """As many as the system lets us have, and some left for files."""
+    try:
+        import resource
+    except ImportError:
+        return settings.MOST_CONNECTIONS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * settings.MOST_CONNECTIONS
+    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return settings.MOST_CONNECTIONS
+    return (
+        settings.MOST_CONNECTIONS
+        if soft == resource.RLIM_INFINITY
+        else min(settings.MOST_CONNECTIONS, 3 * soft // 4)
+    )
+
+
+MOST_CONNECTIONS = _most_connections()
+
+
 class Connection(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,8 +59,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > settings.MOST_CONNECTIONS:
-            transport.abort()
+        if len(self.connections) > MOST_CONNECTIONS:
+            transport.write(_NO_ROOM)
+            transport.close()
             return
         self._watch()
 

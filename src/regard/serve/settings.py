@@ -18,7 +18,8 @@ MOST_WAIT_FOR_REST = 5.0
 """seconds in which a client may go on sending a body that was refused"""
 KEEP_ALIVE = 15
 """seconds in which an idle connection may begin its next request"""
-MOST_CONNECTIONS = 800
+MOST_CONNECTIONS = 4000
+"""where the system lets one process have so many"""
 STOP_WITHIN = 30
 """seconds in which requests that were begun are finished after a signal to stop"""
 

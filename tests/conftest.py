@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig
+from regard.config import RECURRENT, ModelConfig
 from regard.model.layout import Layout
-from regard.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, Transformer, build
+from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace
 
 VOCABULARY = 23
@@ -42,6 +42,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "position": "rotary",
         "feed_forward": "gated-silu",
     },
+    "batch": {"norm": "batch", "embedding_norm": True},
+    "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
     "encoder-only-today": {
         "architecture": "encoder-only",
@@ -50,6 +52,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "position": "learned",
         "feed_forward": "gated-gelu",
     },
+}
+
+# Every cell with every attention, and layers on both sides.
+RECURRENTS: dict[str, dict[str, Any]] = {
+    f"{cell}-{attention}": {
+        "architecture": cell,
+        "attention": attention,
+        "position": "none",
+        **({"num_encoder_layers": 2, "tied": "none"} if attention == "general" else {}),
+    }
+    for cell in RECURRENT
+    for attention in ("none", "additive", "dot", "general")
 }
 
 
@@ -87,6 +101,7 @@ def tiny_config() -> Callable[..., ModelConfig]:
             num_decoder_layers=2,
             d_model=18,
             d_ff=31,
+            d_state=26,
             num_heads=3,
             max_positions=37,
         )
@@ -96,10 +111,10 @@ def tiny_config() -> Callable[..., ModelConfig]:
 
 
 @pytest.fixture
-def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Transformer]:
+def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Model]:
     """A tiny model with every weight random: biases and gains too, which begin at 0 and 1."""
 
-    def make(dropout: float = 0.0, **changes: Any) -> Transformer:
+    def make(dropout: float = 0.0, **changes: Any) -> Model:
         model = build(tiny_config(**changes), dropout)
         with torch.no_grad():
             for name, weight in model.named_parameters():
@@ -107,6 +122,8 @@ def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Trans
                     weight.uniform_(0.5, 1.5)
                 elif weight.dim() == 1:
                     weight.uniform_(-0.5, 0.5)
+            for name, statistic in model.named_buffers():
+                statistic.uniform_(*((3.0, 5.0) if name.endswith("variance") else (-0.5, 0.5)))
         return model.eval()
 
     return make
@@ -126,6 +143,32 @@ def writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
     return request.param
 
 
+@pytest.fixture(
+    params=[*VARIANTS.values(), *RECURRENTS.values()], ids=[*VARIANTS.keys(), *RECURRENTS.keys()]
+)
+def any_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Transformers and the recurrent models."""
+    return request.param
+
+
+@pytest.fixture(
+    params=[
+        v
+        for v in (*VARIANTS.values(), *RECURRENTS.values())
+        if v.get("architecture") != "encoder-only"
+    ],
+    ids=[k for k, v in (VARIANTS | RECURRENTS).items() if v.get("architecture") != "encoder-only"],
+)
+def any_writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Those that have a decoder."""
+    return request.param
+
+
+@pytest.fixture(params=RECURRENTS.values(), ids=RECURRENTS.keys())
+def recurrent_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return request.param
+
+
 @dataclass(frozen=True)
 class Sentences:
     """Random sentences of unequal length, fed to whichever architecture a test has."""
@@ -141,9 +184,9 @@ class Sentences:
     def target_layout(self) -> Layout:
         return Layout.padded(self.target_lengths, self.target.shape[1])
 
-    def padded(self, model: Transformer, trace: Trace | None = None) -> Tensor:
+    def padded(self, model: Model, trace: Trace | None = None) -> Tensor:
         """The logits, one sentence a row."""
-        if isinstance(model, EncoderDecoder):
+        if isinstance(model, Translating):
             return model(
                 self.source, self.source_layout(), self.target, self.target_layout(), trace=trace
             )
@@ -152,23 +195,23 @@ class Sentences:
         assert isinstance(model, EncoderOnly)
         return model(self.source, self.source_layout(), trace=trace)
 
-    def packed(self, model: Transformer) -> Tensor:
+    def packed(self, model: Model) -> Tensor:
         """The logits with all sentences in one row; two sentences of length 0 stand last."""
         source, source_layout = _pack(self.source, self.source_lengths)
         target, target_layout = _pack(self.target, self.target_lengths)
-        if isinstance(model, EncoderDecoder):
+        if isinstance(model, Translating):
             return model(source, source_layout, target, target_layout)
         if isinstance(model, DecoderOnly):
             return model(target, target_layout)
         return model(source, source_layout)
 
-    def is_real(self, model: Transformer) -> Tensor:
+    def is_real(self, model: Model) -> Tensor:
         """True where the padded logits belong to a word, in the order of the packed ones."""
         if isinstance(model, EncoderOnly):
             return _within(self.source_lengths, self.source.shape[1])
         return _within(self.target_lengths, self.target.shape[1])
 
-    def real(self, model: Transformer, trace: Trace | None = None) -> Tensor:
+    def real(self, model: Model, trace: Trace | None = None) -> Tensor:
         """The logits of the words alone."""
         return self.padded(model, trace)[self.is_real(model)]
 

@@ -146,8 +146,8 @@ def test_the_weight_names_of_an_encoder(tiny_config):
     ]
 
 
-def test_weights_move_from_one_model_to_another_by_name(random_model, sentences, variant):
-    one, other = random_model(**variant), random_model(**variant)
+def test_weights_move_from_one_model_to_another_by_name(random_model, sentences, any_variant):
+    one, other = random_model(**any_variant), random_model(**any_variant)
     assert not torch.equal(sentences.padded(one), sentences.padded(other))
     other.load_state_dict(one.state_dict())
     assert torch.equal(sentences.padded(one), sentences.padded(other))

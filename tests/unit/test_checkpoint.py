@@ -18,7 +18,7 @@ from regard.checkpoint import Manifest, TokenizerFiles
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_state_dict, to_tensors
 from regard.errors import ModelError
-from regard.model.transformer import Transformer, build
+from regard.model.transformer import Model, build
 from regard.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
 
 FILES = {"tokenizer.model": b"pieces"}
@@ -53,9 +53,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_names_and_shapes_are_the_modules(
-    random_model: Callable[..., Transformer], variant: dict[str, Any]
+    random_model: Callable[..., Model], any_variant: dict[str, Any]
 ) -> None:
-    model = random_model(**variant)
+    model = random_model(**any_variant)
     ties = tied_names(model.config)
     state = model.state_dict()
     assert all(state[name].data_ptr() == state[first].data_ptr() for name, first in ties.items())
@@ -64,9 +64,9 @@ def test_names_and_shapes_are_the_modules(
 
 
 def test_state_dict_there_and_back(
-    random_model: Callable[..., Transformer], variant: dict[str, Any]
+    random_model: Callable[..., Model], any_variant: dict[str, Any]
 ) -> None:
-    model = random_model(**variant)
+    model = random_model(**any_variant)
     copy = build(model.config)
     copy.load_state_dict(to_state_dict(to_tensors(model.state_dict(), model.config), model.config))
     for (name, weight), (other_name, other) in zip(

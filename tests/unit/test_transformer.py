@@ -21,8 +21,8 @@ def begin(model, sentences) -> DecoderState:
     return model.start(sentences.source, sentences.source_lengths)
 
 
-def test_cached_steps_equal_the_full_pass(writing_variant, random_model, sentences):
-    model = random_model(**writing_variant)
+def test_cached_steps_equal_the_full_pass(any_writing_variant, random_model, sentences):
+    model = random_model(**any_writing_variant)
     state = begin(model, sentences)
     steps = []
     for i in range(sentences.target.shape[1]):
@@ -33,9 +33,9 @@ def test_cached_steps_equal_the_full_pass(writing_variant, random_model, sentenc
     torch.testing.assert_close(stepped, sentences.real(model), **CLOSE)
 
 
-def test_selected_rows_go_on_from_their_own_past(writing_variant, random_model, sentences):
+def test_selected_rows_go_on_from_their_own_past(any_writing_variant, random_model, sentences):
     """Rows are repeated, dropped and reordered in mid-sentence, as a beam search does."""
-    model = random_model(**writing_variant)
+    model = random_model(**any_writing_variant)
     chosen = torch.tensor([3, 1, 1])
     state = begin(model, sentences)
     for i in range(4):
@@ -69,8 +69,8 @@ def test_a_step_leaves_the_state_it_was_given(random_model, sentences):
     assert torch.equal(model.step(sentences.target[:, 1], state)[0], first)
 
 
-def test_what_stands_in_the_padding_does_not_matter(variant, random_model, sentences):
-    model = random_model(**variant)
+def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, sentences):
+    model = random_model(**any_variant)
     source_real = torch.arange(7) < sentences.source_lengths[:, None]
     target_real = torch.arange(11) < sentences.target_lengths[:, None]
     other = replace(
@@ -82,8 +82,8 @@ def test_what_stands_in_the_padding_does_not_matter(variant, random_model, sente
     assert torch.equal(other.real(model), sentences.real(model))
 
 
-def test_more_padding_does_not_matter(variant, random_model, sentences):
-    model = random_model(**variant)
+def test_more_padding_does_not_matter(any_variant, random_model, sentences):
+    model = random_model(**any_variant)
     wider = replace(
         sentences,
         source=torch.nn.functional.pad(sentences.source, (0, 3)),
@@ -104,8 +104,8 @@ def test_padding_gets_no_gradient(random_model, sentences):
         assert moved == set(tokens.flatten().tolist()) - {model.config.pad_id}
 
 
-def test_the_future_does_not_matter(writing_variant, random_model, sentences):
-    model = random_model(**writing_variant)
+def test_the_future_does_not_matter(any_writing_variant, random_model, sentences):
+    model = random_model(**any_writing_variant)
     logits = sentences.padded(model)
     for seen in (1, 4, 8):
         later = torch.randint(4, 23, sentences.target.shape)
@@ -123,8 +123,8 @@ def test_the_encoder_does_see_what_comes_later(random_model, sentences):
     assert not torch.allclose(other[0, 0], sentences.padded(model)[0, 0])
 
 
-def test_neighbours_in_the_batch_do_not_matter(variant, random_model, sentences):
-    model = random_model(**variant)
+def test_neighbours_in_the_batch_do_not_matter(any_variant, random_model, sentences):
+    model = random_model(**any_variant)
     together = sentences.padded(model)
     for row in range(5):
         alone = sentences.rows(row)
@@ -149,9 +149,9 @@ def test_packed_equals_padded(variant, random_model, sentences):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_traced_equals_untraced(variant, random_model, sentences):
+def test_traced_equals_untraced(any_variant, random_model, sentences):
     """The traced pass takes the written-out attention, the other one the fused kernel."""
-    model = random_model(**variant)
+    model = random_model(**any_variant)
     untraced = sentences.real(model)
     toward = torch.randn_like(untraced)
     fast = torch.autograd.grad((untraced * toward).sum(), list(model.parameters()))
@@ -162,9 +162,9 @@ def test_traced_equals_untraced(variant, random_model, sentences):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
 
 
-def test_every_weight_matters(variant, random_model, sentences):
+def test_every_weight_matters(any_variant, random_model, sentences):
     """A weight without a gradient would be dead: a module built and never used."""
-    model = random_model(**variant)
+    model = random_model(**any_variant)
     sentences.real(model).pow(3).sum().backward()
     # A bias added to every key shifts all scores of a query alike, which the softmax takes back.
     dead = [

@@ -57,13 +57,17 @@ def block_size(num_inputs: int) -> int:
 class Graph:
     """Adds nodes and returns the names of their outputs; every value is known by its name."""
 
-    def __init__(self, config: ModelConfig, header: bytes, *, widened: bool) -> None:
+    def __init__(
+        self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool
+    ) -> None:
         self.config = config
         self.header = header
         self.places = places(header)
         self.ties = tied_names(config)
         self.widened = widened
         """multiply in float32 whatever form the weights are stored in"""
+        self.many_rows = many_rows
+        """made for the words of whole sentences, not for one word of each"""
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.inputs: list[ValueInfoProto] = []
@@ -163,35 +167,41 @@ class Graph:
         return self._product(x, [f"{name}.weight" for name in names], bias)
 
     def scores(self, x: str, name: str) -> str:
-        """The output's linear map of [places, features], which has no bias and may be a table.
+        """The output's linear map of [places, features], which has no bias and may be a table."""
+        return self._product(x, [name], "", wide=True)
 
-        So wide a product is worth the nodes that `MatMulInteger` needs around it.
+    def _product(self, x: str, names: list[str], bias: str, *, wide: bool = False) -> str:
+        by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
+        if self.widened or self.places[names[0]].kind != "I8":
+            weight = self._joined([self.floats(name) for name in names], axis=1 - by_row)
+            product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
+        elif self.many_rows or wide:
+            product = self._integer_product(x, names, by_row)
+        else:
+            return self._bytes_product(x, names, bias, by_row)
+        return self.op("Add", product, bias) if bias else product
+
+    def _integer_product(self, x: str, names: list[str], by_row: bool) -> str:
+        """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.
+
+        The fastest product there is, but for the nodes around it: for many rows, or very many outputs.
         """
-        if self.widened or self.places[name].kind != "I8":
-            return self._product(x, [name], "")
-        weight = self.stored(name)
-        if is_table(name):
-            weight = self.op("Transpose", weight, perm=[1, 0])
+        weights = [self.stored(name) for name in names]
+        if by_row:
+            weights = [self.op("Transpose", weight, perm=[1, 0]) for weight in weights]
+        scale = self._joined([self.stored(name + SCALE) for name in names], axis=0)
         largest = self.op("ReduceMax", self.op("Abs", x), self.integers(-1))
         largest = self.op("Max", largest, self.constant(1e-30))  # a row of zeros stays one
         scaled = self.op("Mul", x, self.op("Div", self.constant(127), largest))
         zero = self.constant(128, np.uint8)
         rows = self.op("QuantizeLinear", scaled, self.constant(1), zero)
-        whole = self.op("Cast", self.op("MatMulInteger", rows, weight, zero), to=TensorProto.FLOAT)
-        # The larger factor is multiplied in first, or onnxruntime would put a slower node for all of this.
-        scale = self.op("Mul", self.stored(name + SCALE), self.constant(1 / 127))
-        return self.op("Mul", self.op("Mul", whole, largest), scale)
-
-    def _product(self, x: str, names: list[str], bias: str) -> str:
-        stored_by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
-        if not self.widened and self.places[names[0]].kind == "I8":
-            return self._bytes_product(x, names, bias, stored_by_row)
-        weight = self._joined([self.floats(name) for name in names], axis=1 - stored_by_row)
-        product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(stored_by_row))
-        return self.op("Add", product, bias) if bias else product
+        whole = self.op("MatMulInteger", rows, self._joined(weights, axis=1), zero)
+        # By rows first: after a scale by columns onnxruntime would put a slower node for all three.
+        by_rows = self.op("Mul", self.op("Cast", whole, to=TensorProto.FLOAT), largest)
+        return self.op("Mul", by_rows, self.op("Mul", scale, self.constant(1 / 127)))
 
     def _bytes_product(self, x: str, names: list[str], bias: str, stored_by_row: bool) -> str:
-        """One node that scales each row of x by its own largest values, block by block, and multiplies bytes.
+        """The same in one node, which scales each row of x block by block: for the few rows of a step.
 
         The kernel reads a byte as its value plus 128. What is computed here from weights alone is computed
         when the graph is loaded.
@@ -229,6 +239,8 @@ class Graph:
     def norm(self, name: str, x: str) -> str:
         """Over the features of [rows, length, features]."""
         weight = self.floats(f"{name}.weight")
+        if self.config.norm == "batch":
+            return self._folded(name, x)
         if self.config.norm == "rms":
             return self.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON)
         # onnxruntime's LayerNormalization adds up number by number; with places as its channels
@@ -244,6 +256,16 @@ class Graph:
         )
         normal = self.op("InstanceNormalization", x, ones, zeros, epsilon=EPSILON)
         return self.op("Add", self.op("Mul", normal, weight), self.floats(f"{name}.bias"))
+
+    def _folded(self, name: str, x: str) -> str:
+        """A batch norm, whose statistics stand fast: one product and one sum, made of them at loading."""
+        mean, variance = (
+            self.floats(f"{name}.{part}") for part in ("running_mean", "running_variance")
+        )
+        spread = self.op("Sqrt", self.op("Add", variance, self.constant(EPSILON)))
+        scale = self.op("Div", self.floats(f"{name}.weight"), spread)
+        shift = self.op("Sub", self.floats(f"{name}.bias"), self.op("Mul", mean, scale))
+        return self.op("Add", self.op("Mul", x, scale), shift)
 
     def model(self, name: str) -> ModelProto:
         graph = helper.make_graph(

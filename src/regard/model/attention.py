@@ -208,7 +208,8 @@ class MultiHeadAttention(SubLayer):
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch query_len d_model"], Seen]:
         """Self-attention: the words attend to one another, and to the `past` words before them."""
-        inputs = self.before(x, trace)
+        layout = None if visibility is None else visibility.query
+        inputs = self.before(x, layout, trace)
         if self.joined is None:
             projected = together(inputs, [self.query, self.key, self.value])
         else:
@@ -218,9 +219,8 @@ class MultiHeadAttention(SubLayer):
             if takes_packed(projected, visibility):
                 side_by_side = projected.flatten(0, 1).unflatten(-1, (3, self.num_heads, -1))
                 context = packed([side_by_side], visibility)
-                return self.after(x, self.output(context.flatten(1)[None]), trace), KeyValue(
-                    key, value
-                )
+                output = self.output(context.flatten(1)[None])
+                return self.after(x, output, layout, trace), KeyValue(key, value)
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
         query = keep(trace, "query", query)
@@ -237,7 +237,9 @@ class MultiHeadAttention(SubLayer):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch query_len d_model"]:
         """Cross-attention: the words attend to what was `remembered` of the other sentence."""
-        query = keep(trace, "query", self.split_heads(self.query(self.before(x, trace))))
+        layout = None if visibility is None else visibility.query
+        inputs = self.before(x, layout, trace)
+        query = keep(trace, "query", self.split_heads(self.query(inputs)))
         return self._mix(x, query, remembered, visibility, trace)
 
     def _mix(
@@ -251,7 +253,8 @@ class MultiHeadAttention(SubLayer):
         context = seen.attended_by(query, visibility, trace)
         concatenated = keep(trace, "concatenated", context.transpose(1, 2).flatten(2))
         output = keep(trace, "output", self.output(concatenated))
-        return self.after(x, output, trace)
+        layout = None if visibility is None else visibility.query
+        return self.after(x, output, layout, trace)
 
     def split_heads(
         self, x: Float[Tensor, "batch length d_model"]

@@ -21,7 +21,7 @@ from regard.config import ModelConfig
 from regard.model.attention import KeyValue, MultiHeadAttention, Seen, together
 from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
-from regard.model.norm import make_norm
+from regard.model.norm import make_norm, normalise
 from regard.model.position import Rotation
 from regard.trace import Trace, at, keep
 
@@ -98,7 +98,8 @@ class DecoderLayer(nn.Module):
             x = self.cross_attention.across(
                 x, remembered, cross_visibility, trace=at(trace, "cross_attention")
             )
-        return self.feed_forward(x, trace=at(trace, "feed_forward")), present
+        layout = None if visibility is None else visibility.query
+        return self.feed_forward(x, layout, trace=at(trace, "feed_forward")), present
 
 
 class Decoder(nn.Module):
@@ -144,5 +145,6 @@ class Decoder(nn.Module):
             )
             present.append(keys)
         if self.final_norm is not None:
-            x = keep(trace, "final_norm", self.final_norm(x))
+            layout = None if visibility is None else visibility.query
+            x = keep(trace, "final_norm", normalise(self.final_norm, x, layout))
         return x, tuple(present)

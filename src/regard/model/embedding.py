@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.dropout import Dropout
-from regard.model.norm import make_norm
+from regard.model.layout import Layout
+from regard.model.norm import make_norm, normalise
 from regard.model.position import PositionalEncoding
 from regard.trace import Trace, keep
 
@@ -39,6 +40,7 @@ class InputEmbedding(nn.Module):
         positions: Int[Tensor, "batch length"],
         lengths: Int[Tensor, "batch length"] | None = None,
         longest: int | None = None,
+        layout: Layout | None = None,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
@@ -47,7 +49,7 @@ class InputEmbedding(nn.Module):
         if self.position.is_added:
             x = x + keep(trace, "position", self.position(positions, lengths, longest).to(x.dtype))
         if self.norm is not None:
-            x = keep(trace, "norm", self.norm(x))
+            x = keep(trace, "norm", normalise(self.norm, x, layout))
         return keep(trace, "input", self.dropout(narrowed(x)))
 
 

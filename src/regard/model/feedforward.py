@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
+from regard.model.layout import Layout
 from regard.model.norm import SubLayer
 from regard.trace import Trace, keep
 
@@ -40,13 +41,17 @@ class FeedForward(SubLayer):
         self.output = nn.Linear(config.d_ff, config.d_model)
 
     def forward(
-        self, x: Float[Tensor, "batch length d_model"], *, trace: Trace | None = None
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        layout: Layout | None = None,
+        *,
+        trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        inputs = self.before(x, trace)
+        inputs = self.before(x, layout, trace)
         hidden = keep(trace, "hidden", self.hidden(inputs))
         activated = self.activation(hidden)
         if self.gate is not None:
             activated = activated * keep(trace, "gate", self.gate(inputs))
         activated = keep(trace, "activated", activated)
         output = keep(trace, "output", self.output(activated))
-        return self.after(x, output, trace)
+        return self.after(x, output, layout, trace)

@@ -3,7 +3,8 @@
     LayerNorm(x + Sublayer(x)),   LayerNorm(x) = gain * (x - mean) / sqrt(variance + epsilon) + bias
 
 Vaswani et al. 2017, section 3.1; Ba et al. 2016. Mean and variance are those of one position's features;
-gain and bias are one number a feature. RMSNorm (Zhang and Sennrich 2019) leaves out the mean and the bias.
+gain and bias are one number a feature. RMSNorm (Zhang and Sennrich 2019) leaves out the mean and the bias;
+`batch_norm` takes mean and variance over the words of a batch instead.
 
 Differs from the paper: nowhere in the default. `norm_placement="pre"` normalises the input of each
 sub-layer instead and leaves the residual path untouched (Xiong et al. 2020).
@@ -15,15 +16,26 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.batch_norm import MaskedBatchNorm
 from regard.model.dropout import Dropout
+from regard.model.layout import Layout
 from regard.trace import Trace, keep
 
 EPSILON = 1e-5
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
-    kind = nn.RMSNorm if config.norm == "rms" else nn.LayerNorm
-    return kind(config.d_model, eps=EPSILON)
+    kinds = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": MaskedBatchNorm}
+    return kinds[config.norm](config.d_model, eps=EPSILON)
+
+
+def normalise(
+    norm: nn.Module, x: Float[Tensor, "batch length d_model"], layout: Layout | None
+) -> Float[Tensor, "batch length d_model"]:
+    """By any of the kinds; the layout says where words are, for the one that looks at more than one."""
+    if isinstance(norm, MaskedBatchNorm):
+        return norm(x, None if layout is None else layout.is_word)
+    return norm(x)
 
 
 class SubLayer(nn.Module):
@@ -36,23 +48,24 @@ class SubLayer(nn.Module):
         self.norm_first = config.norm_placement == "pre"
 
     def before(
-        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
+        self, x: Float[Tensor, "batch length d_model"], layout: Layout | None, trace: Trace | None
     ) -> Float[Tensor, "batch length d_model"]:
         """What the sub-layer reads."""
-        return self._normalised(x, trace) if self.norm_first else x
+        return self._normalised(x, layout, trace) if self.norm_first else x
 
     def after(
         self,
         x: Float[Tensor, "batch length d_model"],
         output: Float[Tensor, "batch length d_model"],
+        layout: Layout | None,
         trace: Trace | None,
     ) -> Float[Tensor, "batch length d_model"]:
         """What flows on: the sub-layer's output added to what it was given."""
         residual = keep(trace, "residual", x + self.dropout(output))
-        return residual if self.norm_first else self._normalised(residual, trace)
+        return residual if self.norm_first else self._normalised(residual, layout, trace)
 
     def _normalised(
-        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
+        self, x: Float[Tensor, "batch length d_model"], layout: Layout | None, trace: Trace | None
     ) -> Float[Tensor, "batch length d_model"]:
         # Under autocast a norm gives fp32 whatever it is given; what flows on stays as narrow as it was.
-        return keep(trace, "norm", self.norm(x).to(x.dtype))
+        return keep(trace, "norm", normalise(self.norm, x, layout).to(x.dtype))

@@ -50,12 +50,21 @@ class Transformer(Network):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_model"]:
         """The memory: one vector in context for each source word."""
+        layout = self._marked(layout, source)
         positions = layout.positions()
         lengths = layout.lengths_by_place() if self.config.position == "scaled" else None
-        x = self.source(source, positions, lengths, layout.longest, trace=at(trace, "source"))
+        x = self.source(
+            source, positions, lengths, layout.longest, layout, trace=at(trace, "source")
+        )
         visibility = Visibility(layout, layout)
         memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)
+
+    def _marked(self, layout: Layout, tokens: Int[Tensor, "batch length"]) -> Layout:
+        """With the places of words, where a norm takes statistics over them."""
+        if self.config.norm != "batch" or not self.training:
+            return layout
+        return layout.of_words(tokens, self.config.pad_id)
 
     def _rotation(self, positions: Int[Tensor, "batch length"]) -> Rotation | None:
         if self.config.position != "rotary":
@@ -107,9 +116,10 @@ class EncoderDecoder(Transformer):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
-        positions = target_layout.positions()
+        target_layout = self._marked(target_layout, target)
+        positions, longest = target_layout.positions(), target_layout.longest
         hidden, _ = self.decoder(
-            self.target(target, positions, None, target_layout.longest, trace=at(trace, "target")),
+            self.target(target, positions, None, longest, target_layout, trace=at(trace, "target")),
             Visibility(target_layout, target_layout, causal=True),
             self.decoder.remember(memory),
             Visibility(target_layout, source_layout),
@@ -154,9 +164,10 @@ class DecoderOnly(Transformer):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len vocab"]:
+        layout = self._marked(layout, target)
         positions = layout.positions()
         hidden, _ = self.decoder(
-            self.target(target, positions, None, layout.longest, trace=at(trace, "target")),
+            self.target(target, positions, None, layout.longest, layout, trace=at(trace, "target")),
             Visibility(layout, layout, causal=True),
             rotation=self._rotation(positions),
             trace=at(trace, "decoder"),

@@ -16,7 +16,7 @@ from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
-from regard.train.loop import Trainer
+from regard.train.loop import Trainer, weights_of
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.request import Plan
 from regard.train.validate import translate_all
@@ -35,8 +35,8 @@ def finish(
     best = [step for *_, step in trainer.history.best]
     weights = average_best(output, best)
     with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+        for name, value in weights_of(model).items():
+            value.copy_(weights[name])
 
     def measure(name: str, sources: list[str], references: list[str]) -> Score:
         hypotheses = translate_all(model, sources, tokenizers, plan.decode, plan.train.precision)

@@ -195,7 +195,7 @@ class Trainer:
     def save(self, position: dict[str, Any]) -> None:
         """A checkpoint from which `restore` continues bit for bit on the same kind of machine."""
         names = [name for name, _ in self.model.named_parameters()]
-        tensors = {f"weights.{n}": p.detach() for n, p in self.model.named_parameters()}
+        tensors = {f"weights.{n}": value for n, value in weights_of(self.model).items()}
         if self.settings.ema:
             tensors |= {f"average.{n}": v for n, v in zip(names, self.average.values, strict=True)}
         for name, parameter in self.model.named_parameters():
@@ -225,8 +225,9 @@ class Trainer:
             return False
         tensors, state = found
         with torch.no_grad():
+            for name, value in weights_of(self.model).items():
+                value.copy_(tensors[f"weights.{name}"])
             for i, (name, parameter) in enumerate(self.model.named_parameters()):
-                parameter.copy_(tensors[f"weights.{name}"])
                 if self.settings.ema:
                     self.average.values[i].copy_(tensors[f"average.{name}"])
                 moments = {
@@ -272,5 +273,6 @@ class Trainer:
 
 
 def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Every weight once; a shared table under its first name."""
-    return {name: p.detach().float() for name, p in model.named_parameters()}
+    """Every weight once, a shared table under its first name, and the statistics of norms that have some."""
+    named = (*model.named_parameters(), *model.named_buffers())
+    return {name: value.detach() for name, value in named}

@@ -1,0 +1,68 @@
+"""Batch normalisation over the real words of a batch: the alternative to layer normalisation.
+
+    BatchNorm(x) = gain * (x - mean) / sqrt(variance + epsilon) + bias
+
+Ioffe and Szegedy 2015. Mean and variance are those of one feature over all words of the batch, padding left out, where
+a layer norm's are those of one word over all its features. In evaluation they are replaced by running averages
+of what training saw, so that the norm is a fixed map of each word alone.
+
+Its drawbacks are there to be seen. In training a word's vector depends on its neighbours in the batch, in the decoder
+on later words too, which evaluation does not show. The less there is in a batch the coarser its statistics: a step
+done in parts (`accumulate`, or for want of memory) is another step. The running averages are of the newest weights,
+not of their running average, which is what is saved. And sentences unlike those of training, longer ones above all,
+are normalised by statistics that are not theirs.
+
+Differs from the paper: padding is left out of the statistics.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+MOMENTUM = 0.1
+"""the share of the newest batch in the running averages"""
+
+
+class MaskedBatchNorm(nn.Module):
+    """One mean and one variance a feature."""
+
+    running_mean: Tensor
+    running_variance: Tensor
+
+    def __init__(self, width: int, *, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+        self.register_buffer("running_mean", torch.zeros(width))
+        self.register_buffer("running_variance", torch.ones(width))
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch length width"],
+        is_word: Bool[Tensor, "batch length"] | None = None,
+    ) -> Float[Tensor, "batch length width"]:
+        """`is_word` says where there is no padding; only training asks."""
+        mean, variance = self.running_mean, self.running_variance
+        wide = x.to(torch.promote_types(x.dtype, mean.dtype))
+        if self.training:
+            assert is_word is not None, "training needs to know where the words are"
+            mean, variance = self._measure(wide, is_word)
+        scale = self.weight * (variance + self.eps).rsqrt()
+        return (wide - mean) * scale + self.bias
+
+    def _measure(
+        self, x: Float[Tensor, "batch length width"], is_word: Bool[Tensor, "batch length"]
+    ) -> tuple[Float[Tensor, " width"], Float[Tensor, " width"]]:
+        counts = is_word[..., None]
+        count = is_word.sum()
+        mean = x.where(counts, 0).sum(dim=(0, 1)) / count
+        variance = (x - mean).square().where(counts, 0).sum(dim=(0, 1)) / count
+        with torch.no_grad():
+            # The best guess at the variance of all text, of which the batch is a sample.
+            unbiased = variance * (count / (count - 1).clamp(min=1))
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), MOMENTUM)
+            self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), MOMENTUM)
+        return mean, variance

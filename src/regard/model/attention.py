@@ -25,6 +25,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.config import ModelConfig
 from regard.model.layout import Visibility
+from regard.model.linear import Linear, linear
 from regard.model.norm import SubLayer
 from regard.model.position import Rotation, rotate
 from regard.trace import Trace, keep
@@ -170,11 +171,11 @@ def together(
     """Several linear maps of the same vectors as one wide product, which keeps a processor busier."""
     if x.shape[1] == 1:
         # For a single word, laying the weights side by side would cost as much as the product.
-        return torch.cat([linear(x) for linear in maps], dim=-1)
+        return torch.cat([each(x) for each in maps], dim=-1)
     weight, bias = (
-        torch.cat([getattr(linear, name) for linear in maps]) for name in ("weight", "bias")
+        torch.cat([getattr(each, name) for each in maps]) for name in ("weight", "bias")
     )
-    return F.linear(x, weight, bias)
+    return linear(x, weight, bias)
 
 
 class MultiHeadAttention(SubLayer):
@@ -183,10 +184,10 @@ class MultiHeadAttention(SubLayer):
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
         self.num_heads = config.num_heads
-        self.query = nn.Linear(config.d_model, config.d_model)
-        self.key = nn.Linear(config.d_model, config.d_model)
-        self.value = nn.Linear(config.d_model, config.d_model)
-        self.output = nn.Linear(config.d_model, config.d_model)
+        self.query = Linear(config.d_model, config.d_model)
+        self.key = Linear(config.d_model, config.d_model)
+        self.value = Linear(config.d_model, config.d_model)
+        self.output = Linear(config.d_model, config.d_model)
         self.joined: nn.Linear | None = None
 
     def join(self) -> None:

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.model.layout import Layout
+from regard.model.linear import Linear
 from regard.model.norm import SubLayer
 from regard.trace import Trace, keep
 
@@ -35,10 +36,10 @@ class FeedForward(SubLayer):
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
         self.activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
-        self.hidden = nn.Linear(config.d_model, config.d_ff)
+        self.hidden = Linear(config.d_model, config.d_ff)
         gated = config.feed_forward.startswith("gated-")
-        self.gate = nn.Linear(config.d_model, config.d_ff) if gated else None
-        self.output = nn.Linear(config.d_ff, config.d_model)
+        self.gate = Linear(config.d_model, config.d_ff) if gated else None
+        self.output = Linear(config.d_ff, config.d_model)
 
     def forward(
         self,

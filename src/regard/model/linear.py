@@ -1,0 +1,59 @@
+"""A linear map, the box from which attention and feed-forward are built.
+
+    y = x W^T + b
+
+Differs from torch's: nowhere in what it computes. On a CPU the gradient of `b`, a sum over all words, is a
+product with ones, which is twice as fast as torch's sum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Product(torch.autograd.Function):
+    """The map of vectors in rows."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Float[Tensor, "words inputs"],
+        weight: Float[Tensor, "outputs inputs"],
+        bias: Float[Tensor, " outputs"],
+    ) -> Float[Tensor, "words outputs"]:
+        ctx.save_for_backward(x, weight)
+        return torch.addmm(bias, x, weight.T)
+
+    @staticmethod
+    def backward(
+        ctx: Any, toward: Float[Tensor, "words outputs"]
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        x, weight = ctx.saved_tensors
+        d_x = toward @ weight if ctx.needs_input_grad[0] else None
+        return d_x, toward.T @ x, toward.new_ones(len(toward)) @ toward
+
+
+def linear(
+    x: Float[Tensor, "*words inputs"],
+    weight: Float[Tensor, "outputs inputs"],
+    bias: Float[Tensor, " outputs"],
+) -> Float[Tensor, "*words outputs"]:
+    """The map, by the fastest way to its gradients."""
+    trains = torch.is_grad_enabled() and weight.requires_grad
+    if not trains or x.device.type != "cpu" or torch.compiler.is_compiling():
+        return F.linear(x, weight, bias)
+    if torch.is_autocast_enabled("cpu"):
+        return F.linear(x, weight, bias)
+    return Product.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
+
+
+class Linear(nn.Linear):
+    """As torch's, always with a bias."""
+
+    def forward(self, x: Float[Tensor, "*words inputs"]) -> Float[Tensor, "*words outputs"]:
+        return linear(x, self.weight, self.bias)

@@ -1,0 +1,31 @@
+"""The linear map against torch's."""
+
+from __future__ import annotations
+
+import torch
+from torch.nn import functional as F
+
+from regard.model.linear import Linear, linear
+
+
+def test_values_and_gradients_are_those_of_torch() -> None:
+    shapes = (3, 5, 7), (11, 7), (11,)
+    inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    toward = torch.randn(3, 5, 11, dtype=torch.float64)
+    ours, theirs = linear(*inputs), F.linear(*inputs)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, inputs, toward), torch.autograd.grad(theirs, inputs, toward)
+    )
+
+
+def test_an_input_without_gradient_and_one_row() -> None:
+    layer, x = Linear(5, 3), torch.randn(1, 1, 5)
+    layer(x).square().sum().backward()
+    (expected,) = torch.autograd.grad(
+        F.linear(x, layer.weight, layer.bias).square().sum(), layer.bias
+    )
+    assert layer.bias.grad is not None
+    torch.testing.assert_close(layer.bias.grad, expected)
+    with torch.no_grad():
+        assert torch.equal(layer(x), F.linear(x, layer.weight, layer.bias))

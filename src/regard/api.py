@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
 
 from regard.catalogue import ModelInfo, available, find, find_by_languages
-from regard.checkpoint import CARD, read_files, read_manifest, read_tensors, save
+from regard.checkpoint import (
+    CARD,
+    open_tokenizers,
+    read_files,
+    read_manifest,
+    read_tensors,
+    save,
+)
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
@@ -17,7 +24,6 @@ from regard.evaluate import Score, evaluate, require_metrics
 from regard.tensors import WeightForm
 from regard.text.given import check_text
 from regard.text.glossary import Glossary
-from regard.text.tokenizer import Tokenizer
 from regard.translation import Candidate, Sentence, Translation
 from regard.translator import Translator
 from regard.wishes import Wishes
@@ -45,9 +51,7 @@ class Model:
     def __init__(self, folder: Path, engine: Engine) -> None:
         self.folder = folder
         self.manifest = read_manifest(folder)
-        files = self.manifest.tokenizer
-        source = Tokenizer.load(folder / files.source)
-        target = source if files.joint else Tokenizer.load(folder / files.target)
+        source, target = open_tokenizers(folder, self.manifest.tokenizer)
         self._translator = Translator(engine, self.manifest, source, target)
 
     def __repr__(self) -> str:

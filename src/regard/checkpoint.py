@@ -28,24 +28,45 @@ from regard.tensors import (
     in_form,
     stored_tensors,
 )
+from regard.text.pieces import Pieces
+from regard.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
 Task = Literal["translate", "chat", "write", "fill"]
+TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizerFiles:
     """Which files of the folder hold the tokenizer; both sides name one file when the vocabulary is joint."""
 
-    kind: Literal["sentencepiece"] = "sentencepiece"
+    kind: TokenizerKind = "sentencepiece"
+    """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.foreign`"""
     source: str = "tokenizer.model"
     target: str = "tokenizer.model"
+    vocabulary: str = ""
+    """JSON that numbers the pieces, where SentencePiece does not"""
+    target_vocabulary: str = ""
+    """the target's, where it has its own"""
+    prompt: str = ""
+    """text before every text that is read, such as T5's name of a task"""
+    source_beginning: tuple[str, ...] = ()
+    """pieces before that, such as BERT's [CLS]"""
+    target_beginning: tuple[str, ...] = ()
+    """pieces that every output begins with, such as BART's <s>"""
+    mask: str = ""
+    """the piece that stands for a blank to fill"""
 
     @property
     def joint(self) -> bool:
-        return self.source == self.target
+        return self.source == self.target and not self.target_vocabulary
+
+    @property
+    def names(self) -> set[str]:
+        """Every file."""
+        return {self.source, self.target, self.vocabulary, self.target_vocabulary} - {""}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +105,7 @@ def save(
     replaced; files that are no part of a model stay where they are.
     """
     folder = Path(folder).resolve()
-    for name in (manifest.tokenizer.source, manifest.tokenizer.target):
+    for name in manifest.tokenizer.names:
         assert name in files, f"the tokenizer's file {name} is not among the files to save"
     _check_against(expected_tensors(manifest.model), _shapes(tensors), folder)
     _check_finite(tensors, folder)
@@ -150,7 +171,7 @@ def read_header(folder: str | Path) -> bytes:
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
     files = {}
-    for name in sorted({manifest.tokenizer.source, manifest.tokenizer.target}):
+    for name in sorted(manifest.tokenizer.names):
         path = Path(folder) / name
         if not path.is_file():
             raise ModelError(
@@ -158,6 +179,38 @@ def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
             )
         files[name] = path.read_bytes()
     return files
+
+
+def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, Pieces]:
+    """The tokenizers of source and target; the same one twice where they do not differ."""
+    folder = Path(folder)
+    if files.kind == "sentencepiece":
+        own = Tokenizer.load(folder / files.source)
+        return own, own if files.joint else Tokenizer.load(folder / files.target)
+    from regard.text.foreign import JsonTokenizer, VocabularyTokenizer
+
+    def content(name: str) -> bytes:
+        try:
+            return (folder / name).read_bytes()
+        except OSError as error:
+            raise ModelError(
+                f"{folder / name} must be a tokenizer file: {error.strerror}; import the model again"
+            ) from error
+
+    def opened(file: str, vocabulary: str, prompt: str, beginning: tuple[str, ...]) -> Pieces:
+        name = str(folder / file)
+        if files.kind == "tokenizers":
+            return JsonTokenizer(content(file), name=name, prompt=prompt, beginning=beginning)
+        numbers = content(vocabulary or files.vocabulary)
+        return VocabularyTokenizer(
+            content(file), numbers, name=name, prompt=prompt, beginning=beginning
+        )
+
+    source = opened(files.source, "", files.prompt, files.source_beginning)
+    is_one = files.joint and not files.prompt and files.source_beginning == files.target_beginning
+    if is_one:
+        return source, source
+    return source, opened(files.target, files.target_vocabulary, "", files.target_beginning)
 
 
 def _manifest(values: dict[str, Any], where: str) -> Manifest:
@@ -175,7 +228,7 @@ def _manifest(values: dict[str, Any], where: str) -> Manifest:
         manifest = from_dict(Manifest, values, where)
     except UsageError as error:
         raise ModelError(str(error)) from None
-    for name in (manifest.tokenizer.source, manifest.tokenizer.target):
+    for name in manifest.tokenizer.names:
         if Path(name).name != name:
             raise ModelError(
                 f"{where}: a tokenizer file must be a plain file name: got {name!r}; get the model again"
@@ -266,6 +319,5 @@ def _replaced(folder: Path, new: set[str]) -> set[str]:
         return set()
     own = {CONFIG, WEIGHTS, CARD, *(path.name for path in folder.glob("*.onnx"))}
     with contextlib.suppress(ModelError):
-        tokenizer = read_manifest(folder).tokenizer
-        own |= {tokenizer.source, tokenizer.target}
+        own |= read_manifest(folder).tokenizer.names
     return own - new

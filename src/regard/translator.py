@@ -12,8 +12,8 @@ from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search
 from regard.errors import RegardWarning, UsageError
 from regard.text.batches import batches_for_inference
+from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
-from regard.text.tokenizer import Tokenizer
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
 from regard.translation import FLAGS, Candidate, Sentence, Translation, copied, put_together
@@ -32,7 +32,7 @@ class Translator:
     """An engine and the two tokenizers of one model."""
 
     def __init__(
-        self, engine: StepModel, manifest: Manifest, source: Tokenizer, target: Tokenizer
+        self, engine: StepModel, manifest: Manifest, source: Pieces, target: Pieces
     ) -> None:
         self.engine = engine
         self.manifest = manifest
@@ -110,7 +110,9 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
         """The log-probability of each piece of each target, its end last."""
         ids = self.source_ids(sources)
-        outputs = self.target.encode_batch(targets)
+        outputs = [
+            [*self.target.beginning, *output] for output in self.target.encode_batch(targets)
+        ]
         longer_sides = [max(pair, key=len) for pair in zip(ids, outputs, strict=True)]
         results: dict[int, list[float]] = {}
         for group in batches_for_inference(longer_sides, self._batch_tokens):
@@ -126,7 +128,8 @@ class Translator:
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the encoder reads."""
-        return [[*ids, self.config.eos_id] for ids in self.source.encode_batch(texts)]
+        beginning = self.source.beginning
+        return [[*beginning, *ids, self.config.eos_id] for ids in self.source.encode_batch(texts)]
 
     @property
     def _batch_tokens(self) -> int:
@@ -213,19 +216,19 @@ class Translator:
             found.update(zip(group, hypotheses, strict=True))
         return [
             [
-                request.with_capital(sentences[i], self._candidate(sentences[i], ids[i][:-1], each))
+                request.with_capital(sentences[i], self._candidate(sentences[i], each))
                 for each in found[i]
             ]
             for i in range(len(ids))
         ]
 
-    def _candidate(self, source: str, ids: list[int], hypothesis: Hypothesis) -> Candidate:
+    def _candidate(self, source: str, hypothesis: Hypothesis) -> Candidate:
         text, links = self.target.decode(hypothesis.tokens), None
         if hypothesis.attention is not None:
             links = align(
                 hypothesis.attention,
                 source,
-                self.source.spans(ids),
+                [(0, 0)] * len(self.source.beginning) + self.source.spans_in(source),
                 text,
                 self.target.spans(hypothesis.tokens),
             )

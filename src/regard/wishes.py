@@ -13,8 +13,8 @@ from regard.decode import Constraints
 from regard.decode.required import contains
 from regard.errors import UsageError
 from regard.text.glossary import Glossary
+from regard.text.pieces import Pieces
 from regard.text.repetition import is_looping
-from regard.text.tokenizer import Tokenizer
 from regard.text.words import Spellings
 from regard.translation import Candidate
 
@@ -46,7 +46,7 @@ class Request:
 
     def __init__(
         self,
-        tokenizers: tuple[Tokenizer, Tokenizer],
+        tokenizers: tuple[Pieces, Pieces],
         spellings: Callable[[], Spellings],
         decode: DecodeConfig,
         wishes: Wishes,
@@ -104,9 +104,10 @@ class Request:
 
     def _constraints(self, required: Sequence[str]) -> Constraints | None:
         wishes, encode = self.wishes, self.target.encode
-        if not (wishes.prefix or wishes.banned or required):
+        beginning = list(self.target.beginning)
+        if not (beginning or wishes.prefix or wishes.banned or required):
             return None
-        prefix = encode(wishes.prefix) if wishes.prefix else []
+        prefix = [*beginning, *(encode(wishes.prefix) if wishes.prefix else [])]
         wanted = {word: encode(word) for word in required}
         for word, spellings in self._banned.items():
             for asked, ids in {wishes.prefix: prefix, **wanted}.items():

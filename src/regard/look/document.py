@@ -83,8 +83,10 @@ def describe(run: Run) -> Document:
 
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
-    pieces = subject.tokenizer(side).pieces(tokens)
-    return {"text": text, "tokens": tokens, "pieces": pieces, "words": words(tokens, pieces)}
+    tokenizer = subject.tokenizer(side)
+    pieces = tokenizer.pieces(tokens)
+    spans = words(tokens, pieces, tokenizer.special_ids)
+    return {"text": text, "tokens": tokens, "pieces": pieces, "words": spans}
 
 
 def _steps(run: Run) -> list[Document]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import Manifest, read_manifest
+from regard.checkpoint import Manifest, open_tokenizers, read_manifest
 from regard.config import ModelConfig
 from regard.engine.torch import load_model
 from regard.errors import UsageError
 from regard.model.transformer import Model
-from regard.text.tokenizer import NUM_SPECIAL, Tokenizer
+from regard.text.pieces import Pieces
 
 SPACE_MARK = "\u2581"
 _INSIDE_WORDS = "'\u2019-"
@@ -29,8 +29,8 @@ class Subject:
     name: str
     manifest: Manifest
     network: Model
-    source: Tokenizer
-    target: Tokenizer
+    source: Pieces
+    target: Pieces
 
     @classmethod
     def open(cls, folder: Path, network: Model | None = None) -> Subject:
@@ -41,9 +41,7 @@ class Subject:
                 f"a model to look into must write text: {folder.name} is {manifest.model.architecture}; "
                 "name one with a decoder"
             )
-        files = manifest.tokenizer
-        source = Tokenizer.load(folder / files.source)
-        target = source if files.joint else Tokenizer.load(folder / files.target)
+        source, target = open_tokenizers(folder, manifest.tokenizer)
         name = folder.resolve().name
         return cls(name, manifest, network or load_model(folder)[0], source, target)
 
@@ -55,12 +53,12 @@ class Subject:
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.network.parameters())
 
-    def tokenizer(self, side: str) -> Tokenizer:
+    def tokenizer(self, side: str) -> Pieces:
         return self.source if side == "source" else self.target
 
     def source_ids(self, text: str) -> list[int]:
         """What the encoder reads."""
-        return [*self.source.encode(text), self.config.eos_id]
+        return [*self.source.beginning, *self.source.encode(text), self.config.eos_id]
 
     def parameter_shapes(self) -> dict[str, list[int]]:
         return {name: list(value.shape) for name, value in self.network.state_dict().items()}
@@ -75,16 +73,18 @@ class Subject:
         return embedding.weight.detach().numpy()
 
 
-def words(tokens: Sequence[int], pieces: Sequence[str]) -> list[list[int]]:
+def words(
+    tokens: Sequence[int], pieces: Sequence[str], special: Collection[int]
+) -> list[list[int]]:
     """The first and last piece of each word: what stands between spaces, punctuation apart.
 
-    >>> words([8, 5, 6, 7, 9, 3], ["▁l", "'", "Af", "rique", ".", "</s>"])
+    >>> words([8, 5, 6, 7, 9, 3], ["▁l", "'", "Af", "rique", ".", "</s>"], {3})
     [[0, 3], [4, 4], [5, 5]]
     """
     spans: list[list[int]] = []
     alone = True
     for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
-        lone = token < NUM_SPECIAL or _is_punctuation(piece)
+        lone = token in special or _is_punctuation(piece)
         if alone or lone or piece.startswith(SPACE_MARK):
             spans.append([i, i])
         else:

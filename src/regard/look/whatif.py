@@ -19,7 +19,6 @@ from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
 from regard.look.subject import Subject, words
 from regard.model.position import Rotation, rotate, rotation
-from regard.text.tokenizer import NUM_SPECIAL
 
 Change = Mapping[str, Any]
 Function = Callable[[Tensor], Tensor]
@@ -266,10 +265,11 @@ def _is_number(value: Any) -> bool:
 def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
     """The text with another word in place of one, and everything around it as it was."""
     # A decoder-only model's words are counted as its page shows them, the beginning first.
-    side, start = ("source", 0) if subject.config.has_encoder else ("target", 1)
+    side = "source" if subject.config.has_encoder else "target"
     tokenizer = subject.tokenizer(side)
+    start = len(tokenizer.beginning) if side == "source" else 1
     ids = tokenizer.encode(text)
-    spans = words(ids, tokenizer.pieces(ids))
+    spans = words(ids, tokenizer.pieces(ids), tokenizer.special_ids)
     if not 0 <= index - start < len(spans):
         raise UsageError(
             f"index must be a word's, from {start} to {start + len(spans) - 1}: got {index}"
@@ -277,7 +277,8 @@ def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
     if not replacement.strip():
         raise UsageError("a word must have letters: got an empty one; type another")
     first, last = spans[index - start]
-    begin, end = len(tokenizer.decode(ids[:first])), len(tokenizer.decode(ids[: last + 1]))
+    places = tokenizer.spans_in(text)
+    begin, end = places[first][0], places[last][1]
     word = text[begin:end]
     space = word[: len(word) - len(word.lstrip())]
     return text[:begin] + space + replacement.strip() + text[end:]
@@ -291,7 +292,7 @@ def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, .
     token = change.get("token")
     if token is None:
         pieces = subject.target.encode(change["text"].strip())
-    elif isinstance(token, int) and NUM_SPECIAL <= token < subject.target.vocab_size:
+    elif token in range(subject.target.vocab_size) and token not in subject.target.special_ids:
         pieces = [token]
     else:
         raise UsageError(f"token must be a piece of the vocabulary, not a mark: got {token!r}")

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.catalogue import available, find
-from regard.checkpoint import Manifest, read_manifest
+from regard.checkpoint import Manifest, open_tokenizers, read_manifest
 from regard.engine import EngineKind, open_engine
 from regard.errors import ModelError, RegardError, UsageError
 from regard.serve.metrics import Metrics
 from regard.serve.worker import Worker
-from regard.text.tokenizer import Tokenizer
 from regard.translator import Translator
 
 TASKS = ("translate", "chat", "write")
@@ -121,10 +120,7 @@ def _load(
             f"{folder} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
         )
     opened = open_engine(folder, engine, device=device, threads=threads)
-    files = manifest.tokenizer
-    source = Tokenizer.load(folder / files.source)
-    target = source if files.joint else Tokenizer.load(folder / files.target)
-    translator = Translator(opened, manifest, source, target)
+    translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
     if manifest.task == "translate":
         # What an engine does only once, it does before anyone waits.
         translator.translate(["1"], manifest.decode, sentences=False)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
+from regard.text.pieces import Span, spans_of
 
 if TYPE_CHECKING:
     from regard.text.ragged import Ragged
@@ -65,6 +66,8 @@ class Tokenizer:
     """A trained SentencePiece model."""
 
     pad_id, unk_id, bos_id, eos_id = PAD_ID, UNK_ID, BOS_ID, EOS_ID
+    special_ids = frozenset(range(NUM_SPECIAL))
+    beginning: Sequence[int] = ()
 
     def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
         """`proto` is the content of a model file; `name` says in errors where it came from."""
@@ -169,13 +172,12 @@ class Tokenizer:
         """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 
-    def spans(self, ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Where each piece stands in the decoded text; a character of several pieces belongs to the last."""
-        ends = [len(self.decode(ids[: count + 1])) for count in range(len(ids))]
-        # The first bytes of a character are shown as signs of their own, until the last has come.
-        for place in range(len(ends) - 2, -1, -1):
-            ends[place] = min(ends[place], ends[place + 1])
-        return list(zip([0, *ends], ends, strict=False))
+    def spans(self, ids: Sequence[int]) -> list[Span]:
+        return spans_of(ids, self.decode)
+
+    def spans_in(self, text: str) -> list[Span]:
+        """Where each piece of a text stands in it."""
+        return self.spans(self.encode(text))
 
     def __len__(self) -> int:
         return self.vocab_size

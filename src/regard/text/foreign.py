@@ -1,0 +1,208 @@
+"""Tokenizers of models that other programs trained.
+
+`VocabularyTokenizer` is SentencePiece with ids of another numbering, in a JSON file beside it (Marian, T5);
+`JsonTokenizer` is whatever a tokenizer.json describes (GPT-2's bytes, BERT's word pieces), read by the package
+tokenizers. Neither promises that a text comes back as it was: some of them write it in small letters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from regard.errors import MissingExtra, ModelError
+from regard.text.pieces import Span, spans_of
+
+_SPACE_MARK = "\u2581"
+_CONTINUED = "##"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
+
+
+class _Foreign:
+    """What both kinds share; `prompt` is a text before every text, `beginning` are pieces before that."""
+
+    def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
+        self.prompt = prompt
+        self.special_ids: frozenset[int] = frozenset()
+        self.beginning: list[int] = []
+        for piece in beginning:
+            id = self.id_of(piece)
+            if id is None:
+                raise ModelError(
+                    f"{name} must have the piece {piece!r}, which config.json names: it has not; "
+                    "import the model again"
+                )
+            self.beginning.append(id)
+
+    def id_of(self, piece: str) -> int | None:
+        raise NotImplementedError
+
+    def _encode(self, text: str) -> list[int]:
+        raise NotImplementedError
+
+    def _decode(self, ids: list[int]) -> str:
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        return self._encode(_SURROGATE.sub("\ufffd", self.prompt + text))
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self._decode([int(id) for id in ids if id not in self.special_ids])
+
+    def spans(self, ids: Sequence[int]) -> list[Span]:
+        return spans_of(ids, self.decode)
+
+    def spans_in(self, text: str) -> list[Span]:
+        before = len(self.prompt)
+        found = self.spans(self.encode(text))
+        return [(max(start - before, 0), max(end - before, 0)) for start, end in found]
+
+
+class VocabularyTokenizer(_Foreign):
+    """SentencePiece cuts the text, and a JSON file numbers the pieces.
+
+    A text that begins with a language such as >>fra<< which the vocabulary holds begins with that one piece:
+    so models of many languages are told which to write.
+    """
+
+    def __init__(
+        self,
+        proto: bytes,
+        vocabulary: bytes,
+        *,
+        name: str,
+        prompt: str = "",
+        beginning: Sequence[str] = (),
+    ) -> None:
+        import sentencepiece
+
+        try:
+            self._processor: Any = sentencepiece.SentencePieceProcessor(
+                model_proto=proto or b"\xff"
+            )
+        except (RuntimeError, OSError) as error:
+            raise ModelError(
+                f"{name} must be a SentencePiece model: it is damaged or something else; "
+                "import the model again"
+            ) from error
+        self._ids = _read_vocabulary(vocabulary, name)
+        self._pieces = {id: piece for piece, id in self._ids.items()}
+        self.vocab_size = max(self._pieces) + 1
+        super().__init__(prompt, beginning, name)
+        self._unknown = self._ids.get("<unk>", 0)
+        special = {"<unk>", "</s>", "<s>", "<pad>"}
+        self.special_ids = frozenset(
+            id for piece, id in self._ids.items() if piece in special or _LANGUAGE.fullmatch(piece)
+        )
+
+    def id_of(self, piece: str) -> int | None:
+        return self._ids.get(piece)
+
+    def _encode(self, text: str) -> list[int]:
+        first: list[int] = []
+        language = _LANGUAGE.match(text)
+        if language and language.group(1) in self._ids:
+            first, text = [self._ids[language.group(1)]], text[language.end() :]
+        pieces: list[str] = self._processor.encode(text, out_type=str)
+        return first + [self._ids.get(piece, self._unknown) for piece in pieces]
+
+    def _decode(self, ids: list[int]) -> str:
+        text: str = self._processor.decode_pieces(self.pieces(ids))
+        return text.replace(_SPACE_MARK, " ").strip()
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        return [self._pieces.get(int(id), "") for id in ids]
+
+
+class JsonTokenizer(_Foreign):
+    """A tokenizer.json; special pieces are never read from a text, only put in by the model's own rules."""
+
+    def __init__(
+        self, content: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()
+    ) -> None:
+        try:
+            import tokenizers
+        except ModuleNotFoundError as error:
+            raise MissingExtra("tokenizers", "huggingface", "reading a tokenizer.json") from error
+        try:
+            # A bytes-like pickle of the library's own would be read by from_buffer as well.
+            described = json.loads(content)
+            self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
+        except Exception as error:  # the library raises plain Exception
+            raise ModelError(
+                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); "
+                "import the model again"
+            ) from error
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._tokenizer.encode_special_tokens = True
+        self.vocab_size: int = max(self._tokenizer.get_vocab().values()) + 1
+        super().__init__(prompt, beginning, name)
+        self.special_ids = frozenset(
+            added["id"] for added in described.get("added_tokens", ()) if added.get("special")
+        )
+        kinds = _kinds(described.get("decoder"))
+        self._is_bytes, self._is_words = "ByteLevel" in kinds, "WordPiece" in kinds
+        self._bytes = _bytes_of_letters() if self._is_bytes else {}
+
+    def id_of(self, piece: str) -> int | None:
+        id: int | None = self._tokenizer.token_to_id(piece)
+        return id
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+    def _decode(self, ids: list[int]) -> str:
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
+        return text
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        return [self._shown(int(id)) for id in ids]
+
+    def _shown(self, id: int) -> str:
+        piece = self._tokenizer.id_to_token(id) or ""
+        if id in self.special_ids:
+            return str(piece)
+        if self._is_bytes:
+            raw = bytes(self._bytes[letter] for letter in piece if letter in self._bytes)
+            return raw.decode(errors="replace").replace(" ", _SPACE_MARK)
+        if self._is_words:
+            continued = piece.startswith(_CONTINUED)
+            return str(piece[len(_CONTINUED) :] if continued else _SPACE_MARK + piece)
+        return str(piece)
+
+
+def _read_vocabulary(content: bytes, name: str) -> dict[str, int]:
+    try:
+        ids = json.loads(content)
+    except ValueError:
+        ids = None
+    if not isinstance(ids, dict) or not ids or not all(isinstance(id, int) for id in ids.values()):
+        raise ModelError(
+            f"the vocabulary of {name} must be a JSON object of pieces and their numbers: it is not; "
+            "import the model again"
+        )
+    return ids
+
+
+def _kinds(part: Any) -> set[str]:
+    """The types of a part of a tokenizer.json, which may be a sequence of parts."""
+    if not isinstance(part, dict):
+        return set()
+    inner = [_kinds(each) for each in part.get("decoders", ())]
+    return set().union({str(part.get("type"))}, *inner)
+
+
+def _bytes_of_letters() -> dict[str, int]:
+    """GPT-2's alphabet (Radford et al. 2019): a printable letter for each byte."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): byte for byte in printable}
+    return letters | {chr(256 + place): byte for place, byte in enumerate(others)}

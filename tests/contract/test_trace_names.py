@@ -95,6 +95,7 @@ def test_an_encoder_only_model_has_no_target(random_model, sentences):
         ({"position": "none"}, set(), {"source.position"}),
         ({"position": "learned"}, set(), set()),
         ({"norm": "rms"}, set(), set()),
+        ({"norm": "batch"}, set(), set()),
     ],
 )
 def test_what_variants_add(changes, added, gone, random_model, sentences):
@@ -102,6 +103,79 @@ def test_what_variants_add(changes, added, gone, random_model, sentences):
     varied = set(traced(random_model(architecture="encoder-only", **changes), sentences))
     assert varied - plain == added
     assert plain - varied == gone
+
+
+SEARCH = "query energies masked weights context"
+
+
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize(
+    ("attention", "key", "writes"),
+    [
+        ("none", [], ["decoder.layers.0.state"]),
+        (
+            "additive",
+            ["decoder.attention.key"],
+            [*under("decoder.attention", SEARCH), "decoder.layers.0.state"],
+        ),
+        (
+            "dot",
+            ["decoder.attention.key"],
+            ["decoder.layers.0.state", *under("decoder.attention", SEARCH)],
+        ),
+        (
+            "general",
+            ["decoder.attention.key"],
+            ["decoder.layers.0.state", *under("decoder.attention", SEARCH)],
+        ),
+    ],
+)
+def test_the_names_of_a_recurrent_model_in_order(
+    cell, attention, key, writes, random_model, sentences
+):
+    """Additive attention looks before the state moves on, Luong's after it."""
+    model = random_model(
+        architecture=cell, attention=attention, position="none", num_decoder_layers=1
+    )
+    full, step = traced(model, sentences), Trace()
+    begins = [
+        *under("source", "tokens embedding input"),
+        *under("encoder.layers.0", "forwards backwards"),
+        "memory",
+        *under("decoder", "summary initial"),
+        *key,
+    ]
+    each_step = [
+        *under("target", "tokens embedding input"),
+        *writes,
+        *under("decoder.readout", "hidden output"),
+        "logits",
+        "probabilities",
+    ]
+    assert list(full) == begins + each_step
+    state = model.start(sentences.source, sentences.source_lengths)
+    model.step(sentences.target[:, 0], state, trace=step)
+    assert list(step) == each_step
+
+
+def test_the_shapes_of_a_recurrent_model(random_model, sentences):
+    """Batch 5, d_model 18, d_state 26, source 7, target 11, two layers of two vectors each."""
+    trace = traced(
+        random_model(architecture="lstm", attention="additive", position="none"), sentences
+    )
+    shapes = {name: tuple(value.shape) for name, value in trace.items()}
+    assert shapes["encoder.layers.0.forwards"] == shapes["encoder.layers.0.backwards"] == (5, 7, 13)
+    assert shapes["memory"] == (5, 7, 26)
+    assert shapes["decoder.summary"] == (5, 13) and shapes["decoder.initial"] == (5, 2, 2 * 26)
+    assert shapes["decoder.attention.key"] == (5, 1, 7, 26)
+    for name in ("query", "context"):
+        assert shapes[f"decoder.attention.{name}"] == (5, 1, 11, 26)
+    for name in ("energies", "masked", "weights"):
+        assert shapes[f"decoder.attention.{name}"] == (5, 1, 11, 7)
+    for layer in (0, 1):
+        assert shapes[f"decoder.layers.{layer}.state"] == (5, 11, 26)
+    assert shapes["decoder.readout.hidden"] == (5, 11, 36)
+    assert shapes["decoder.readout.output"] == (5, 11, 18)
 
 
 def test_layers_are_counted_from_0(random_model, sentences):

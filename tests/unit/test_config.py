@@ -15,6 +15,7 @@ from regard.config import (
     DecodeConfig,
     ModelConfig,
     TrainConfig,
+    check_belongs,
     describe,
     from_dict,
     sized,
@@ -113,6 +114,72 @@ def test_rotations_come_in_pairs_within_a_head():
     )
 
 
+def test_a_transformer_attends_by_scaled_dot_products():
+    assert refusal(ModelConfig, attention="additive") == (
+        "a Transformer attends by scaled dot products: got attention=additive; leave it out, or set "
+        "architecture to rnn, gru or lstm"
+    )
+
+
+RECURRENT = dict(architecture="lstm", attention="additive", position="none")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"attention": "scaled-dot"},
+            "architecture=lstm attends by additive, dot, general or none: got attention=scaled-dot, the "
+            "Transformer's; choose one of these",
+        ),
+        (
+            {"position": "rotary"},
+            "architecture=lstm reads in order and takes no positions: got position=rotary; set position=none",
+        ),
+        (
+            {"embedding_norm": True},
+            "embedding_norm is for Transformers: got architecture=lstm; leave it out",
+        ),
+        (
+            {"d_state": 7},
+            "d_state is shared by the encoder's two directions, so it must be even: got 7; change d_state",
+        ),
+    ],
+)
+def test_what_a_recurrent_model_cannot_be(changes, sentence):
+    assert refusal(ModelConfig, **{**RECURRENT, **changes}) == sentence
+
+
+def test_a_recurrent_model_has_no_heads_to_divide_it():
+    config = ModelConfig(**RECURRENT, d_model=15, num_heads=8)
+    assert config.is_recurrent and config.has_encoder and config.has_decoder
+    assert config.widths == {"d_model": 15, "d_state": 1000}
+    assert not ModelConfig().is_recurrent
+    assert ModelConfig().widths == {"d_model": 512, "d_ff": 2048, "heads": 8}
+
+
+def test_a_recurrent_size_is_one_layer_a_side():
+    config = sized("small", architecture="gru")
+    assert (config.num_encoder_layers, config.num_decoder_layers, config.d_model) == (1, 1, 256)
+    assert (config.attention, config.position) == ("additive", "none")
+    assert sized("small", architecture="gru", d_state=50).d_state == 50
+    assert sized("small", architecture="rnn").d_state > sized("small", architecture="lstm").d_state
+
+
+def test_settings_of_the_other_kind_are_refused():
+    with pytest.raises(UsageError) as caught:
+        check_belongs({"architecture": "gru", "num_heads": 4})
+    assert str(caught.value) == (
+        "num_heads is a setting of Transformers: got it with architecture=gru; leave it out"
+    )
+    with pytest.raises(UsageError) as caught:
+        check_belongs({"d_state": 64})
+    assert str(caught.value) == (
+        "d_state is a setting of recurrent models: got it with architecture=encoder-decoder; leave it out"
+    )
+    check_belongs({"architecture": "gru", "d_state": 64})
+
+
 def test_one_table_needs_one_vocabulary():
     assert refusal(ModelConfig, source_vocab_size=29) == (
         "tied=all shares one table between both languages, so the vocabularies must be equal: "
@@ -134,6 +201,7 @@ def test_one_table_needs_one_vocabulary():
                 "num_decoder_layers",
                 "d_model",
                 "d_ff",
+                "d_state",
                 "num_heads",
                 "max_positions",
             )
@@ -294,8 +362,8 @@ def test_an_unknown_key_like_no_other():
         (ModelConfig, "d_model", 512.0, "d_model must be a whole number: got 512.0"),
         (ModelConfig, "d_model", True, "d_model must be a whole number: got True"),
         (ModelConfig, "embedding_norm", 1, "embedding_norm must be true or false: got 1"),
-        (ModelConfig, "norm", "batch", "norm must be one of layer, rms: got 'batch'"),
-        (ModelConfig, "norm", 3, "norm must be one of layer, rms: got 3"),
+        (ModelConfig, "norm", "group", "norm must be one of layer, rms, batch: got 'group'"),
+        (ModelConfig, "norm", 3, "norm must be one of layer, rms, batch: got 3"),
         (DataConfig, "sampling", "often", "sampling must be a number: got 'often'"),
         (DataConfig, "sampling", False, "sampling must be a number: got False"),
         (DataConfig, "vocabulary", 1.5, "vocabulary must be a whole number: got 1.5"),

@@ -1,0 +1,130 @@
+"""Batch normalisation by hand, and over words alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from regard.model.batch_norm import MOMENTUM, MaskedBatchNorm
+from regard.model.layout import Layout
+from regard.trace import Trace
+
+
+def test_on_paper():
+    """Of 1, 2, 6 in the first feature the mean is 3 and the variance 14/3; padding of 99 counts for nothing."""
+    norm = MaskedBatchNorm(2, eps=0.0)
+    x = torch.tensor([[[1.0, 5.0], [2.0, 7.0]], [[6.0, 9.0], [99.0, 99.0]]])
+    is_word = torch.tensor([[True, True], [True, False]])
+    out = norm(x, is_word)
+    root = (14 / 3) ** 0.5
+    assert out[is_word][:, 0].tolist() == pytest.approx([-2 / root, -1 / root, 3 / root])
+    # The running averages begin at 0 and 1; a sample of three says 14/2 of the variance.
+    assert norm.running_mean.tolist() == pytest.approx([0.3, 0.7])
+    assert norm.running_variance.tolist() == pytest.approx([0.9 + 0.1 * 7, 0.9 + 0.1 * 4])
+
+
+def test_evaluation_takes_the_running_averages():
+    norm = MaskedBatchNorm(2, eps=0.0).eval()
+    norm.running_mean.copy_(torch.tensor([1.0, 2.0]))
+    norm.running_variance.copy_(torch.tensor([4.0, 9.0]))
+    with torch.no_grad():
+        norm.weight.copy_(torch.tensor([10.0, 6.0]))
+        norm.bias.copy_(torch.tensor([0.0, 1.0]))
+    x = torch.tensor([[[3.0, 5.0]]])
+    assert norm(x).tolist() == [[[10.0, 7.0]]]
+    assert norm.running_mean.tolist() == [1, 2]
+
+
+def test_without_padding_it_is_torch_s():
+    ours, theirs = MaskedBatchNorm(7, eps=1e-5), nn.BatchNorm1d(7, eps=1e-5, momentum=MOMENTUM)
+    every = torch.ones(3, 5, dtype=torch.bool)
+    for _ in range(3):
+        x = torch.randn(3, 5, 7) * 2 + 1
+        torch.testing.assert_close(ours(x, every), theirs(x.flatten(0, 1)).view(3, 5, 7))
+    torch.testing.assert_close(ours.running_mean, theirs.running_mean)
+    torch.testing.assert_close(ours.running_variance, theirs.running_var)
+    x = torch.randn(3, 5, 7)
+    torch.testing.assert_close(ours.eval()(x), theirs.eval()(x.flatten(0, 1)).view(3, 5, 7))
+
+
+def statistics(model) -> dict[str, torch.Tensor]:
+    return {name: value.clone() for name, value in model.named_buffers()}
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
+def test_in_training_packed_equals_padded(architecture, placement, random_model, sentences):
+    """Logits, gradients and what is remembered: padding has no part in any."""
+    model = random_model(
+        architecture=architecture, norm="batch", norm_placement=placement, embedding_norm=True
+    ).double()
+    model.train()
+    before = statistics(model)
+    padded = sentences.real(model)
+    after = statistics(model)
+    toward = torch.randn_like(padded)
+    gradients = torch.autograd.grad((padded * toward).sum(), list(model.parameters()))
+    for name, value in before.items():
+        assert not torch.equal(value, after[name]), name
+        model.get_buffer(name).copy_(value)
+    packed = sentences.packed(model)[0]
+    torch.testing.assert_close(packed, padded)
+    for name, value in statistics(model).items():
+        torch.testing.assert_close(value, after[name])
+    again = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
+    for ours, theirs in zip(again, gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_in_training_padding_does_not_matter(random_model, sentences):
+    model = random_model(norm="batch").train()
+    first = sentences.real(model)
+    wider = replace(
+        sentences,
+        source=nn.functional.pad(sentences.source, (0, 3)),
+        target=nn.functional.pad(sentences.target, (0, 2)),
+    )
+    torch.testing.assert_close(wider.real(model), first, atol=1e-4, rtol=1e-4)
+
+
+def test_a_packed_row_may_end_in_sentences_of_padding(random_model, sentences):
+    """As the feed fills it up: they are sentences to attention and nothing to the statistics."""
+    model = random_model(architecture="encoder-only", norm="batch").double().train()
+    words = sentences.source[torch.arange(7) < sentences.source_lengths[:, None]][None]
+    lengths = sentences.source_lengths
+    plain = model(words, Layout.packed(lengths, words.shape[1], 7))
+    filled = torch.cat([words, words.new_zeros(1, 4)], dim=1)
+    longer = Layout.packed(torch.cat([lengths, lengths.new_tensor([3, 1])]), filled.shape[1], 7)
+    torch.testing.assert_close(model(filled, longer)[:, : words.shape[1]], plain)
+
+
+def test_its_drawback_in_training_neighbours_matter(random_model, sentences):
+    model = random_model(norm="batch").train()
+    together = sentences.padded(model)[0, :4]
+    alone = sentences.rows(0).padded(model)[0, :4]
+    assert not torch.allclose(alone, together, atol=1e-2)
+    model.eval()
+    together, alone = sentences.padded(model)[0, :4], sentences.rows(0).padded(model)[0, :4]
+    torch.testing.assert_close(alone, together, atol=1e-5, rtol=1e-5)
+
+
+def test_its_drawback_in_training_the_future_matters(random_model, sentences):
+    model = random_model(norm="batch").train()
+    changed = sentences.target.clone()
+    changed[1, 10] = (changed[1, 10] + 1) % 19 + 4
+    other = replace(sentences, target=changed)
+    assert not torch.equal(other.padded(model)[1, :5], sentences.padded(model)[1, :5])
+
+
+def test_a_trace_has_the_norm_as_it_is(random_model, sentences):
+    model = random_model(norm="batch")
+    trace = Trace()
+    sentences.padded(model, trace)
+    norm = model.encoder.layers[0].self_attention.norm
+    spread = (norm.running_variance + 1e-5).sqrt()
+    residual = trace["encoder.layers.0.self_attention.residual"]
+    expected = (residual - norm.running_mean) / spread * norm.weight + norm.bias
+    torch.testing.assert_close(trace["encoder.layers.0.self_attention.norm"], expected)

@@ -1,0 +1,185 @@
+"""What recurrent models do in company: search, edits, folders, engines. Their laws stand with the Transformer's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard import checkpoint
+from regard.checkpoint import Manifest
+from regard.config import DecodeConfig
+from regard.decode import search
+from regard.engine import open_engine
+from regard.engine.edited import EditedEngine, UncachedEngine
+from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.errors import MissingExtra, UsageError
+from regard.exchange.onnx import export
+from regard.model.layout import Layout
+from regard.trace import Trace
+from regard.tracing import trace_pair
+
+SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
+ADDITIVE = dict(architecture="gru", attention="additive", position="none")
+
+
+def find(engine: TorchEngine, sources: list[list[int]], **more: Any) -> list[Any]:
+    attention = more.pop("attention", False)
+    config = DecodeConfig(**{"max_length": 9, **more})
+    ids = dict(bos_id=2, eos_id=3, pad_id=0)
+    return search(engine, sources, config, attention=attention, **ids)
+
+
+def test_a_beam_of_one_is_greedy(recurrent_variant, random_model):
+    engine = TorchEngine(random_model(**recurrent_variant))
+    beam, greedy = find(engine, SOURCES, beam=1), find(engine, SOURCES, method="greedy")
+    assert [found[0].tokens for found in beam] == [found[0].tokens for found in greedy]
+
+
+def test_neighbours_in_the_search_do_not_matter(recurrent_variant, random_model):
+    engine = TorchEngine(random_model(**recurrent_variant))
+    together = find(engine, SOURCES)
+    for source, found in zip(SOURCES, together, strict=True):
+        [alone] = find(engine, [source])
+        assert alone[0].tokens == found[0].tokens
+        assert alone[0].score == pytest.approx(found[0].score, abs=1e-4)
+
+
+def test_the_search_shows_the_alignment_of_the_full_pass(random_model):
+    model = random_model(**ADDITIVE)
+    [[best, *_]] = find(TorchEngine(model), SOURCES[:1], attention=True)
+    trace = trace_pair(model, SOURCES[0], best.tokens)
+    expected = trace["decoder.attention.weights"][0, : len(best.tokens)]
+    np.testing.assert_allclose(best.attention, expected, atol=1e-6)
+
+
+def test_a_fixed_vector_has_no_alignment(random_model):
+    engine = TorchEngine(random_model(architecture="gru", attention="none", position="none"))
+    with pytest.raises(UsageError, match="^an alignment needs a model that attends to its source"):
+        find(engine, SOURCES, attention=True)
+
+
+@pytest.mark.parametrize("attention", ["additive", "dot", "general"])
+def test_an_edit_is_the_same_in_one_pass_and_step_by_step(attention, random_model):
+    """The word at position 2 is made to look at the source's second word alone."""
+    model = random_model(architecture="lstm", attention=attention, position="none")
+
+    def edits_at(first: int) -> dict[str, Any]:
+        def replace(weights: torch.Tensor) -> torch.Tensor:
+            row = 2 - first
+            if not 0 <= row < weights.shape[2]:
+                return weights
+            weights = weights.clone()
+            weights[:, 0, row] = torch.tensor([0.0, 1.0, 0.0, 0.0])
+            return weights
+
+        return {"decoder.attention.weights": replace}
+
+    target = [5, 9, 14, 6]
+    full = trace_pair(model, SOURCES[0], target, edits_at(0))
+    assert full["decoder.attention.weights"][0, 2].tolist() == [0, 1, 0, 0]
+    np.testing.assert_allclose(full["decoder.attention.context"][0, 2], full["memory"][1])
+    plain = trace_pair(model, SOURCES[0], target)
+    np.testing.assert_array_equal(full["logits"][:2], plain["logits"][:2])
+    assert not np.allclose(full["logits"][2], plain["logits"][2], atol=1e-3)
+    # In additive attention what was found enters the state, so that later words differ too.
+    assert np.allclose(full["logits"][3], plain["logits"][3]) == (attention != "additive")
+    for engine in (EditedEngine(model, edits_at), UncachedEngine(model, edits_at)):
+        state: Any = engine.start(SOURCES[:1])
+        for i, token in enumerate([2, *target]):
+            logits, state = engine.step(torch.tensor([token]), state)
+            np.testing.assert_allclose(logits[0], full["logits"][i], atol=1e-5)
+
+
+def test_an_edited_state_goes_on(random_model, sentences):
+    """A value is edited where it is computed: the additive decoder's later states follow from it."""
+    model = random_model(**ADDITIVE, num_decoder_layers=1)
+    trace = Trace({"decoder.layers.0.state": torch.zeros_like})
+    sentences.padded(model, trace)
+    assert not trace["decoder.layers.0.state"].any()
+    # Every word after the first looks from the same state, zero.
+    weights = trace["decoder.attention.weights"][:, 0]
+    torch.testing.assert_close(weights[:, 1:-1], weights[:, 2:])
+    assert not torch.allclose(weights[:, 0], weights[:, 1])
+
+
+def test_the_context_is_what_differs_without_attention(random_model, sentences):
+    """One fixed vector: whatever is written, the source is known by the same numbers."""
+    model = random_model(architecture="gru", attention="none", position="none")
+    memory = model.encode(sentences.source, sentences.source_layout())
+    state = model.decoder.begin(memory, sentences.source_layout())
+    assert state.memory is None and state.summary.shape == (5, 26)
+    for row, length in enumerate(sentences.source_lengths.tolist()):
+        expected = torch.cat([memory[row, length - 1, :13], memory[row, 0, 13:]])
+        torch.testing.assert_close(state.summary[row], expected)
+
+
+def test_a_row_holds_one_sentence(random_model):
+    model = random_model(**ADDITIVE)
+    packed = Layout.packed(torch.tensor([2, 1]), 3, 2)
+    with pytest.raises(AssertionError, match="one sentence a row"):
+        model.encode(torch.tensor([[5, 3, 3]]), packed)
+
+
+@pytest.mark.parametrize("form", ["fp32", "fp16", "int8"])
+def test_a_folder_there_and_back(form, recurrent_variant, random_model, tmp_path: Path):
+    model = random_model(**recurrent_variant)
+    manifest = Manifest(model=model.config, weights=form)
+    for name, tensors in (
+        ("first", to_tensors(model.state_dict(), model.config)),
+        ("second", None),
+    ):
+        tensors = checkpoint.read_tensors(tmp_path / "first") if tensors is None else tensors
+        checkpoint.save(tmp_path / name, manifest, tensors, {"tokenizer.model": b""}, "")
+    for file in ("config.json", "model.safetensors"):
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
+    loaded, again = load_model(tmp_path / "first")
+    assert again == manifest
+    if form == "fp32":
+        for name, value in model.state_dict().items():
+            assert torch.equal(value, loaded.state_dict()[name]), name
+
+
+@pytest.fixture
+def folder(random_model, tmp_path: Path) -> Path:
+    model = random_model(**ADDITIVE)
+    tensors = to_tensors(model.state_dict(), model.config)
+    manifest = Manifest(model=model.config)
+    checkpoint.save(tmp_path / "m", manifest, tensors, {"tokenizer.model": b""}, "", graphs=export)
+    return tmp_path / "m"
+
+
+def test_the_torch_engine_runs_it(folder: Path):
+    assert not (folder / "decoder.onnx").exists()
+    assert isinstance(open_engine(folder), TorchEngine)
+    with pytest.raises(UsageError) as caught:
+        open_engine(folder, "onnxruntime")
+    assert str(caught.value) == (
+        "the onnxruntime engine runs Transformers: got architecture=gru; use torch"
+    )
+
+
+def test_without_torch_it_says_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("regard.engine.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="^running a recurrent model needs the package torch"):
+        open_engine(folder)
+
+
+def test_loading_draws_nothing(folder: Path):
+    """What is about to be overwritten is not drawn first, and no orthogonal matrix is computed."""
+    before = torch.get_rng_state()
+    load_model(folder)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+# torch says so on a processor without bf16 arithmetic, and computes it in another way
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
+def test_narrow_products_change_little(recurrent_variant, random_model, sentences):
+    model = random_model(**recurrent_variant)
+    expected = sentences.real(model)
+    with torch.autocast("cpu", torch.bfloat16):
+        narrow = sentences.real(model)
+    assert (narrow.float() - expected).norm() < 0.05 * expected.norm()

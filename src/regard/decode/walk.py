@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ Choose = Callable[[Arrays, Array, Host], tuple[Host, Host]]
 """(arrays, log-probabilities, path of each row) -> the next tokens and their log-probabilities."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """What happened to one path at one step."""
 
     path: int
@@ -133,11 +131,15 @@ def walk(
 
 def first_allowed(values: Host, tokens: Host, excluded: Sequence[int]) -> tuple[Host, Host]:
     """The best token of each row that is not excluded, and its log-probability."""
-    allowed = ~np.isin(tokens, excluded)
-    place = allowed.argmax(axis=1)
-    rows = np.arange(len(tokens))
-    chosen = values[rows, place].astype(np.float64)
-    return tokens[rows, place], np.where(allowed[rows, place], chosen, -np.inf)
+    places = [
+        next((place for place, token in enumerate(row) if token not in excluded), -1)
+        for row in tokens.tolist()
+    ]
+    rows = np.arange(len(places))
+    chosen = values[rows, places].astype(np.float64)
+    if -1 in places:
+        chosen[np.array(places) < 0] = -np.inf
+    return tokens[rows, places], chosen
 
 
 def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:

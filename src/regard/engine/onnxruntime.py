@@ -8,6 +8,7 @@ its graph once, so that a step is little more than the graph itself.
 from __future__ import annotations
 
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -42,9 +43,9 @@ class Sources:
         return Sources(arrays, self.longest)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class OnnxState:
-    """What one step hands to the next."""
+    """What one step hands to the next; never changed once it is made, though freezing it would cost time."""
 
     num_rows: int
     position: int
@@ -162,7 +163,7 @@ class OnnxEngine:
                 f"export it as int8 first"
             )
         suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
-        options = _options(threads)
+        options = _options(threads, quantized=manifest.weights == "int8" and not suffix)
         layout = sha256(checkpoint.read_header(folder)).hexdigest()
         self._encoder, seen = None, set()
         if self.config.has_encoder:
@@ -327,7 +328,7 @@ def _open(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
     return session
 
 
-def _options(threads: int | None) -> Any:
+def _options(threads: int | None, *, quantized: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = default_threads() if threads is None else threads
     options.inter_op_num_threads = 1
@@ -335,6 +336,8 @@ def _options(threads: int | None) -> Any:
     options.enable_mem_reuse = False
     # A waiting thread that spins takes the core from the one it waits for when the machine is busy.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if quantized and not _sums_bytes_exactly():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     options.log_severity_level = 3
     return options
 
@@ -344,3 +347,18 @@ def default_threads() -> int:
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return max(1, min(MOST_THREADS, cores // 2))
+
+
+def _sums_bytes_exactly() -> bool:
+    """Whether the processor adds products of bytes in 32 bits: every one but an x86 without VNNI.
+
+    The others add two products in 16 bits and cut off what does not fit; onnxruntime then has a slower way
+    that does not. See docs/decisions/002-int8.md.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
+        return True
+    try:
+        flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0]
+    except (OSError, IndexError):
+        return False
+    return bool({"avx512_vnni", "avx_vnni"} & set(flags.split()))

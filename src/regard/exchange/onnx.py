@@ -5,6 +5,7 @@ Written straight from the configuration, box by box (`blocks`).
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from regard.exchange.blocks import (
     after,
     attention,
     before,
+    best,
     cached_attention,
     embedding,
     feed_forward,
@@ -55,10 +57,11 @@ def export(folder: str | Path) -> None:
     header = read_header(folder)
     suffixes = {"": False, ".fp32": True} if manifest.weights == "int8" else {"": True}
     for suffix, widened in suffixes.items():
-        parts = {"decoder": decoder_graph(Graph(manifest.model, header, widened=widened))}
+        blank = partial(Graph, manifest.model, header, widened=widened)
+        graphs = {"decoder": decoder_graph(blank(many_rows=False))}
         if manifest.model.has_encoder:
-            parts["encoder"] = encoder_graph(Graph(manifest.model, header, widened=widened))
-        for name, graph in parts.items():
+            graphs["encoder"] = encoder_graph(blank(many_rows=True))
+        for name, graph in graphs.items():
             content = graph.model(name).SerializeToString(deterministic=True)
             write_file(folder / f"{name}{suffix}.onnx", content)
 
@@ -87,9 +90,7 @@ def encoder_graph(g: Graph) -> Graph:
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"
-        both = g.op("Pad", g.linear(x, f"{name}.key", f"{name}.value"), fill)
-        value = f"{both}_value"
-        key = g.op("Split", both, axis=-1, num_outputs=2, more_outputs=[value])
+        key, value = (g.op("Pad", g.linear(x, part), fill) for part in parts(name)[1:])
         keys(g, key, by_head, called=f"cross_key.{i}")
         split_heads(g, value, by_head, called=f"cross_value.{i}")
         g.output(f"cross_key.{i}", _shape(g, "head_dim", "key_len"))
@@ -127,7 +128,7 @@ def decoder_graph(g: Graph) -> Graph:
     values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
     g.output(values, ["places", config.target_vocab_size])
     count = g.input("count", TensorProto.INT64, [1])
-    g.op("TopK", values, count, called="best_values", more_outputs=["best_tokens"])
+    best(g, values, count)
     g.output("best_values", ["places", "count"])
     g.output("best_tokens", ["places", "count"], TensorProto.INT64)
     return g
@@ -142,7 +143,9 @@ def _encoder_attention(
     g: Graph, name: str, x: str, turn: Rotation | None, fill: str, bias: str
 ) -> str:
     config = g.config
-    query, key, value = _split(g, g.linear(before(g, name, x), *parts(name)))
+    # Three products, for splitting the words of whole sentences would cost more than one product saves.
+    inputs = before(g, name, x)
+    query, key, value = (g.linear(inputs, part) for part in parts(name))
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     query = split_heads(g, rotate(g, query, turn), by_head)
     key = keys(g, g.op("Pad", rotate(g, key, turn), fill), by_head)

@@ -22,6 +22,7 @@ from regard.config import (
     to_dict,
 )
 from regard.errors import TrainingError, UsageError
+from regard.placing import write_file
 from regard.text.tokenizer import Tokenizer
 from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size
 
@@ -43,7 +44,7 @@ class Plan:
         parts = {
             name: to_dict(getattr(self, name)) for name in ("data", "model", "train", "decode")
         }
-        path.write_text(json.dumps({**parts, "init": self.init}, indent=1), "utf-8")
+        write_file(path, json.dumps({**parts, "init": self.init}, indent=1).encode())
 
     @classmethod
     def load(cls, path: Path) -> Plan:
@@ -138,7 +139,8 @@ class Request:
             (key, value, getattr(then, key)) for now, then in parts for key, value in _asked(now)
         ]
         kind = {name: getattr(plan.model, name) for name in ("architecture", "attention")}
-        shape = shape_of(self.size, {**kind, **self.model}) if self.size else self.model
+        chosen = shape_of(self.size, {**kind, **self.model}) if self.size else {}
+        shape = {**self.model, **chosen}
         wishes += [(key, value, getattr(plan.model, key)) for key, value in shape.items()]
         if self.init is not None:
             wishes.append(("init", str(self.init), plan.init))

@@ -203,6 +203,21 @@ def test_the_door_into_look(page: Page) -> None:
     assert "Afrique" in popup.value.inner_text("#sentence")
 
 
+@pytest.mark.parametrize("tab", ["chat", "write"])
+def test_the_door_into_look_from_the_others(page: Page, tab: str) -> None:
+    page.click(f"#tab-{tab}")
+    if tab == "chat":
+        page.fill("#message", "Hello, how are you?")
+        page.keyboard.press("Enter")
+        expect(page.locator("#send")).to_be_visible(timeout=30_000)
+    else:
+        page.fill("#prompt", "The cat sleeps")
+    with page.expect_popup(timeout=60_000) as popup:
+        page.click("#look-chat" if tab == "chat" else "#look-story")
+    popup.value.wait_for_selector("body[data-ready=true]", timeout=60_000)
+    assert "/look/" in popup.value.url
+
+
 def test_a_key_is_asked_for(windows: Callable[..., Window], folders: list[Path]) -> None:
     with running(folders[:1], keys=(KEY,)) as locked:
         page = windows(expected="403").page

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from regard.documents import SUFFIXES
 from regard.errors import UsageError
 from regard.serve import reading
+from regard.serve.asking import named
 from regard.serve.languages import name_of
 from regard.serve.models import Models, Served
 from regard.serve.refusal import Refusal, json_response
@@ -97,10 +98,19 @@ class Site:
         )
 
     async def open_look(self, request: Request) -> Response:
-        """A sentence opened in look: where its page is. Needs torch."""
+        """What a model reads, opened in look: where the page is. Needs torch.
+
+        The model goes by its name, or by the languages it translates.
+        """
         fields = reading.parse_object(await request.body())
         text = reading.text_of(fields, "text").strip()
-        served = self._pair(reading.text_of(fields, "source"), reading.text_of(fields, "target"))
+        self._check_length(text)
+        if "model" in fields:
+            served = named(self._models, reading.text_of(fields, "model"))
+        else:
+            served = self._pair(
+                reading.text_of(fields, "source"), reading.text_of(fields, "target")
+            )
         if not can_look():
             raise Refusal(501, "looking into a model needs torch:  pip install 'regard[torch]'")
         async with self._one_at_a_time:

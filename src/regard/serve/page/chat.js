@@ -1,6 +1,7 @@
 // A conversation.
 
 import { get, make, say } from "./dom.js";
+import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
 /** @param {ServerState} state */
@@ -66,6 +67,15 @@ export function openChat(state) {
 		setBusy(false);
 		input.focus();
 	}
+
+	const look = get("look-chat", HTMLButtonElement);
+	look.hidden = !state.look;
+	opensLook(look, get("look-chat-status", HTMLElement), () => {
+		// As the model reads it: a turn a line, up to what was last said to it.
+		const last = messages.map((message) => message.role).lastIndexOf("user");
+		const turns = messages.slice(0, last + 1).map((message) => message.content.replace(/\s+/g, " "));
+		return turns.length ? { text: turns.join("\n"), model } : null;
+	});
 
 	form.addEventListener("submit", (event) => {
 		event.preventDefault();

@@ -1,6 +1,7 @@
 // One sentence opened: other ways to say it, and the door into look.
 
 import { get, make, say } from "./dom.js";
+import { opensLook } from "./look.js";
 import * as server from "./server.js";
 
 const NUM_ALTERNATIVES = 4;
@@ -59,20 +60,9 @@ export function openSentence(state, result) {
 		panel.hidden = true;
 	}
 
-	look.addEventListener("click", async () => {
+	opensLook(look, status, () => {
 		const sentence = result.translation?.sentences[opened];
-		if (!sentence) return;
-		say(status, "Opening every number of it…");
-		look.disabled = true;
-		try {
-			const wish = { text: sentence.source, source: result.language, target: result.target };
-			const link = make("a", { href: await server.look(wish), target: "_blank", text: "Every number of this sentence" });
-			status.replaceChildren(link);
-			link.click();
-		} catch (error) {
-			say(status, error instanceof Error ? error.message : String(error));
-		}
-		look.disabled = false;
+		return sentence ? { text: sentence.source, source: result.language, target: result.target } : null;
 	});
 	get("close-sentence", HTMLButtonElement).addEventListener("click", close);
 	panel.addEventListener("keydown", (event) => {

@@ -58,9 +58,12 @@ export async function translate(wish, signal) {
 	return (await post("page/translate", wish, signal)).json();
 }
 
-/** @param {{ text: string, source: string, target: string }} sentence @returns {Promise<string>} where its page is */
-export async function look(sentence) {
-	return (await (await post("page/look", sentence)).json()).url;
+/**
+ * @param {{ text: string, source: string, target: string } | { text: string, model: string }} wish
+ * @returns {Promise<string>} where its page is
+ */
+export async function look(wish) {
+	return (await (await post("page/look", wish)).json()).url;
 }
 
 /** @param {File} file @param {string} source @param {string} target @returns {Promise<string>} where it can be fetched */

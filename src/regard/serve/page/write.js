@@ -1,6 +1,7 @@
 // A text that goes on.
 
 import { copies, get, make, say } from "./dom.js";
+import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
 /** @param {ServerState} state */
@@ -60,4 +61,7 @@ export function openWrite(state) {
 	});
 	stop.addEventListener("click", () => writing?.abort());
 	copies(copy, () => story.textContent ?? "");
+	const look = get("look-story", HTMLButtonElement);
+	look.hidden = !state.look;
+	opensLook(look, get("look-story-status", HTMLElement), () => ({ text: get("prompt", HTMLTextAreaElement).value, model }));
 }

@@ -197,9 +197,7 @@ def main() -> None:
     parts = tuple(asked.only.split(",")) if asked.only else PARTS[device.type]
     parts += ("table",) * (asked.table and "table" not in parts)
     measures: dict[str, Callable[[], list[Row]]] = {
-        "small": lambda: measure_small(
-            setup.shape("small", source_vocab_size=8000, target_vocab_size=8000)
-        ),
+        "small": measure_small,
         "laws": lambda: measure_laws(setup.shape("base"), device, tokens=setup.tokens(16 * K)),
         "base": lambda: measure_regard(setup, "base"),
         "big": lambda: measure_regard(setup, "big"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from regard.errors import MissingExtra, UsageError
+
+KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
+"""for the allocator in torch's builds for ARM, read when torch is loaded: a step asks for what the last one gave
+back, and fetching it from the system anew takes 7 % of the time"""
 
 
 def export(
@@ -106,6 +111,8 @@ def train(
         resume=resume,
         show_progress=not quiet,
     )
+    if result is None:  # one of several processes, of which the first has the result
+        return
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
@@ -116,6 +123,8 @@ def train(
 
 
 def _trainer() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    for name, value in KEEPING_MEMORY.items():
+        os.environ.setdefault(name, value)
     try:
         from regard.train.request import Request
         from regard.train.run import train as run

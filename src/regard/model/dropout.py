@@ -44,7 +44,7 @@ def quartered_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*s
     """Dropout with a quarter of the draws."""
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     thrown = draws.view(torch.int16)[: x.numel()].view(x.shape)
-    kept = thrown >= round(p * 2**16) - 2**15
+    kept = thrown >= min(round(p * 2**16) - 2**15, 2**15 - 1)
     return x * kept.to(x.dtype).mul_(1 / (1 - p))
 
 
@@ -54,6 +54,8 @@ class Dropout(nn.Dropout):
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if not self.training or self.p == 0:
             return x
+        if self.p == 1:
+            return x * 0
         if x.is_cuda:
             return hashed_dropout(x, self.p)
         # Compiled, torch's own costs no pass over memory.

@@ -23,7 +23,7 @@ from regard.decode.constraints import Rules
 from regard.decode.interface import IMPOSSIBLE, Hypothesis, State, StepModel, StepRecord, Stop
 from regard.decode.penalties import best_attainable, hypothesis
 from regard.decode.required import Candidate, Progress, Required, deal
-from regard.decode.walk import offers_best, pick_forced, record
+from regard.decode.walk import Beginning, offers_best, pick_forced, read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
 """The last token of a hypothesis: (the trail before it, token, log-probability, what it attended to)."""
@@ -83,8 +83,14 @@ class BeamSearch:
         state = model.start(self.sources, attention=self.attention)
         inputs = np.full(len(self.rows), self.rules.bos_id)
         step_best = offers_best(model, self.rules, self.history)
+        every_step = self.attention or self.history is not None
+        owners = np.arange(len(self.rows))
+        beginning = read_beginning(model, self.rules, owners, state, every_step=every_step)
+        if beginning is not None:
+            state, inputs = beginning.state, beginning.tokens[:, -1]
+            self._begin(beginning)
         while True:
-            if step_best is not None:
+            if step_best is not None and self.length >= self.rules.longest_prefix:
                 excluded = self.rules.excluded(self.length)
                 values, tokens, state = step_best(inputs, state, self._count() + len(excluded))
                 self._look(arrays, state)
@@ -102,6 +108,20 @@ class BeamSearch:
                 state = state.select(arrays.integers(np.array(parents)))
             inputs = np.array([choice[2] for choice in kept])
             self._extend(kept)
+
+    def _begin(self, beginning: Beginning) -> None:
+        """Every row with the tokens that it has to begin with."""
+        for tokens, values in zip(
+            beginning.tokens.T.tolist(), beginning.log_probabilities.T.tolist(), strict=True
+        ):
+            self._extend(
+                [
+                    (row.total + value, index, token, value)
+                    for index, (row, token, value) in enumerate(
+                        zip(self.rows, tokens, values, strict=True)
+                    )
+                ]
+            )
 
     def _count(self) -> int:
         return max(self.slots[row.source] for row in self.rows)

@@ -50,7 +50,7 @@ class Rules:
         self._never = sorted({bos_id, pad_id} - {eos_id})
         self._min_length = config.min_length
         self._ngram = config.no_repeat_ngram
-        self._prefixes = any(each.prefix for each in self.constraints)
+        self.longest_prefix = max((len(each.prefix) for each in self.constraints), default=0)
         self._bans = any(each.banned for each in self.constraints)
         self._single = [
             {ban[0] for ban in each.banned if len(ban) == 1} for each in self.constraints
@@ -103,8 +103,8 @@ class Rules:
 
     @property
     def plain(self) -> bool:
-        """Whether what is allowed is the same for every row, and nothing has to come."""
-        return not (self.look_back or self._prefixes or any(self.required))
+        """Whether what is allowed after the prefixes is the same for every row, and nothing has to come."""
+        return not (self.look_back or any(self.required))
 
     @property
     def look_back(self) -> bool:
@@ -113,7 +113,7 @@ class Rules:
 
     def forced(self, sources: Host, length: int) -> dict[int, int]:
         """Row to token, for the rows still inside their prefix; `sources` says whose each row is."""
-        if not self._prefixes:
+        if length >= self.longest_prefix:
             return {}
         return {
             row: self.constraints[source].prefix[length]

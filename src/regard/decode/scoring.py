@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.interface import IMPOSSIBLE, StepModel
+
+MOST_PLACES = 512
+"""of outputs that are read together: each has a score for the whole vocabulary"""
 
 
 def score(
@@ -23,6 +27,8 @@ def score(
     if not sources:
         return []
     outputs = [[*target, eos_id] for target in targets]
+    if hasattr(model, "read"):
+        return _read(model, sources, outputs, bos_id)
     lengths = np.array([len(output) for output in outputs])
     arrays = arrays_for(model)
     state = model.start(sources)
@@ -46,3 +52,33 @@ def score(
         for number, value in zip(numbers, arrays.host(picked).tolist(), strict=True):
             results[number].append(max(value, IMPOSSIBLE))
     return results
+
+
+def _read(
+    model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]], bos_id: int
+) -> list[list[float]]:
+    """The same where the model reads whole outputs: filled up at the end, which changes nothing before it."""
+    state = model.start(sources)
+    results: list[list[float]] = []
+    while len(results) < len(outputs):
+        group = _group(outputs, len(results))
+        longest = max(map(len, outputs[group.start : group.stop]))
+        following = np.array(
+            [[*outputs[i], *[bos_id] * (longest - len(outputs[i]))] for i in group]
+        )
+        tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
+        values, _ = model.read(tokens, following, state.select(np.array(group)))
+        for i, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
+            results.append(row[: len(outputs[i])])
+    return results
+
+
+def _group(outputs: list[list[int]], begin: int) -> range:
+    """As many outputs from this one on as are read together."""
+    end, longest = begin + 1, len(outputs[begin])
+    while end < len(outputs):
+        longest = max(longest, len(outputs[end]))
+        if longest * (end + 1 - begin) > MOST_PLACES:
+            break
+        end += 1
+    return range(begin, end)

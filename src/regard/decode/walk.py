@@ -14,6 +14,7 @@ from regard.decode.interface import (
     IMPOSSIBLE,
     Emission,
     Hypothesis,
+    State,
     StepModel,
     StepRecord,
 )
@@ -63,6 +64,32 @@ def offers_best(
     return getattr(model, "step_best", None)
 
 
+class Beginning(NamedTuple):
+    """What every output begins with, already read by the model."""
+
+    tokens: Host
+    """[rows, length]"""
+    log_probabilities: Host
+    state: State
+
+
+def read_beginning(
+    model: StepModel, rules: Rules, owners: Host, state: State, *, every_step: bool
+) -> Beginning | None:
+    """The prefixes as far as all rows have one, read at once, if the model can.
+
+    Not where `every_step` has to be seen, nor where there is nothing to gain.
+    """
+    read = getattr(model, "read", None)
+    length = min(len(rules.constraints[owner].prefix) for owner in owners.tolist())
+    if read is None or every_step or length < 2:
+        return None
+    tokens = np.array([rules.constraints[owner].prefix[:length] for owner in owners.tolist()])
+    inputs = np.concatenate([np.full((len(tokens), 1), rules.bos_id), tokens[:, :-1]], axis=1)
+    values, newer = read(inputs, tokens, state)
+    return Beginning(tokens, np.maximum(values, IMPOSSIBLE), newer)
+
+
 def walk(
     model: StepModel,
     sources: Sequence[Sequence[int]],
@@ -84,10 +111,19 @@ def walk(
     inputs = np.full(len(paths), rules.bos_id)
     length = 0
     step_best = offers_best(model, rules, history) if choose is greedy else None
+    every_step = attention or history is not None
+    beginning = read_beginning(model, rules, paths // num_paths, state, every_step=every_step)
+    if beginning is not None:
+        state, inputs, length = beginning.state, beginning.tokens[:, -1], beginning.tokens.shape[1]
+        written = beginning.tokens.tolist()
+        totals = beginning.log_probabilities.sum(axis=1)
+        for path, values in enumerate(beginning.log_probabilities.tolist()):
+            for token, value in zip(written[path], values, strict=True):
+                yield Event(path, Emission(token, value), True, None)
     while len(paths):
         owners = paths // num_paths
         forced: dict[int, int] = {}
-        if step_best is not None:
+        if step_best is not None and length >= rules.longest_prefix:
             excluded = rules.excluded(length)
             best, their_tokens, state = step_best(inputs, state, 1 + len(excluded))
             tokens, values = first_allowed(best, their_tokens, excluded)

@@ -28,7 +28,7 @@ from regard.errors import ModelError, UsageError
 
 MOST_THREADS = 8
 MOST_PLACES = 256
-"""read at once: their scores over the vocabulary all lie in memory together"""
+"""of one row that are read at once: their scores over the vocabulary all lie in memory together"""
 
 
 @dataclass(frozen=True)
@@ -213,8 +213,8 @@ class OnnxEngine:
         begin = 0
         while begin < length:
             # The attention kernel takes several tokens of several rows only where nothing came before.
-            takes_many = num_rows == 1 or state.position == 0
-            end = begin + max(MOST_PLACES // num_rows, 1) if takes_many else begin + 1
+            at_once = MOST_PLACES if num_rows == 1 else length if state.position == 0 else 1
+            end = min(begin + at_once, length)
             outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
             found = outputs["log_probabilities"].reshape(
                 num_rows, -1, self.config.target_vocab_size
@@ -277,6 +277,7 @@ class OnnxEngine:
         call: Call | None = memory.piece.prepared.get(key)
         if call is not None and call.sources is state.sources:
             return call
+        memory.piece.prepared.clear()  # a search asks one thing at a time
         rows, vocab_size = state.num_rows, self.config.target_vocab_size
         # A step is asked what follows its one token; of more, what follows each.
         places = rows * length

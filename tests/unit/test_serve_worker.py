@@ -13,7 +13,8 @@ from serve_fixtures import load, make_folders, wait_until
 from regard.config import DecodeConfig
 from regard.serve import worker as worker_module
 from regard.serve.models import Served
-from regard.serve.worker import Busy, Dead, Stream, Ticket, Worker
+from regard.serve.ticket import Busy, Dead, Stream, Ticket
+from regard.serve.worker import Worker
 
 
 class Engine:

@@ -18,8 +18,8 @@ from regard.serve.models import Models, Served
 from regard.serve.reading import Fields
 from regard.serve.refusal import Refusal, json_response
 from regard.serve.settings import MOST_ALTERNATIVES, MOST_TEXTS, Settings
+from regard.serve.ticket import Dead
 from regard.serve.translating import Detected, Work, detect, refusal_of, translate
-from regard.serve.worker import Dead
 from regard.text import language
 from regard.translation import Translation
 

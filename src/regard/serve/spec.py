@@ -67,10 +67,13 @@ def _schemas(settings: Settings, languages: Sequence[str], models: Sequence[str]
             "source",
             "target",
         ),
-        "Sampling": {
-            "type": "object",
-            "properties": _sampling(),
-        },
+        **_openai_schemas(),
+    }
+
+
+def _openai_schemas() -> Schema:
+    return {
+        "Sampling": {"type": "object", "properties": _sampling()},
         "Chat": {
             "allOf": [
                 _ref("Sampling"),

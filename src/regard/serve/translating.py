@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.serve.models import Models, Served
 from regard.serve.refusal import Refusal
-from regard.serve.worker import Busy, Dead, Ticket
+from regard.serve.ticket import Busy, Dead, Ticket
 from regard.text import language
 from regard.text.sentences import Parts, split
 from regard.translation import Translation, put_together

@@ -15,14 +15,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from regard.config import DecodeConfig
 from regard.decode import State, StepModel
 from regard.serve.metrics import Metrics
+from regard.serve.ticket import Busy, Dead, Job, Stream, Ticket
 from regard.translation import Translation
 from regard.translator import Translator
 
@@ -40,103 +38,8 @@ _STALLED_AFTER = 4.0
 _OTHER_STEPS = ("step_best", "read", "search_whole")
 
 
-class Busy(Exception):
-    """As many requests wait as may."""
-
-
-class Dead(Exception):
-    """The model's thread has ended or does not move."""
-
-
 class Abandoned(Exception):
     """Nobody waits for anything of this batch."""
-
-
-@dataclass(slots=True)
-class _Job:
-    place: int
-    sentence: str
-    length: int
-
-
-class Ticket:
-    """The sentences of one request; `future` is given all translations when the last is there."""
-
-    def __init__(
-        self,
-        sentences: Sequence[str],
-        lengths: Sequence[int],
-        decode: DecodeConfig,
-        *,
-        alignment: bool = False,
-        on_each: Callable[[int, Translation], None] | None = None,
-    ) -> None:
-        self.wish = (decode, alignment)
-        self.future: Future[list[Translation]] = Future()
-        self.results: list[Translation | None] = [None] * len(sentences)
-        self._on_each = on_each
-        jobs = [
-            _Job(place, sentence, length)
-            for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True))
-        ]
-        if on_each is None:
-            # Like ones together; who reads along as they come wants them in order.
-            jobs.sort(key=lambda job: -job.length)
-        self.waiting = deque(jobs)
-        self.num_open = len(jobs)
-
-    @property
-    def is_abandoned(self) -> bool:
-        return self.future.cancelled()
-
-    def give(self, place: int, translation: Translation) -> None:
-        self.results[place] = translation
-        self.num_open -= 1
-        if self._on_each is not None and not self.is_abandoned:
-            self._on_each(place, translation)
-        if not self.num_open:
-            _settle(self.future, lambda: self.future.set_result(cast(Any, self.results)))
-
-    def fail(self, error: BaseException) -> None:
-        self.waiting.clear()
-        _settle(self.future, lambda: self.future.set_exception(error))
-
-
-class Stream:
-    """A text that is being written: what `steps` yields is delivered one by one, then None or an error."""
-
-    def __init__(
-        self,
-        begin: Callable[[StepModel], Iterator[Any]],
-        deliver: Callable[[Any], None],
-    ) -> None:
-        self._begin, self._deliver = begin, deliver
-        self._steps: Iterator[Any] | None = None
-        self.is_abandoned = False
-
-    def advance(self, model: StepModel) -> bool:
-        """One step; whether there may be another."""
-        goes_on = not self.is_abandoned and self._step(model)
-        if not goes_on:
-            # What the model remembers for it is let go in the model's thread.
-            self._steps = None
-        return goes_on
-
-    def _step(self, model: StepModel) -> bool:
-        try:
-            if self._steps is None:
-                self._steps = self._begin(model)
-            self._deliver(next(self._steps))
-        except StopIteration:
-            self._deliver(None)
-            return False
-        except Exception as error:
-            self._deliver(error)
-            return False
-        return True
-
-    def fail(self, error: BaseException) -> None:
-        self._deliver(error)
 
 
 class Worker:
@@ -160,7 +63,7 @@ class Worker:
         self._changed = threading.Condition()
         self._tickets: deque[Ticket] = deque()
         self._streams: list[Stream] = []
-        self._batch: list[tuple[Ticket, _Job]] = []
+        self._batch: list[tuple[Ticket, Job]] = []
         self._is_stopping = False
         self._is_busy = False
         self.fault: BaseException | None = None
@@ -239,14 +142,14 @@ class Worker:
             self._is_busy = True
             return not self._is_stopping
 
-    def _take(self) -> list[tuple[Ticket, _Job]]:
+    def _take(self) -> list[tuple[Ticket, Job]]:
         """The next batch."""
         with self._changed:
             kept = [each for each in self._tickets if not each.is_abandoned and each.waiting]
             if not kept:
                 self._tickets.clear()
                 return []
-            batch: list[tuple[Ticket, _Job]] = []
+            batch: list[tuple[Ticket, Job]] = []
             shortest = longest = max(kept[0].waiting[0].length, _SHORT)
             ring = deque(each for each in kept if each.wish == kept[0].wish)
             while ring and len(batch) < self._most_sentences:
@@ -264,7 +167,7 @@ class Worker:
             self._tickets += [each for each in kept if id(each) in served and each.waiting]
             return batch
 
-    def _translate(self, batch: list[tuple[Ticket, _Job]]) -> None:
+    def _translate(self, batch: list[tuple[Ticket, Job]]) -> None:
         self.metrics.batches.observe(len(batch), model=self.name)
         try:
             decode, alignment = batch[0][0].wish
@@ -333,10 +236,3 @@ class _Interleaved:
     def step(self, tokens: Any, state: State) -> tuple[Any, State]:
         self._look_around()
         return self._engine.step(tokens, state)
-
-
-def _settle(future: Future[Any], settle: Callable[[], None]) -> None:
-    try:
-        settle()
-    except InvalidStateError:
-        assert future.cancelled() or future.done()

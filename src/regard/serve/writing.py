@@ -17,8 +17,8 @@ from regard.config import DecodeConfig
 from regard.decode import Constraints, StepModel, StepRecord, stream
 from regard.errors import UsageError
 from regard.serve.models import Served
+from regard.serve.ticket import Busy, Dead, Stream
 from regard.serve.translating import refusal_of
-from regard.serve.worker import Busy, Dead, Stream
 
 _INCOMPLETE = "\ufffd"
 """what the tokenizer writes for a character of which not all bytes are there yet"""

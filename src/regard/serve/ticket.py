@@ -1,0 +1,115 @@
+"""What a request leaves with a model's thread: sentences to translate, or a text to be written."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any, cast
+
+from regard.config import DecodeConfig
+from regard.decode import StepModel
+from regard.translation import Translation
+
+
+class Busy(Exception):
+    """As many requests wait as may."""
+
+
+class Dead(Exception):
+    """The model's thread has ended or does not move."""
+
+
+@dataclass(slots=True)
+class Job:
+    place: int
+    sentence: str
+    length: int
+
+
+class Ticket:
+    """The sentences of one request; `future` is given all translations when the last is there."""
+
+    def __init__(
+        self,
+        sentences: Sequence[str],
+        lengths: Sequence[int],
+        decode: DecodeConfig,
+        *,
+        alignment: bool = False,
+        on_each: Callable[[int, Translation], None] | None = None,
+    ) -> None:
+        self.wish = (decode, alignment)
+        self.future: Future[list[Translation]] = Future()
+        self.results: list[Translation | None] = [None] * len(sentences)
+        self._on_each = on_each
+        jobs = [
+            Job(place, sentence, length)
+            for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True))
+        ]
+        if on_each is None:
+            # Like ones together; who reads along as they come wants them in order.
+            jobs.sort(key=lambda job: -job.length)
+        self.waiting = deque(jobs)
+        self.num_open = len(jobs)
+
+    @property
+    def is_abandoned(self) -> bool:
+        return self.future.cancelled()
+
+    def give(self, place: int, translation: Translation) -> None:
+        self.results[place] = translation
+        self.num_open -= 1
+        if self._on_each is not None and not self.is_abandoned:
+            self._on_each(place, translation)
+        if not self.num_open:
+            _settle(self.future, lambda: self.future.set_result(cast(Any, self.results)))
+
+    def fail(self, error: BaseException) -> None:
+        self.waiting.clear()
+        _settle(self.future, lambda: self.future.set_exception(error))
+
+
+class Stream:
+    """A text that is being written: what `steps` yields is delivered one by one, then None or an error."""
+
+    def __init__(
+        self,
+        begin: Callable[[StepModel], Iterator[Any]],
+        deliver: Callable[[Any], None],
+    ) -> None:
+        self._begin, self._deliver = begin, deliver
+        self._steps: Iterator[Any] | None = None
+        self.is_abandoned = False
+
+    def advance(self, model: StepModel) -> bool:
+        """One step; whether there may be another."""
+        goes_on = not self.is_abandoned and self._step(model)
+        if not goes_on:
+            # What the model remembers for it is let go in the model's thread.
+            self._steps = None
+        return goes_on
+
+    def _step(self, model: StepModel) -> bool:
+        try:
+            if self._steps is None:
+                self._steps = self._begin(model)
+            self._deliver(next(self._steps))
+        except StopIteration:
+            self._deliver(None)
+            return False
+        except Exception as error:
+            self._deliver(error)
+            return False
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        self._deliver(error)
+
+
+def _settle(future: Future[Any], settle: Callable[[], None]) -> None:
+    try:
+        settle()
+    except InvalidStateError:
+        assert future.cancelled() or future.done()

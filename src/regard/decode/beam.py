@@ -11,43 +11,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
-from regard.decode.interface import IMPOSSIBLE, Hypothesis, State, StepModel, StepRecord, Stop
+from regard.decode.duties import Duty, Row, find_duties
+from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, Stop
 from regard.decode.penalties import best_attainable, hypothesis
-from regard.decode.required import Candidate, Progress, Required, deal
+from regard.decode.required import Candidate, deal
 from regard.decode.walk import Beginning, offers_best, pick_forced, read_beginning, record
 
-Trail = tuple[Any, int, float, Host | None] | None
-"""The last token of a hypothesis: (the trail before it, token, log-probability, what it attended to)."""
 Choice = tuple[float, int, int, float]
 """A candidate: (total, row, token, log-probability of the token)."""
-
-
-class Row(NamedTuple):
-    """A hypothesis alive. Those of one source stand side by side, the best first."""
-
-    source: int
-    total: float
-    trail: Trail
-
-    def tokens(self) -> list[int]:
-        return [step[1] for step in self.steps()]
-
-    def steps(self) -> list[Any]:
-        steps = []
-        trail = self.trail
-        while trail is not None:
-            steps.append(trail)
-            trail = trail[0]
-        return steps[::-1]
 
 
 class BeamSearch:
@@ -141,7 +119,7 @@ class BeamSearch:
             self.history.append(record(arrays, log_probabilities, sources, prefixes, totals))
         forced = rules.forced(sources, length)
         forced_values = pick_forced(arrays, log_probabilities, forced)
-        duties = self._duties(arrays, log_probabilities, forced) if self.dutiful else {}
+        duties = find_duties(rules, rows, arrays, log_probabilities, forced) if self.dutiful else {}
         rules.forbid(
             arrays, log_probabilities, sources, length, so_far if rules.look_back else None
         )
@@ -177,38 +155,13 @@ class BeamSearch:
             )
         self.forced = forced
         if duties:
-            for source, dealt in self._deal(values, tokens, duties).items():
-                pools[source] = dealt
+            pools |= self._deal(values, tokens, duties)
         choices: list[Choice] = []
         for source, pool in sorted(pools.items()):
             if not duties or self.rules.required[source] is None:
                 pool.sort(key=itemgetter(0), reverse=True)
             choices += pool[: self.slots[source]]
         return choices
-
-    def _duties(
-        self, arrays: Arrays, log_probabilities: Array, forced: dict[int, int]
-    ) -> dict[int, Duty]:
-        """For each row with required words: how far it is, and what would bring it forward."""
-        duties: dict[int, Duty] = {}
-        rows: list[int] = []
-        wanted: list[int] = []
-        for index, row in enumerate(self.rows):
-            required = self.rules.required[row.source]
-            if required is None:
-                continue
-            tokens = row.tokens()
-            duties[index] = Duty(required, required.after(tokens), forced=index in forced)
-            if index not in forced:
-                allowed = required.wanted(duties[index].progress)
-                allowed -= self.rules.banned_next(row.source, tokens)
-                rows += [index] * len(allowed)
-                wanted += sorted(allowed)
-        if rows:
-            values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
-            for index, token, value in zip(rows, wanted, values.tolist(), strict=True):
-                duties[index].wanted[token] = max(value, IMPOSSIBLE)
-        return duties
 
     def _deal(
         self, values: list[list[float]], tokens: list[list[int]], duties: Mapping[int, Duty]
@@ -218,16 +171,8 @@ class BeamSearch:
         for index, duty in duties.items():
             row = self.rows[index]
             room = max(self.limits[row.source] - self.length - 1, 0)
-            proposed = {
-                token: value
-                for token, value in zip(tokens[index], values[index], strict=True)
-                if value > -math.inf
-            }
-            for token, value in {**proposed, **duty.wanted}.items():
-                need = duty.need_after(token, self.rules.eos_id)
-                if need <= room or duty.forced:
-                    candidate = Candidate(index, token, value, row.total + value, need)
-                    banks.setdefault(row.source, []).append(candidate)
+            candidates = duty.candidates(index, row.total, values[index], tokens[index], room)
+            banks.setdefault(row.source, []).extend(candidates)
         return {
             source: [
                 (each.total, each.row, each.token, each.log_probability)
@@ -319,25 +264,3 @@ class BeamSearch:
             for hypotheses in (self.ended[source], self.cut[source])
         ]
         return (ranked[0] + ranked[1])[: self.config.n_best]
-
-
-@dataclass(slots=True)
-class Duty:
-    """What a hypothesis still owes its required words."""
-
-    required: Required
-    progress: Progress
-    forced: bool
-    """still inside its prefix, where it has no choice"""
-    wanted: dict[int, float] = field(default_factory=dict)
-    """log-probabilities of the tokens that bring a word forward"""
-
-    def need_after(self, token: int, eos_id: int) -> int:
-        """How many tokens would still be missing; the end may only come when none is."""
-        if token == eos_id and not self.forced:
-            return 0 if self.required.need(self.progress) == 0 else UNPAYABLE
-        return self.required.need(self.required.advance(self.progress, token))
-
-
-UNPAYABLE = 1 << 60
-"""No output has room for so many tokens."""

@@ -11,7 +11,7 @@ import os
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -22,6 +22,7 @@ import onnxruntime
 from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
+from regard.engine.call import Call, Sources
 from regard.engine.memory import FIRST_CAPACITY, Memory, Pool
 from regard.engine.padding import pad
 from regard.errors import ModelError, UsageError
@@ -29,18 +30,6 @@ from regard.errors import ModelError, UsageError
 MOST_THREADS = 8
 MOST_PLACES = 256
 """of one row that are read at once: their scores over the vocabulary all lie in memory together"""
-
-
-@dataclass(frozen=True)
-class Sources:
-    """What the decoder sees of the source sentences: the encoder's outputs, a sentence a row."""
-
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    longest: int = 0
-
-    def select(self, sentences: np.ndarray) -> Sources:
-        arrays = {name: array[sentences] for name, array in self.arrays.items()}
-        return Sources(arrays, self.longest)
 
 
 @dataclass(slots=True)
@@ -86,49 +75,6 @@ def _grouped(sentence_of: np.ndarray) -> np.ndarray:
     starts = np.flatnonzero(np.diff(sentence_of, prepend=-1))
     lengths = np.diff(starts, append=len(sentence_of))
     return sentence_of[starts] if np.unique(lengths).size == 1 else sentence_of
-
-
-class Call:
-    """A pass over the decoder's graph with everything it reads and writes bound to it.
-
-    The arrays of its inputs are there to be written into, and those of its outputs are overwritten when it is
-    made again.
-    """
-
-    def __init__(
-        self,
-        session: Any,
-        memory: np.ndarray,
-        sources: Sources,
-        inputs: dict[str, np.ndarray],
-        outputs: dict[str, np.ndarray],
-    ) -> None:
-        self.sources, self.outputs = sources, outputs
-        self.tokens, self.positions = inputs["tokens"], inputs["positions"]
-        self._last, self._total = inputs["last"], inputs["total"]
-        self._session, self._binding = session, session.io_binding()
-        self._inputs = inputs | sources.arrays  # they have to live as long as they are bound
-        for name, array in self._inputs.items():
-            self._bind("input", name, array)
-        for index, array in enumerate(memory):
-            name = f"{('key', 'value')[index % 2]}.{index // 2}"
-            self._bind("input", name, array)
-            self._bind("output", f"new_{name}", array)
-        for name, array in outputs.items():
-            self._bind("output", name, array)
-
-    def _bind(self, way: Literal["input", "output"], name: str, array: np.ndarray) -> None:
-        assert array.flags.c_contiguous
-        bind = self._binding.bind_input if way == "input" else self._binding.bind_output
-        bind(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
-
-    def make(self, position: int) -> None:
-        """Read the tokens, which begin at this position."""
-        length = len(self.positions)
-        self.positions[:] = position if length == 1 else range(position, position + length)
-        self._last.fill(position + length - 1)
-        self._total.fill(position + length)
-        self._session.run_with_iobinding(self._binding)
 
 
 _SMALL_INPUTS = {

@@ -28,12 +28,24 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "scaled": {"position": "scaled"},
     "integer": {"position": "integer"},
     "no-position": {"position": "none"},
+    "relative": {"position": "relative", "num_buckets": 6, "max_distance": 9},
+    "relative-decoder-only": {
+        "architecture": "decoder-only",
+        "position": "relative",
+        "num_buckets": 7,
+        "max_distance": 5,
+    },
     "gelu": {"feed_forward": "gelu"},
+    "gelu-tanh": {"feed_forward": "gelu-tanh"},
+    "silu": {"feed_forward": "silu"},
+    "gated-gelu-tanh": {"feed_forward": "gated-gelu-tanh"},
     "gated-gelu": {"feed_forward": "gated-gelu"},
     "gated-silu": {"feed_forward": "gated-silu"},
     "tied-decoder": {"tied": "decoder", "source_vocab_size": 29},
     "tied-none": {"tied": "none", "source_vocab_size": 29},
     "embedding-norm": {"embedding_norm": True},
+    "unscaled-embedding": {"scaled_embedding": False, "norm_epsilon": 1e-2},
+    "output-bias": {"output_bias": True},
     "decoder-only": {"architecture": "decoder-only"},
     "decoder-only-today": {
         "architecture": "decoder-only",
@@ -45,6 +57,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
+    "bert": {
+        "architecture": "encoder-only",
+        "position": "learned",
+        "embedding_norm": True,
+        "scaled_embedding": False,
+        "feed_forward": "gelu",
+        "output_transform": True,
+        "output_bias": True,
+    },
     "encoder-only-today": {
         "architecture": "encoder-only",
         "norm": "rms",
@@ -140,6 +161,19 @@ def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
 )
 def writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
     """The variants that have a decoder."""
+    return request.param
+
+
+def _has_graphs(variant: dict[str, Any]) -> bool:
+    return variant.get("architecture") != "encoder-only" and variant.get("position") != "relative"
+
+
+@pytest.fixture(
+    params=[v for v in VARIANTS.values() if _has_graphs(v)],
+    ids=[k for k, v in VARIANTS.items() if _has_graphs(v)],
+)
+def graph_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The variants that the CPU engine runs."""
     return request.param
 
 

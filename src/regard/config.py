@@ -18,10 +18,12 @@ from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
 Attention = Literal["scaled-dot", "additive", "dot", "general", "none"]
-Position = Literal["sinusoidal", "learned", "rotary", "scaled", "integer", "none"]
+Position = Literal["sinusoidal", "learned", "rotary", "relative", "scaled", "integer", "none"]
 Norm = Literal["layer", "rms", "batch"]
 NormPlacement = Literal["post", "pre"]
-FeedForwardKind = Literal["relu", "gelu", "gated-gelu", "gated-silu"]
+FeedForwardKind = Literal[
+    "relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"
+]
 Tying = Literal["all", "decoder", "none"]
 Precision = Literal["auto", "fp32", "bf16"]
 
@@ -29,7 +31,18 @@ _Config = TypeVar("_Config")
 
 RECURRENT = ("rnn", "gru", "lstm")
 """the architectures that read and write word by word"""
-OF_TRANSFORMERS = ("d_ff", "num_heads", "max_positions", "norm", "norm_placement", "feed_forward")
+OF_TRANSFORMERS = (
+    "d_ff",
+    "num_heads",
+    "max_positions",
+    "num_buckets",
+    "max_distance",
+    "norm",
+    "norm_epsilon",
+    "norm_placement",
+    "feed_forward",
+    "output_transform",
+)
 OF_RECURRENT = ("d_state",)
 """settings that the other kind of model does not have"""
 
@@ -62,19 +75,31 @@ class ModelConfig:
     num_heads: int = 8
     """attention heads; each has d_model / num_heads features"""
     position: Position = "sinusoidal"
-    """how order enters: sinusoidal (the paper), learned, rotary, none (as in recurrent models), or the two rejected ideas scaled and integer"""
+    """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), none (as in recurrent models), or the two rejected ideas scaled and integer"""
     max_positions: int = 1024
     """rows of a learned position table; the other kinds have no limit"""
+    num_buckets: int = 32
+    """of relative positions: how many distances are told apart, both directions together"""
+    max_distance: int = 128
+    """of relative positions: from here on all are one"""
+    scaled_embedding: bool = True
+    """the embedding times the square root of d_model (the paper), or as it is"""
     norm: Norm = "layer"
     """layer normalisation (the paper), its root-mean-square form, or batch normalisation over the real tokens of a batch"""
+    norm_epsilon: float = 1e-5
+    """added to a norm's variance, so that none is zero"""
     norm_placement: NormPlacement = "post"
     """norm after the residual sum (the paper) or before each sub-layer"""
     embedding_norm: bool = False
     """a norm after the positional sum as well (not in the paper)"""
     feed_forward: FeedForwardKind = "relu"
-    """what stands between the two linear maps; gated kinds add a third"""
+    """what stands between the two linear maps; gated kinds add a third, gelu-tanh is GPT-2's formula for gelu"""
     tied: Tying = "all"
     """shared tables: all (source, target and output), decoder (target and output) or none"""
+    output_bias: bool = False
+    """a number for each piece of the vocabulary, added to its score (not in the paper)"""
+    output_transform: bool = False
+    """one more linear map, its activation and a norm before the output (BERT)"""
     pad_id: int = 0
     """fills rows of unequal length; never attended to, never in a loss"""
     bos_id: int = 2
@@ -93,6 +118,8 @@ class ModelConfig:
             "d_state",
             "num_heads",
             "max_positions",
+            "max_distance",
+            "norm_epsilon",
         )
         if self.is_recurrent:
             self._check_recurrent()
@@ -130,6 +157,18 @@ class ModelConfig:
                 "position=rotary turns features in pairs, so d_model / num_heads must be even: "
                 f"got {self.head_dim}; change d_model or num_heads"
             )
+        if self.num_buckets < 4 or self.max_distance <= self.num_buckets // 2:
+            raise UsageError(
+                "num_buckets must be at least 4, and max_distance above its half: got "
+                f"num_buckets={self.num_buckets}, max_distance={self.max_distance}; T5 has 32 and 128"
+            )
+        gated = self.feed_forward.startswith("gated-")
+        if self.output_transform and (self.has_decoder or self.norm == "batch" or gated):
+            raise UsageError(
+                "output_transform is for an encoder-only model with a layer or rms norm and no gates: got "
+                f"architecture={self.architecture}, norm={self.norm}, feed_forward={self.feed_forward}; "
+                "leave it out"
+            )
 
     def _check_recurrent(self) -> None:
         if self.attention == "scaled-dot":
@@ -142,10 +181,11 @@ class ModelConfig:
                 f"architecture={self.architecture} reads in order and takes no positions: got "
                 f"position={self.position}; set position=none"
             )
-        if self.embedding_norm:
-            raise UsageError(
-                f"embedding_norm is for Transformers: got architecture={self.architecture}; leave it out"
-            )
+        for name in ("embedding_norm", "output_bias", "output_transform"):
+            if getattr(self, name):
+                raise UsageError(
+                    f"{name} is for Transformers: got architecture={self.architecture}; leave it out"
+                )
         if self.d_state % 2:
             raise UsageError(
                 "d_state is shared by the encoder's two directions, so it must be even: "
@@ -355,6 +395,8 @@ class TrainConfig:
     """auto, cpu, cuda, mps"""
     compile: bool | None = None
     """compile the step; chosen when a GPU trains"""
+    sharded: bool = False
+    """under torchrun: each process keeps a part of the weights and moments (FSDP2) instead of all (DDP)"""
     seed: int = 1
     """of everything random"""
     tensorboard: bool = False

@@ -59,6 +59,8 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
             if config.feed_forward.startswith("gated-"):
                 linear(f"{layer}.feed_forward.gate", d_ff, d_model)
             linear(f"{layer}.feed_forward.output", d_model, d_ff)
+        if config.position == "relative":
+            shapes[f"{name}.position_bias.weight"] = (config.num_buckets, config.num_heads)
         if config.norm_placement == "pre":
             norm(f"{name}.final_norm")
 
@@ -70,9 +72,14 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
         embedding("target", config.target_vocab_size, shared)
         attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
         stack("decoder", config.num_decoder_layers, attentions)
+    if config.output_transform:
+        linear("transform.hidden", d_model, d_model)
+        norm("transform.norm")
+    last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
     if config.tied == "none":
-        last = config.target_vocab_size if config.has_decoder else config.source_vocab_size
         shapes["output.weight"] = (last, d_model)
+    if config.output_bias:
+        shapes["output.bias"] = (last,)
     return shapes
 
 
@@ -127,7 +134,7 @@ def tied_names(config: ModelConfig) -> dict[str, str]:
 
 def is_table(name: str) -> bool:
     """Whether a matrix is looked up by row, and not multiplied with."""
-    return name.endswith(("embedding.weight", "position.weight"))
+    return name.endswith(("embedding.weight", "position.weight", "position_bias.weight"))
 
 
 def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str, tuple[int, ...]]]:

@@ -92,6 +92,8 @@ def test_an_encoder_only_model_has_no_target(random_model, sentences):
         ({"feed_forward": "gated-gelu"}, {"encoder.layers.0.feed_forward.gate"}, set()),
         ({"embedding_norm": True}, {"source.norm"}, set()),
         ({"position": "rotary"}, set(), {"source.position"}),
+        ({"position": "relative"}, {"encoder.position_bias"}, {"source.position"}),
+        ({"output_transform": True}, set(under("transform", "hidden activated norm")), set()),
         ({"position": "none"}, set(), {"source.position"}),
         ({"position": "learned"}, set(), set()),
         ({"norm": "rms"}, set(), set()),

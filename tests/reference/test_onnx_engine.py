@@ -67,11 +67,11 @@ def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...
 def test_fp32_is_torch(
     tmp_path: Path,
     random_model: Callable[..., Transformer],
-    writing_variant: dict[str, Any],
+    graph_variant: dict[str, Any],
     weights: str,
 ) -> None:
     """Every step of every architecture, whichever form the weights are stored in."""
-    folder = save(random_model(**writing_variant), tmp_path / "model", weights)
+    folder = save(random_model(**graph_variant), tmp_path / "model", weights)
     for logits, others, *attention in steps(both(folder)):
         assert logits.shape == others.shape
         assert np.abs(logits - others).max() <= TOLERANCE
@@ -81,10 +81,10 @@ def test_fp32_is_torch(
 
 
 def test_int8_is_near_torch(
-    tmp_path: Path, random_model: Callable[..., Transformer], writing_variant: dict[str, Any]
+    tmp_path: Path, random_model: Callable[..., Transformer], graph_variant: dict[str, Any]
 ) -> None:
     """Activations of 8 bits through a few layers: an error of a few hundredths of the logits' size."""
-    folder = save(random_model(**writing_variant), tmp_path / "model", "int8")
+    folder = save(random_model(**graph_variant), tmp_path / "model", "int8")
     for logits, others, *_ in steps(both(folder, "int8")):
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
         assert np.abs(logits - others).max() > 0

@@ -300,7 +300,7 @@ def test_more_hypotheses_than_the_beam_holds():
         (
             ModelConfig,
             {"position": "sinusoid"},
-            "position must be one of sinusoidal, learned, rotary, scaled, integer, none: "
+            "position must be one of sinusoidal, learned, rotary, relative, scaled, integer, none: "
             "got 'sinusoid' (did you mean 'sinusoidal'?)",
         ),
         (
@@ -311,7 +311,8 @@ def test_more_hypotheses_than_the_beam_holds():
         (
             ModelConfig,
             {"feed_forward": "tanh"},
-            "feed_forward must be one of relu, gelu, gated-gelu, gated-silu: got 'tanh'",
+            "feed_forward must be one of relu, gelu, gelu-tanh, silu, gated-gelu, gated-gelu-tanh, gated-silu: "
+            "got 'tanh' (did you mean 'gelu-tanh'?)",
         ),
         (
             TrainConfig,
@@ -420,3 +421,31 @@ def test_every_field_is_documented(kind):
 
 def test_a_description_is_the_string_under_the_field():
     assert describe(ModelConfig)["d_ff"] == "width inside the feed-forward"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"position": "relative", "num_buckets": 3},
+            "num_buckets must be at least 4, and max_distance above its half: got num_buckets=3, "
+            "max_distance=128; T5 has 32 and 128",
+        ),
+        (
+            {"position": "relative", "max_distance": 16},
+            "num_buckets must be at least 4, and max_distance above its half: got num_buckets=32, "
+            "max_distance=16; T5 has 32 and 128",
+        ),
+        (
+            {"output_transform": True},
+            "output_transform is for an encoder-only model with a layer or rms norm and no gates: got "
+            "architecture=encoder-decoder, norm=layer, feed_forward=relu; leave it out",
+        ),
+        (
+            {"architecture": "gru", "attention": "dot", "position": "none", "output_bias": True},
+            "output_bias is for Transformers: got architecture=gru; leave it out",
+        ),
+    ],
+)
+def test_what_belongs_to_some_models_only(changes, sentence):
+    assert refusal(ModelConfig, **changes) == sentence

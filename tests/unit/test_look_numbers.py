@@ -35,6 +35,8 @@ class Recomputed:
         self.words("target")
         hidden = self.stack("decoder", "target", self.config.num_decoder_layers)
         self.values["logits"] = hidden @ self.weights["output.weight"].T
+        if self.config.output_bias:
+            self.values["logits"] += self.weights["output.bias"]
         self.values["probabilities"] = softmax(self.known("logits"))
 
     def known(self, name: str) -> np.ndarray:
@@ -44,7 +46,9 @@ class Recomputed:
         tokens = self.trace[f"{side}.tokens"]
         d_model, kind = self.config.d_model, self.config.position
         table = self.weights[f"{side}.embedding.weight"]
-        self.values[f"{side}.embedding"] = table[tokens] * np.sqrt(d_model)
+        self.values[f"{side}.embedding"] = table[tokens] * np.sqrt(
+            d_model if self.config.scaled_embedding else 1
+        )
         total = self.known(f"{side}.embedding")
         places = np.arange(len(tokens))[:, None]
         if kind == "sinusoidal":
@@ -67,6 +71,8 @@ class Recomputed:
 
     def stack(self, stack: str, side: str, num_layers: int) -> np.ndarray:
         x = self.known(f"{side}.input")
+        if self.config.position == "relative":
+            self.values[f"{stack}.position_bias"] = self.relative(stack, len(x))
         for layer in (f"{stack}.layers.{i}" for i in range(num_layers)):
             x = self.attention(f"{layer}.self_attention", x, None)
             if stack == "decoder" and self.config.has_encoder:
@@ -76,6 +82,23 @@ class Recomputed:
             self.values[f"{stack}.final_norm"] = self.normalized(x, f"{stack}.final_norm")
             x = self.known(f"{stack}.final_norm")
         return x
+
+    def relative(self, stack: str, length: int) -> np.ndarray:
+        """Pair by pair: near ones by their distance, farther ones by its logarithm, the farthest all alike."""
+        table, farthest = self.weights[f"{stack}.position_bias.weight"], self.config.max_distance
+        bias = np.zeros((self.config.num_heads, length, length))
+        for query, key in np.ndindex(length, length):
+            distance, first, count = query - key, 0, self.config.num_buckets
+            if stack == "encoder":
+                count //= 2
+                first = count if distance < 0 else 0
+                distance = abs(distance)
+            distance, near = max(distance, 0), count // 2
+            if distance >= near:
+                share = np.log(distance / near) / np.log(farthest / near)
+                distance = min(near + int(share * (count - near)), count - 1)
+            bias[:, query, key] = table[first + distance]
+        return bias
 
     def attention(self, path: str, x: np.ndarray, memory: np.ndarray | None) -> np.ndarray:
         reads = self.before(path, x)
@@ -90,6 +113,8 @@ class Recomputed:
         self.values[f"{path}.scores"] = np.einsum("hqd,hkd->hqk", query, key)
         self.values[f"{path}.scaled"] = self.known(f"{path}.scores") / np.sqrt(query.shape[-1])
         masked = self.known(f"{path}.scaled")
+        if self.config.position == "relative" and memory is None:
+            masked = masked + self.known(f"{path.partition('.')[0]}.position_bias")
         if path.startswith("decoder") and memory is None:
             future = np.triu(np.ones(masked.shape[1:], dtype=bool), 1)
             masked = np.where(future, -np.inf, masked)
@@ -111,6 +136,9 @@ class Recomputed:
         activated = {
             "relu": lambda: np.maximum(hidden, 0),
             "gelu": lambda: hidden * (1 + erf(hidden / np.sqrt(2))) / 2,
+            "gelu-tanh": lambda: (
+                hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3))) / 2
+            ),
             "silu": lambda: hidden / (1 + np.exp(-hidden)),
         }[kind.removeprefix("gated-")]()
         if kind.startswith("gated-"):
@@ -139,10 +167,15 @@ class Recomputed:
         return x @ self.weights[f"{path}.weight"].T + self.weights[f"{path}.bias"]
 
     def normalized(self, x: np.ndarray, path: str) -> np.ndarray:
-        if self.config.norm == "layer":
-            x = x - x.mean(axis=-1, keepdims=True)
-        x = x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + 1e-5) * self.weights[f"{path}.weight"]
-        return x + self.weights[f"{path}.bias"] if self.config.norm == "layer" else x
+        if self.config.norm == "batch":
+            x = x - self.weights[f"{path}.running_mean"]
+            variance = self.weights[f"{path}.running_variance"]
+        else:
+            if self.config.norm == "layer":
+                x = x - x.mean(axis=-1, keepdims=True)
+            variance = (x**2).mean(axis=-1, keepdims=True)
+        x = x / np.sqrt(variance + self.config.norm_epsilon) * self.weights[f"{path}.weight"]
+        return x if self.config.norm == "rms" else x + self.weights[f"{path}.bias"]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -239,7 +239,9 @@ class Recording:
         """Scores in single precision whatever the weights are in, or many of them would be equal."""
         weight = self.model.output.weight
         if hidden.is_cuda and hidden.dtype != torch.float32:
-            return torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+            scores = torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+            bias = self.model.output.bias
+            return scores if bias is None else scores + bias
         return self.model.project(hidden).float()
 
     def _read(self, sources: Sequence[Sequence[int]]) -> None:

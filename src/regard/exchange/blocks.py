@@ -52,7 +52,11 @@ def position(g: Graph, side: str, positions: str, lengths: str | None) -> str | 
 
 def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | None) -> str:
     table = f"{side}.embedding.weight"
-    x = g.lookup(g.ties.get(table, table), tokens, times=g.config.d_model**0.5)
+    x = g.lookup(
+        g.ties.get(table, table),
+        tokens,
+        times=g.config.d_model**0.5 if g.config.scaled_embedding else 1.0,
+    )
     added = position(g, side, positions, lengths)
     if added is not None:
         x = g.op("Add", x, added)
@@ -169,10 +173,13 @@ def feed_forward(g: Graph, name: str, x: str) -> str:
     inputs = before(g, name, x)
     kind = g.config.feed_forward
     hidden = g.linear(inputs, f"{name}.hidden")
-    if kind == "gated-silu":
+    activation = kind.removeprefix("gated-")
+    if activation == "silu":
         activated = g.op("Mul", hidden, g.op("Sigmoid", hidden))
+    elif activation == "gelu-tanh":
+        activated = g.op("Gelu", hidden, approximate="tanh")
     else:
-        activated = g.op("Relu" if kind == "relu" else "Gelu", hidden)
+        activated = g.op("Relu" if activation == "relu" else "Gelu", hidden)
     if kind.startswith("gated-"):
         activated = g.op("Mul", activated, g.linear(inputs, f"{name}.gate"))
     return after(g, name, x, g.linear(activated, f"{name}.output"))

@@ -17,7 +17,6 @@ from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 from regard.checkpoint import WEIGHTS
 from regard.config import ModelConfig
-from regard.model.norm import EPSILON
 from regard.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
@@ -167,8 +166,9 @@ class Graph:
         return self._product(x, [f"{name}.weight" for name in names], bias)
 
     def scores(self, x: str, name: str) -> str:
-        """The output's linear map of [places, features], which has no bias and may be a table."""
-        return self._product(x, [name], "", wide=True)
+        """The output's linear map of [places, features], which may be a table."""
+        bias = self.floats("output.bias") if self.config.output_bias else ""
+        return self._product(x, [name], bias, wide=True)
 
     def _product(self, x: str, names: list[str], bias: str, *, wide: bool = False) -> str:
         by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
@@ -242,7 +242,9 @@ class Graph:
         if self.config.norm == "batch":
             return self._folded(name, x)
         if self.config.norm == "rms":
-            return self.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=EPSILON)
+            return self.op(
+                "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=self.config.norm_epsilon
+            )
         # onnxruntime's LayerNormalization adds up number by number; with places as its channels
         # InstanceNormalization is the same, several times as fast.
         length = self.op("Shape", "tokens", start=1)
@@ -254,7 +256,7 @@ class Graph:
             )
             for fill in (1, 0)
         )
-        normal = self.op("InstanceNormalization", x, ones, zeros, epsilon=EPSILON)
+        normal = self.op("InstanceNormalization", x, ones, zeros, epsilon=self.config.norm_epsilon)
         return self.op("Add", self.op("Mul", normal, weight), self.floats(f"{name}.bias"))
 
     def _folded(self, name: str, x: str) -> str:
@@ -262,7 +264,7 @@ class Graph:
         mean, variance = (
             self.floats(f"{name}.{part}") for part in ("running_mean", "running_variance")
         )
-        spread = self.op("Sqrt", self.op("Add", variance, self.constant(EPSILON)))
+        spread = self.op("Sqrt", self.op("Add", variance, self.constant(self.config.norm_epsilon)))
         scale = self.op("Div", self.floats(f"{name}.weight"), spread)
         shift = self.op("Sub", self.floats(f"{name}.bias"), self.op("Mul", mean, scale))
         return self.op("Add", self.op("Mul", x, scale), shift)

@@ -12,7 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from regard.checkpoint import check_weights, read_header, read_manifest
-from regard.errors import UsageError
+from regard.config import ModelConfig
 from regard.exchange.blocks import (
     Rotation,
     after,
@@ -42,17 +42,13 @@ so padding changes no bit of a sum, and a sentence is translated alike in every 
 def export(folder: str | Path) -> None:
     """Write the graphs of a model folder, over its weight file as it lies there.
 
-    A folder of int8 weights gets a second pair that computes in float32. A recurrent model gets none: the
-    torch engine runs it.
+    A folder of int8 weights gets a second pair that computes in float32. A model that `covers` does not name
+    gets none: the torch engine runs it.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
-    if manifest.model.is_recurrent:
+    if not covers(manifest.model):
         return
-    if not manifest.model.has_decoder:
-        raise UsageError(
-            "expected a model that writes, got an encoder-only one: it has no graphs; use one with a decoder"
-        )
     check_weights(folder, manifest)
     header = read_header(folder)
     suffixes = {"": False, ".fp32": True} if manifest.weights == "int8" else {"": True}
@@ -64,6 +60,11 @@ def export(folder: str | Path) -> None:
         for name, graph in graphs.items():
             content = graph.model(name).SerializeToString(deterministic=True)
             write_file(folder / f"{name}{suffix}.onnx", content)
+
+
+def covers(config: ModelConfig) -> bool:
+    """Whether there are graphs for a model: not for recurrent ones, relative positions, or encoders alone."""
+    return not config.is_recurrent and config.position != "relative" and config.has_decoder
 
 
 def encoder_graph(g: Graph) -> Graph:

@@ -94,8 +94,10 @@ def written_out(
     scores = keep(trace, "scores", query @ key.transpose(-2, -1))
     scaled = keep(trace, "scaled", scores * query.shape[-1] ** -0.5)
     masked = scaled
+    if visibility is not None and visibility.bias is not None:
+        masked = scaled + visibility.bias
     if visibility is not None:
-        masked = scaled.masked_fill(~visibility.may_attend(), float("-inf"))
+        masked = masked.masked_fill(~visibility.may_attend(), float("-inf"))
     masked = keep(trace, "masked", masked)
     weights = keep(trace, "weights", masked.softmax(dim=-1))
     return keep(trace, "context", weights @ value)
@@ -110,7 +112,10 @@ def fused(
     """The same in one call of `scaled_dot_product_attention`."""
     # Padding stands last, so a word that cannot see the future cannot see padding either.
     causal = visibility is not None and visibility.causal and not visibility.query.is_packed
-    mask = None if visibility is None or causal else visibility.may_attend()
+    causal = causal and visibility is not None and visibility.bias is None
+    mask = None if visibility is None or causal else visibility.mask()
+    if mask is not None and mask.is_floating_point():
+        mask = mask.to(query.dtype)
     with sdpa_kernel(BACKENDS):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, is_causal=causal)
 
@@ -145,7 +150,9 @@ def packed(
 def takes_packed(projected: Tensor, visibility: Visibility | None) -> bool:
     """Whether `packed` is the kernel for these."""
     narrow = projected.is_cuda and projected.dtype in (torch.bfloat16, torch.float16)
-    return narrow and visibility is not None and visibility.query.is_packed
+    if visibility is None or visibility.bias is not None:
+        return False
+    return narrow and visibility.query.is_packed
 
 
 def attend(

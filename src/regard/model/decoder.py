@@ -23,6 +23,7 @@ from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
 from regard.model.norm import make_norm, normalise
 from regard.model.position import Rotation
+from regard.model.relative import RelativePositionBias
 from regard.trace import Trace, at, keep
 
 
@@ -109,6 +110,11 @@ class Decoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(
             DecoderLayer(config, dropout) for _ in range(config.num_decoder_layers)
+        )
+        self.position_bias = (
+            RelativePositionBias(config, looks_ahead=False)
+            if config.position == "relative"
+            else None
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
 

@@ -5,7 +5,8 @@
 Vaswani et al. 2017, sections 3.4 and 5.4: one learned row a piece of the vocabulary, the same at every
 position; the two embeddings and the output's linear map share their table.
 
-Differs from the paper: nowhere in the default. `embedding_norm` normalises the sum as well.
+Differs from the paper: nowhere in the default. `embedding_norm` normalises the sum as well;
+without `scaled_embedding` the factor is 1.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class InputEmbedding(nn.Module):
 
     def __init__(self, config: ModelConfig, vocab_size: int, dropout: float) -> None:
         super().__init__()
-        self.scale = config.d_model**0.5
+        self.scale = config.d_model**0.5 if config.scaled_embedding else 1.0
         self.embedding = nn.Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.embedding.weight, std=config.d_model**-0.5)
         self.position = PositionalEncoding(config)

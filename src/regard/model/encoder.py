@@ -17,6 +17,7 @@ from regard.model.feedforward import FeedForward
 from regard.model.layout import Visibility
 from regard.model.norm import make_norm, normalise
 from regard.model.position import Rotation
+from regard.model.relative import RelativePositionBias
 from regard.trace import Trace, at, keep
 
 
@@ -50,6 +51,11 @@ class Encoder(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(
             EncoderLayer(config, dropout) for _ in range(config.num_encoder_layers)
+        )
+        self.position_bias = (
+            RelativePositionBias(config, looks_ahead=True)
+            if config.position == "relative"
+            else None
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
 

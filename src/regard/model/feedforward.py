@@ -3,7 +3,7 @@
     FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                                          (equation 2)
 
 Vaswani et al. 2017, section 3.3: the same two linear maps at every position. GELU (Hendrycks and Gimpel
-2016) may replace the ReLU; the gated kinds multiply the activated half by a second projection (Shazeer
+2016; with tanh its approximation there, which GPT-2 has) or SiLU may replace the ReLU; the gated kinds multiply the activated half by a second projection (Shazeer
 2020).
 
 Differs from the paper: nowhere in the default.
@@ -11,6 +11,7 @@ Differs from the paper: nowhere in the default.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from jaxtyping import Float
@@ -26,6 +27,7 @@ from regard.trace import Trace, keep
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu-tanh": functools.partial(F.gelu, approximate="tanh"),
     "silu": F.silu,
 }
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 
@@ -80,6 +80,8 @@ class Visibility:
     key: Layout
     causal: bool = False
     """hide the future: a word sees itself and what stands before it"""
+    bias: Float[Tensor, "batch heads query_len key_len"] | None = None
+    """added to the score of each pair: relative positions"""
 
     def may_attend(self) -> Bool[Tensor, "batch 1 query_len key_len"]:
         """True where the query (row) may see the key (column)."""
@@ -91,6 +93,14 @@ class Visibility:
         if self.causal:
             visible = visible & self.not_future()
         return visible[:, None]
+
+    def mask(
+        self,
+    ) -> Bool[Tensor, "batch 1 query_len key_len"] | Float[Tensor, "batch heads query_len key_len"]:
+        """What a kernel takes: `may_attend`, or what to add to the scores."""
+        if self.bias is None:
+            return self.may_attend()
+        return self.bias.masked_fill(~self.may_attend(), float("-inf"))
 
     def key_ranges(self) -> tuple[Int[Tensor, " query_len"], Int[Tensor, " query_len"]]:
         """Packed: for each query the first key it may see, and the first one behind those."""

@@ -4,7 +4,8 @@
 
 Vaswani et al. 2017, section 3.4: the output's linear map may share the embedding's table E.
 
-Differs from the paper: nowhere in the default.
+Differs from the paper: nowhere in the default. `output_bias` adds a number to each score (Marian, BERT); for
+`output_transform` see `transform`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.embedding import InputEmbedding
-from regard.trace import Trace, keep
+from regard.model.transform import OutputTransform
+from regard.trace import Trace, at, keep
 
 
 class Network(nn.Module):
@@ -27,6 +29,7 @@ class Network(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
+        self.transform: OutputTransform | None = None
 
     def make_output(self) -> nn.Linear:
         """The output's linear map, its table and the others shared as the configuration says."""
@@ -34,7 +37,9 @@ class Network(nn.Module):
         if config.has_encoder and config.has_decoder and config.tied == "all":
             self.target.embedding = self.source.embedding
         last = self.target if config.has_decoder else self.source
-        output = nn.Linear(config.d_model, last.embedding.num_embeddings, bias=False)
+        output = nn.Linear(config.d_model, last.embedding.num_embeddings, bias=config.output_bias)
+        if config.output_bias:
+            nn.init.zeros_(output.bias)
         if config.tied == "none":
             nn.init.normal_(output.weight, std=config.d_model**-0.5)
         else:
@@ -53,6 +58,8 @@ class Network(nn.Module):
         self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
     ) -> Float[Tensor, "*batch vocab"]:
         """The score of every piece of the vocabulary."""
+        if self.transform is not None:
+            hidden = self.transform(hidden, trace=at(trace, "transform"))
         logits = keep(trace, "logits", self.output(hidden))
         if trace is not None:
             keep(trace, "probabilities", logits.softmax(dim=-1))

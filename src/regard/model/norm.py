@@ -21,12 +21,10 @@ from regard.model.dropout import Dropout
 from regard.model.layout import Layout
 from regard.trace import Trace, keep
 
-EPSILON = 1e-5
-
 
 def make_norm(config: ModelConfig) -> nn.Module:
     kinds = {"layer": nn.LayerNorm, "rms": nn.RMSNorm, "batch": MaskedBatchNorm}
-    return kinds[config.norm](config.d_model, eps=EPSILON)
+    return kinds[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
 def normalise(

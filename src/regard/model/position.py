@@ -5,7 +5,7 @@
 
 Vaswani et al. 2017, section 3.5: added to the embedding, so that equal words at different places differ.
 Beside it stand a learned table (section 3.5, last paragraph), rotary positions, which turn query and key
-instead of being added (Su et al. 2021), and two ideas that a good encoding improves on: the position as a
+instead of being added (Su et al. 2021), relative ones, which are added to the scores (see `relative`), and two ideas that a good encoding improves on: the position as a
 plain integer, unbounded, and the position scaled into [0, 1], whose steps change with the sentence.
 
 Differs from the paper: nowhere in the default. While a sentence is being written its length is not known,
@@ -77,7 +77,7 @@ class PositionalEncoding(nn.Module):
 
     @property
     def is_added(self) -> bool:
-        return self.kind not in ("rotary", "none")
+        return self.kind not in ("rotary", "relative", "none")
 
     def tabulate(self, num_positions: int, device: torch.device) -> None:
         """Compute so many sinusoidal positions now, to be looked up from then on."""

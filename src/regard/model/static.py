@@ -48,8 +48,9 @@ class Written:
         trace: Trace | None,
     ) -> Float[Tensor, "rows heads 1 head_dim"]:
         """Write the newest key and value down, then attend to them and to all earlier ones."""
-        assert self.new is not None and visibility is None and trace is None
-        if query.is_cuda and fits(query):
+        assert self.new is not None and trace is None
+        bias = None if visibility is None else visibility.bias
+        if query.is_cuda and fits(query) and bias is None:
             return step_attention(
                 query, self.key, self.value, self.positions, owners=self.owners, new=self.new
             )
@@ -67,7 +68,7 @@ class Written:
                 tensor[owners, :, places].transpose(1, 2) for tensor in (self.key, self.value)
             )
         one = Layout.padded(torch.ones_like(self.positions), 1)
-        seen = Visibility(one, Layout.padded(self.positions + 1, max_len))
+        seen = Visibility(one, Layout.padded(self.positions + 1, max_len), bias=bias)
         return written_out(query, key, value, seen)
 
 

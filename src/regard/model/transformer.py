@@ -9,8 +9,10 @@ Differs from the paper: nowhere in the default.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -23,6 +25,7 @@ from regard.model.network import Network
 from regard.model.position import Rotation, rotation
 from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.static import StaticState
+from regard.model.transform import OutputTransform
 from regard.trace import Trace, at, keep
 
 AnyState = TypeVar("AnyState", DecoderState, StaticState)
@@ -39,6 +42,8 @@ class Transformer(Network):
         if config.has_decoder:
             self.target = InputEmbedding(config, config.target_vocab_size, dropout)
             self.decoder = Decoder(config, dropout)
+        if config.output_transform:
+            self.transform = OutputTransform(config)
         self.draw_linear_maps()
         self.output = self.make_output()
 
@@ -56,8 +61,11 @@ class Transformer(Network):
         x = self.source(
             source, positions, lengths, layout.longest, layout, trace=at(trace, "source")
         )
-        visibility = Visibility(layout, layout)
-        memory = self.encoder(x, visibility, self._rotation(positions), trace=at(trace, "encoder"))
+        inside = at(trace, "encoder")
+        visibility = self._biased(
+            self.encoder, Visibility(layout, layout), positions, positions, inside
+        )
+        memory = self.encoder(x, visibility, self._rotation(positions), trace=inside)
         return keep(trace, "memory", memory)
 
     def _marked(self, layout: Layout, tokens: Int[Tensor, "batch length"]) -> Layout:
@@ -65,6 +73,21 @@ class Transformer(Network):
         if self.config.norm != "batch" or not self.training:
             return layout
         return layout.of_words(tokens, self.config.pad_id)
+
+    def _biased(
+        self,
+        stack: Encoder | Decoder,
+        visibility: Visibility,
+        query: Int[Tensor, "batch query_len"],
+        key: Int[Tensor, "batch key_len"],
+        trace: Trace | None,
+    ) -> Visibility:
+        """With the bias of relative positions, where the model has them."""
+        if stack.position_bias is None:
+            return visibility
+        return replace(
+            visibility, bias=keep(trace, "position_bias", stack.position_bias(query, key))
+        )
 
     def _rotation(self, positions: Int[Tensor, "batch length"]) -> Rotation | None:
         if self.config.position != "rotary":
@@ -93,7 +116,7 @@ class Transformer(Network):
         positions = state.positions_of(tokens)[:, None]
         hidden, past = self.decoder(
             self.target(tokens[:, None], positions, None, state.longest, trace=at(trace, "target")),
-            None,  # everything before the newest word may be seen
+            self._step_visibility(positions, state.longest, at(trace, "decoder")),
             state.remembered,
             state.cross_visibility(len(tokens)),
             past=state.past,
@@ -101,6 +124,25 @@ class Transformer(Network):
             trace=at(trace, "decoder"),
         )
         return hidden[:, 0], state.advanced(past)
+
+    def _written_visibility(self, layout: Layout, trace: Trace | None) -> Visibility:
+        """Each word sees itself and what stands before it."""
+        positions = layout.positions()
+        visibility = Visibility(layout, layout, causal=True)
+        return self._biased(self.decoder, visibility, positions, positions, trace)
+
+    def _step_visibility(
+        self, positions: Int[Tensor, "batch 1"], key_len: int, trace: Trace | None
+    ) -> Visibility | None:
+        """Everything before the newest word may be seen; only relative positions say more of it."""
+        if self.config.position != "relative":
+            return None
+        lengths = positions[:, 0] + 1
+        visibility = Visibility(
+            Layout.padded(torch.ones_like(lengths), 1), Layout.padded(lengths, key_len)
+        )
+        places = visibility.key.positions()
+        return self._biased(self.decoder, visibility, positions, places, trace)
 
 
 class EncoderDecoder(Transformer):
@@ -120,7 +162,7 @@ class EncoderDecoder(Transformer):
         positions, longest = target_layout.positions(), target_layout.longest
         hidden, _ = self.decoder(
             self.target(target, positions, None, longest, target_layout, trace=at(trace, "target")),
-            Visibility(target_layout, target_layout, causal=True),
+            self._written_visibility(target_layout, at(trace, "decoder")),
             self.decoder.remember(memory),
             Visibility(target_layout, source_layout),
             rotation=self._rotation(positions),
@@ -168,7 +210,7 @@ class DecoderOnly(Transformer):
         positions = layout.positions()
         hidden, _ = self.decoder(
             self.target(target, positions, None, layout.longest, layout, trace=at(trace, "target")),
-            Visibility(layout, layout, causal=True),
+            self._written_visibility(layout, at(trace, "decoder")),
             rotation=self._rotation(positions),
             trace=at(trace, "decoder"),
         )

@@ -220,7 +220,7 @@ def batch_loss(
         return model.decode(batch.target_input, target_layout, memory, source_layout).flatten(0, 1)
 
     correct, pad_id = batch.target_output.flatten(), model.config.pad_id
-    if r_drop == 0 and torch.is_grad_enabled():
+    if r_drop == 0 and torch.is_grad_enabled() and not model.config.output_bias:
         return Sums(
             *LinearCrossEntropy.apply(
                 hidden(), model.output.weight, correct, pad_id, label_smoothing

@@ -55,6 +55,10 @@ def train(
     attention: Annotated[
         str | None, typer.Option(help="Of the older: additive, dot, general or none.")
     ] = None,
+    embeddings: Annotated[Files, typer.Option(help="Word vectors to start from.")] = None,
+    freeze_embeddings: Annotated[
+        bool, typer.Option("--freeze-embeddings", help="Leave those vectors as they are.")
+    ] = False,
     recipe: Annotated[str | None, typer.Option(help="A named recipe or a TOML file.")] = None,
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
@@ -79,6 +83,7 @@ def train(
         "valid_target": valid_target,
         "test_source": test_source,
         "test_target": test_target,
+        "embeddings": embeddings,
     }
     asked: dict[str, dict[str, Any]] = {
         "data": {key: value for key, value in files.items() if value}
@@ -86,8 +91,9 @@ def train(
     architecture = "encoder-decoder" if architecture == "transformer" else architecture
     shape = {"size": size, "architecture": architecture, "attention": attention}
     asked["model"] = {key: value for key, value in shape.items() if value}
-    if seed is not None:
-        asked["train"] = {"seed": seed}
+    asked["train"] = {} if seed is None else {"seed": seed}
+    if freeze_embeddings:
+        asked["train"]["freeze_embeddings"] = True
     start = read_recipe(recipe).with_files(data) if recipe else Recipe()
     plan = start.changed(asked, "the command line")
     plan = plan.changed(parse_settings(settings or (), SECTIONS), "--set")

@@ -322,6 +322,8 @@ class DataConfig:
     """number of pieces"""
     joint: bool = True
     """one vocabulary for both languages"""
+    embeddings: tuple[str, ...] = ()
+    """files of word vectors that the embedding tables start from: word2vec, GloVe or fastText, as wide as d_model"""
     sampling: float = 0.15
     """subword regularisation: how often a merge is skipped (bpe) or how flat pieces are drawn (unigram); 0 turns it off"""
     max_length: int = 256
@@ -377,6 +379,8 @@ class TrainConfig:
     """probability spread evenly over the vocabulary"""
     dropout: float | None = None
     """on the embedding sums and each sub-layer's output, as in the paper"""
+    freeze_embeddings: bool = False
+    """leave the rows that came from word vectors as they are"""
     r_drop: float = 0.0
     """weight of the agreement of two dropout passes; 0 turns it off"""
     ema: float = 0.999

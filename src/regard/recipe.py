@@ -43,7 +43,7 @@ SIZE = "size"
 
 _FILES = (
     *("source", "target", "pairs"),
-    *("valid_source", "valid_target", "test_source", "test_target"),
+    *("valid_source", "valid_target", "test_source", "test_target", "embeddings"),
 )
 
 # In a wheel the recipes lie inside the package, in the repository beside `src`.

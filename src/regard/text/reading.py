@@ -31,7 +31,7 @@ TOO_LONG = f"longer than {MAX_LINE_BYTES} bytes"
 def raw_lines(path: Path) -> Iterator[bytes | None]:
     """The lines of a file without their ends; None for one that is too long."""
     try:
-        with _open(path) as file:
+        with open_bytes(path) as file:
             first = True
             while line := file.readline(MAX_LINE_BYTES):
                 if first:
@@ -50,7 +50,8 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
         raise DataError(f"{path} must be a readable file: {reason}; check its name") from error
 
 
-def _open(path: Path) -> BinaryIO:
+def open_bytes(path: Path) -> BinaryIO:
+    """The bytes of a file, plain, .gz or .xz."""
     if path.suffix == ".gz":
         return cast(BinaryIO, io.BufferedReader(gzip.open(path, "rb"), 1 << 20))
     if path.suffix == ".xz":

@@ -27,7 +27,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size
 
 RUN_FILE = "run.json"
-OF_THE_TOKENIZER = ("tokenizer", "tokenizer_file", "vocabulary", "joint")
+OF_THE_MODEL = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddings")
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,18 @@ class Request:
                 "tokenizer_file is one tokenizer for both languages: got it with joint=false; "
                 "leave one of them out"
             )
+        if self.train.freeze_embeddings and not self.data.embeddings:
+            raise UsageError(
+                "freeze_embeddings needs word vectors: got none; name some with embeddings"
+            )
+        if self.train.freeze_embeddings and self.train.weight_decay:
+            raise UsageError(
+                "freeze_embeddings leaves rows as they are, which weight_decay does not: got both; "
+                "leave one out"
+            )
         if self.init is not None:
             asked = ["size"] * bool(self.size) + list(self.model)
-            asked += [key for key, _ in _asked(self.data) if key in OF_THE_TOKENIZER]
+            asked += [key for key, _ in _asked(self.data) if key in OF_THE_MODEL]
             if asked:
                 raise UsageError(
                     f"--init takes shape and tokenizer from the given model: got {asked[0]} as well; "

@@ -49,6 +49,7 @@ from regard.train.prepare import (
     save_tokenizers,
     with_languages,
 )
+from regard.train.pretrained import start_from_vectors
 from regard.train.report import METRICS, Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.split import OutOfMemory
@@ -98,7 +99,8 @@ def _train(
             if stream.num_too_long:
                 say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
             try:
-                trainer = _trainer(plan, stream, Validator(valid, tokenizers, plan.train), output)
+                validator = Validator(valid, tokenizers, plan.train)
+                trainer = _trainer(plan, stream, validator, output, say)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
                 _loop(trainer, plan.train, show, stop_at)
@@ -122,8 +124,17 @@ def _train(
     return TrainResult(output, scores, seconds)
 
 
-def _trainer(plan: Plan, stream: BatchStream, validator: Validator, output: Path) -> Trainer:
+def _trainer(
+    plan: Plan,
+    stream: BatchStream,
+    validator: Validator,
+    output: Path,
+    say: Callable[[str], None],
+) -> Trainer:
     network = _network(plan, choose_device(plan.train.device))
+    if files := plan.data.embeddings:
+        freeze = plan.train.freeze_embeddings
+        start_from_vectors(network, validator.tokenizers, files, freeze=freeze, say=say)
     longest = stream.max_sequence_length
     return Trainer(network, stream, validator, plan.train, output, longest=longest)
 

@@ -1,0 +1,156 @@
+"""Tables that start from word vectors: which rows, how large, and whether they stay."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
+
+from regard.config import DataConfig, TrainConfig, sized
+from regard.errors import DataError, UsageError
+from regard.model.transformer import Translating, build
+from regard.text.tokenizer import Tokenizer
+from regard.train.pretrained import start_from_vectors, whole_words
+from regard.train.request import Request
+
+TEXT = ["un deux trois Quatre", "one two three four", "deux un", "two one"] * 9
+WIDTH = 6
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.train(TEXT, vocabulary=320, exact=False)
+
+
+def network(tokenizer: Tokenizer, **changes: object) -> Translating:
+    vocabulary = tokenizer.vocab_size
+    config = sized(
+        "tiny",
+        d_model=WIDTH,
+        d_ff=7,
+        num_heads=1,
+        source_vocab_size=vocabulary,
+        target_vocab_size=vocabulary,
+        **changes,
+    )
+    model = build(config)
+    assert isinstance(model, Translating)
+    return model
+
+
+def write(path: Path, **vectors: list[float]) -> str:
+    path.write_text("".join(f"{w} {' '.join(map(str, v))}\n" for w, v in vectors.items()))
+    return str(path)
+
+
+def start(model: Translating, tokenizer: Tokenizer, *files: str, freeze: bool = False) -> str:
+    said: list[str] = []
+    start_from_vectors(model, (tokenizer, tokenizer), files, freeze=freeze, say=said.append)
+    return "\n".join(said)
+
+
+def test_whole_words_are_pieces_after_a_space(tokenizer: Tokenizer) -> None:
+    words = whole_words(tokenizer)
+    assert {"un", "deux", "one", "two"} <= set(words.values())
+    assert all(tokenizer.pieces([id]) == [f"\u2581{word}"] for id, word in words.items())
+
+
+def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    model = network(tokenizer)
+    before = model.source.embedding.weight.detach().clone()
+    file = write(tmp_path / "v", un=[3, 0, 0, 0, 0, 0], deux=[0, 5, 0, 0, 0, 0], xyz=[9.0] * 6)
+    said = start(model, tokenizer, file)
+    ids = {word: id for id, word in whole_words(tokenizer).items()}
+    after = model.source.embedding.weight.detach()
+    # Of lengths 3 and 5 the mean is 4, which becomes 1, the length of a fresh row.
+    assert after[ids["un"]].tolist() == [0.75, 0, 0, 0, 0, 0]
+    assert after[ids["deux"]].tolist() == [0, 1.25, 0, 0, 0, 0]
+    changed = (after != before).any(dim=1).nonzero().flatten().tolist()
+    assert changed == sorted([ids["un"], ids["deux"]])
+    assert model.output.weight is model.source.embedding.weight is model.target.embedding.weight
+    assert said == (
+        f"word vectors for 2 of the {len(ids)} whole words among {tokenizer.vocab_size} pieces"
+    )
+
+
+def test_small_letters_stand_in_and_the_first_file_comes_first(
+    tmp_path: Path, tokenizer: Tokenizer
+) -> None:
+    model = network(tokenizer)
+    first = write(tmp_path / "a", un=[1, 0, 0, 0, 0, 0], quatre=[0, 0, 1, 0, 0, 0])
+    second = write(tmp_path / "b", un=[0, 9, 0, 0, 0, 0], one=[0, 0, 0, 1, 0, 0])
+    start(model, tokenizer, first, second)
+    ids = {word: id for id, word in whole_words(tokenizer).items()}
+    table = model.source.embedding.weight.detach()
+    assert table[ids["un"]].tolist() == [1, 0, 0, 0, 0, 0]
+    assert table[ids["one"]].tolist() == [0, 0, 0, 1, 0, 0]
+    if "Quatre" in ids:
+        assert table[ids["Quatre"]].tolist() == [0, 0, 1, 0, 0, 0]
+
+
+def test_two_tables_are_both_filled(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    model = network(tokenizer, tied="decoder")
+    said = start(model, tokenizer, write(tmp_path / "v", un=[2.0] * 6))
+    ids = {word: id for id, word in whole_words(tokenizer).items()}
+    for side in (model.source, model.target):
+        row = side.embedding.weight.detach()[ids["un"]]
+        torch.testing.assert_close(row, torch.full((6,), 6**-0.5))
+    assert [line.split()[-2:] for line in said.split("\n")] == [
+        ["source", "pieces"],
+        ["target", "pieces"],
+    ]
+
+
+def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokenizer) -> None:
+    with pytest.raises(DataError, match="must have vectors of words in the vocabulary"):
+        start(network(tokenizer), tokenizer, write(tmp_path / "v", xyz=[1.0] * 6))
+    with pytest.raises(UsageError, match="as wide as d_model=6: those of w have 4 numbers"):
+        start(network(tokenizer), tokenizer, write(tmp_path / "w", un=[1.0] * 4))
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
+    return counting_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.mark.parametrize("freeze", [True, False])
+def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    words = ["un", "deux", "trois", "one", "two"]
+    vectors = {word: rng.normal(size=SHAPE["d_model"]).tolist() for word in words}
+    data = dataclasses.replace(corpus, embeddings=(write(tmp_path / "v", **vectors),))
+    settings = dataclasses.replace(QUICK, freeze_embeddings=freeze, steps=6, validate_every=3)
+    result = run(data, tmp_path / "run", settings)
+    ids = {w: i for i, w in whole_words(Tokenizer.load(result.folder / "tokenizer.model")).items()}
+    known = {word: vector for word, vector in vectors.items() if word in ids}
+    assert known
+    table = checkpoint_of(tmp_path / "run", 6)["weights.source.embedding.weight"]
+    size = np.mean([np.linalg.norm(vector) for vector in known.values()])
+    apart = max(
+        np.abs(table[ids[word]].numpy() - np.array(vector) / size).max()
+        for word, vector in known.items()
+    )
+    assert (apart < 1e-6) == freeze
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (dict(train=TrainConfig(freeze_embeddings=True)), "freeze_embeddings needs word vectors"),
+        (
+            dict(
+                data=DataConfig(embeddings=("v",)),
+                train=TrainConfig(freeze_embeddings=True, weight_decay=0.1),
+            ),
+            "which weight_decay does not: got both; leave one out",
+        ),
+        (dict(data=DataConfig(embeddings=("v",)), init=Path("x")), "got embeddings as well"),
+    ],
+)
+def test_requests_that_contradict_themselves(request_: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Request(**{"data": DataConfig(), **request_}).check()

@@ -1,0 +1,184 @@
+"""Word vectors of every format, whole and broken."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from regard.errors import DataError, RegardError, UsageError
+from regard.text.fasttext_file import hashed, ngrams
+from regard.text.vectors import read_vectors
+
+WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}
+WANTED = ["chat", "L'été", "3", "absent"]
+
+
+def as_text(header: bool = True, end: str = "\n") -> bytes:
+    lines = [f"{word} " + " ".join(map(str, row)) for word, row in WORDS.items()]
+    if header:
+        lines.insert(0, f"{len(WORDS)} 3")
+    return "".join(line + end for line in lines).encode()
+
+
+def as_binary(end: bytes = b"\n") -> bytes:
+    rows = [word.encode() + b" " + struct.pack("<3f", *row) + end for word, row in WORDS.items()]
+    return b"3 3\n" + b"".join(rows)
+
+
+def as_fasttext(
+    num_buckets: int = 11, shortest: int = 2, longest: int = 3, quantized: bool = False
+) -> bytes:
+    """The words' own rows as above, the n-grams' 100 and their bucket; a label at the end."""
+    settings_ = [3, 5, 5, 1, 5, 1, 1, 1, num_buckets, shortest, longest, 100]
+    parts = [struct.pack("<2i12id", 793712314, 12, *settings_, 1e-4)]
+    parts.append(struct.pack("<3i2q", len(WORDS) + 1, len(WORDS), 1, 999, 0))
+    for word in WORDS:
+        parts.append(word.encode() + b"\0" + struct.pack("<qb", 17, 0))
+    parts.append(b"__label__x\0" + struct.pack("<qb", 5, 1))
+    rows = [*WORDS.values(), *([100.0 + b, 0.0, -b] for b in range(num_buckets))]
+    parts.append(struct.pack("<?2q", quantized, len(rows), 3))
+    return b"".join(parts) + np.array(rows, dtype="<f4").tobytes() + b"output matrix"
+
+
+def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
+    (tmp_path / name).write_bytes(content)
+    return read_vectors(tmp_path / name, WANTED, width)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (as_text(), "word2vec.txt"),
+        (as_text(header=False), "glove.txt"),
+        (as_text(end=" \n"), "fasttext.vec"),
+        (as_text(end="\r\n"), "windows.vec"),
+        (as_text() + b"\n", "blank line at the end"),
+        (gzip.compress(as_text()), "word2vec.txt.gz"),
+        (as_binary(), "word2vec.bin"),
+        (as_binary(end=b""), "google.bin"),
+        (gzip.compress(as_binary()), "google.bin.gz"),
+        (as_fasttext(num_buckets=0), "model.bin"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_every_format_gives_the_same(tmp_path: Path, content: bytes, name: str):
+    found = read(tmp_path, content, name)
+    assert found.keys() == WORDS.keys()
+    for word, row in WORDS.items():
+        np.testing.assert_allclose(found[word], row, rtol=1e-6)
+        assert found[word].dtype == np.float32
+
+
+def test_a_fasttext_vector_is_the_mean_of_its_word_and_its_ngrams(tmp_path: Path):
+    found = read(tmp_path, as_fasttext())
+    for word, row in WORDS.items():
+        buckets = [hashed(gram) % 11 for gram in ngrams(word, 2, 3)]
+        rows = [row, *([100.0 + b, 0.0, -b] for b in buckets)]
+        np.testing.assert_allclose(found[word], np.mean(rows, axis=0), rtol=1e-5)
+
+
+def test_ngrams_by_hand():
+    assert ngrams("é", 1, 2) == ["<é".encode(), "é".encode(), "é>".encode()]
+    assert ngrams("no", 3, 6) == [b"<no", b"<no>", b"no>"]
+    assert ngrams("word", 0, 0) == []
+
+
+def test_hashes_of_bytes_above_127_are_of_negative_numbers():
+    """FNV-1a with the byte's sign drawn out over 32 bits, as the C++ code has it."""
+    assert hashed(b"\xff") == (2166136261 ^ 0xFFFFFFFF) * 16777619 % 2**32
+    assert hashed(b"") == 2166136261
+
+
+def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
+    lines = b"chat 1 2 3\n. . . 4 5 6\n3 7 8 9\n2 3 1 1 1\n"
+    (tmp_path / "glove").write_bytes(lines)
+    found = read_vectors(tmp_path / "glove", [". . .", "3", "2 3"], 3)
+    assert {word: row.tolist() for word, row in found.items()} == {
+        ". . .": [4, 5, 6],
+        "3": [7, 8, 9],
+        "2 3": [1, 1, 1],
+    }
+
+
+def test_of_a_word_that_comes_twice_the_first_counts(tmp_path: Path):
+    found = read(tmp_path, b"chat 1 2 3\nchat 4 5 6\n")
+    assert found["chat"].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("content", [as_text(), as_text(header=False), as_binary(), as_fasttext()])
+def test_another_width_is_named(tmp_path: Path, content: bytes):
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path, content, width=5)
+    assert str(caught.value) == (
+        "word vectors must be as wide as d_model=5: those of vectors have 3 numbers; "
+        "set d_model=3, or use others"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "must begin with the number of words and their width"),
+        (b"Dear reader, this is a letter\n", "must begin with the number of words"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "must begin with the number of words"),
+        (b"3 3\n" + b"x" * 9999, "a word must have at most 4096 bytes: number 1 has more"),
+        (as_binary()[:-9], "must hold 3 words: it ends within word 3; get the whole file"),
+        (as_binary()[:30], "must hold 3 words: it ends with"),
+        (b"9999999999 3\n" + as_binary()[4:], "must hold 9,999,999,999 words: it ends with word 4"),
+        (b"chat 1 2 3\nL'\xc3\xa9t\xc3\xa9 1 2\n", ":2: a line must be a word and 3 numbers"),
+        (b"chat 1 2 3\n3 1 zwei 3\n", ":2: could not convert string to float"),
+        (b"chat 1 2 nan\n", "vectors must be finite numbers: that of 'chat' is not"),
+        (as_fasttext()[:40], "must be a readable file: unpack_from requires a buffer"),
+        (as_fasttext()[:110], "must hold 4 words: it ends within word"),
+        (as_fasttext()[:-80], "matrix is another, or cut short; get the whole file"),
+        (as_fasttext(quantized=True), "must be a fastText model in full: it is quantized"),
+        (
+            struct.pack("<2i", 793712314, 11) + as_fasttext()[8:],
+            "of format 12: got format 11; use its .vec file",
+        ),
+    ],
+)
+def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: bytes, message: str):
+    with pytest.raises(DataError) as caught:
+        read(tmp_path, content)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_packed_fasttext_model_must_be_unpacked(tmp_path: Path):
+    with pytest.raises(DataError, match="must be unpacked"):
+        read(tmp_path, gzip.compress(as_fasttext()), "model.bin.gz")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path):
+    with pytest.raises(DataError, match="must be a readable file: No such file"):
+        read_vectors(tmp_path / "nowhere", WANTED, 3)
+
+
+@given(
+    content=st.one_of(
+        st.binary(max_size=200),
+        st.builds(
+            lambda whole, at, some: whole[:at] + some + whole[at + len(some) :],
+            st.sampled_from([as_text(), as_binary(), as_fasttext()]),
+            st.integers(0, 250),
+            st.binary(max_size=9),
+        ),
+    )
+)
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_no_file_does_worse_than_being_refused(tmp_path: Path, content: bytes):
+    try:
+        found = read(tmp_path, content)
+    except RegardError as error:
+        assert str(error)
+    else:
+        assert all(row.shape == (3,) and np.isfinite(row).all() for row in found.values())

@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.walk import collect, greedy, sampler, walk
+from regard.decode.walk import Sampler, collect, greedy, walk
 from regard.errors import UsageError
 
 
@@ -48,7 +48,7 @@ def search(
     num_paths = config.n_best
     order = range(len(sources)) if numbers is None else numbers
     keys = [(number, path) for number in order for path in range(num_paths)]
-    choose = greedy if config.method == "greedy" else sampler(config, keys)
+    choose = greedy if config.method == "greedy" else Sampler(config, keys)
     events = walk(
         model,
         sources,
@@ -93,7 +93,7 @@ def stream(
         pad_id=pad_id,
     )
     _check_single_path(config, rules)
-    choose = greedy if config.method == "greedy" else sampler(config, [(number, 0)])
+    choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)])
     events = walk(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
 

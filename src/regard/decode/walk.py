@@ -43,16 +43,23 @@ def greedy(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host,
     return tokens[:, 0], values[:, 0]
 
 
-def sampler(config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> Choose:
+class Sampler:
     """A draw for each path; the keys tell the paths apart, see Uniforms."""
-    uniforms = Uniforms(config.seed, keys)
 
-    def choose(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
-        tokens = arrays.host(draw(filtered(log_probabilities, config), uniforms.next(paths)))
+    def __init__(self, config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> None:
+        self._config = config
+        self._uniforms = Uniforms(config.seed, keys)
+
+    def __call__(self, arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
+        numbers = self._uniforms.next(paths)
+        tokens = arrays.host(draw(filtered(log_probabilities, self._config), numbers))
         values = arrays.pick(log_probabilities, np.arange(len(paths)), tokens)
         return tokens, arrays.host(values).astype(np.float64)
 
-    return choose
+    def skip(self, paths: Host, num_steps: int) -> None:
+        """Every step has its own draw, also one where there was no choice."""
+        for _ in range(num_steps):
+            self._uniforms.next(paths)
 
 
 def offers_best(
@@ -117,6 +124,8 @@ def walk(
         state, inputs, length = beginning.state, beginning.tokens[:, -1], beginning.tokens.shape[1]
         written = beginning.tokens.tolist()
         totals = beginning.log_probabilities.sum(axis=1)
+        if isinstance(choose, Sampler):
+            choose.skip(paths, length)
         for path, values in enumerate(beginning.log_probabilities.tolist()):
             for token, value in zip(written[path], values, strict=True):
                 yield Event(path, Emission(token, value), True, None)

@@ -109,7 +109,9 @@ class OnnxEngine:
                 f"export it as int8 first"
             )
         suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
-        options = _options(threads, quantized=manifest.weights == "int8" and not suffix)
+        self.quantized = manifest.weights == "int8" and not suffix
+        """whether products are of bytes"""
+        options = _options(threads, quantized=self.quantized)
         layout = sha256(checkpoint.read_header(folder)).hexdigest()
         self._encoder, seen = None, set()
         if self.config.has_encoder:

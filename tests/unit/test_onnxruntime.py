@@ -1,0 +1,204 @@
+"""Laws of the CPU engine: every way to ask it for the same gives the same, and a state never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard import checkpoint
+from regard.checkpoint import Manifest
+from regard.config import DecodeConfig
+from regard.decode import Constraints, score, search
+from regard.engine.onnxruntime import OnnxEngine
+from regard.engine.torch import to_tensors
+from regard.exchange.onnx import export
+from regard.model.transformer import Transformer
+
+SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
+VOCABULARY = 640
+"""ten blocks, as the graph cuts it to find the largest"""
+
+
+@pytest.fixture(params=["fp32", "int8"])
+def engine(
+    tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest
+) -> OnnxEngine:
+    # Vectors of a multiple of 16 bytes: sums over others may differ in their last bit from place to place.
+    sizes = dict(d_model=24, num_heads=3, d_ff=40)
+    model = random_model(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **sizes)
+    return open_saved(model, tmp_path / "model", request.param)
+
+
+def open_saved(model: Transformer, folder: Path, weights: Any) -> OnnxEngine:
+    manifest = Manifest(model=model.config, weights=weights)
+    tensors = to_tensors(model.state_dict(), model.config)
+    checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "")
+    export(folder)
+    return OnnxEngine(folder, 1)
+
+
+class Plain:
+    """The engine with nothing but what every model offers."""
+
+    normalised, device = True, None
+
+    def __init__(self, engine: OnnxEngine) -> None:
+        self.start, self.step = engine.start, engine.step
+
+
+def ids(engine: OnnxEngine) -> dict[str, int]:
+    config = engine.config
+    return dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
+
+
+@pytest.mark.parametrize("count", [1, 4, 10, 11, 103, VOCABULARY, VOCABULARY + 1])
+def test_the_best_are_the_largest_of_all(engine: OnnxEngine, count: int) -> None:
+    state = engine.start(SOURCES)
+    everything, _ = engine.step(np.array([2, 4, 6]), state)
+    values, tokens, _ = engine.step_best(np.array([2, 4, 6]), state, count)
+    expected = np.argsort(-everything, axis=1, kind="stable")[:, :count]
+    assert np.array_equal(tokens, expected)
+    assert np.array_equal(values, np.take_along_axis(everything, expected, axis=1))
+    assert np.allclose(np.exp(everything).sum(axis=1), 1, atol=1e-5)
+
+
+def test_equal_values_come_in_the_order_of_their_tokens(
+    tmp_path: Path, random_model: Callable[..., Transformer]
+) -> None:
+    model = random_model(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, tied="none")
+    table = model.output.weight.data
+    table[:] = table[:5].repeat(VOCABULARY // 5, 1)
+    engine = open_saved(model, tmp_path / "model", "fp32")
+    values, tokens, _ = engine.step_best(np.array([2]), engine.start([[7, 3]]), 131)
+    assert tokens[0, :128].tolist() == list(range(tokens[0, 0], VOCABULARY, 5))
+    assert len(set(values[0, :128].tolist())) == 1
+    assert tokens[0, 128] < 5
+
+
+@pytest.mark.parametrize("num_rows", [1, 3])
+def test_reading_at_once_is_reading_step_by_step(
+    engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch, num_rows: int
+) -> None:
+    monkeypatch.setattr("regard.engine.onnxruntime.MOST_PLACES", 5)
+    # In int8 a difference in the last bit of a float may tip a byte.
+    tolerance = 0.05 if engine.quantized else 1e-5
+    tokens = np.random.default_rng(7).integers(4, VOCABULARY, (num_rows, 13))
+    following = np.random.default_rng(8).integers(4, VOCABULARY, (num_rows, 13))
+    at_once, state = engine.read(tokens, following, engine.start(SOURCES[:num_rows]))
+    other = engine.start(SOURCES[:num_rows])
+    for place in range(tokens.shape[1]):
+        values, other = engine.step(tokens[:, place], other)
+        expected = values[np.arange(num_rows), following[:, place]]
+        assert np.abs(at_once[:, place] - expected).max() <= tolerance
+    more, _ = engine.step(following[:, 0], state)
+    expected_more, _ = engine.step(following[:, 0], other)
+    assert np.abs(more - expected_more).max() <= tolerance
+    # What comes after a beginning, too.
+    again, _ = engine.read(tokens, following, state)
+    expected_again, _ = engine.read(tokens, following, other)
+    assert np.abs(again - expected_again).max() <= tolerance
+
+
+def test_a_state_never_changes(engine: OnnxEngine) -> None:
+    """Whatever was made of it, in whatever order, each continuation is what a fresh start gives."""
+    _, first = engine.step(np.full(3, 2), engine.start(SOURCES))
+    _, second = engine.step(np.array([4, 5, 6]), first)
+    expected, _ = engine.step(np.array([7, 8, 9]), second)
+    doubled = second.select(np.array([1, 1, 0]))
+    engine.step(np.array([10, 11, 12]), doubled)
+    engine.step(np.array([13, 14, 15]), doubled)
+    engine.step(np.array([16, 17, 18]), first)
+    again, _ = engine.step(np.array([7, 8, 9]), second)
+    assert np.array_equal(again, expected)
+    last, _ = engine.step(np.array([8, 7]), doubled.select(np.array([0, 2])))
+    assert np.array_equal(last, expected[[1, 0]])
+
+
+def test_rows_that_repeat_and_change_places(engine: OnnxEngine) -> None:
+    """A long walk with random selections, each row against its own tokens read alone."""
+    generator = np.random.default_rng(11)
+    state = engine.start([SOURCES[0], SOURCES[2]])
+    state = state.select(np.array([0, 0, 0, 1, 1, 1]))
+    written: list[list[int]] = [[] for _ in range(6)]
+    for _ in range(37):
+        tokens = generator.integers(4, VOCABULARY, 6)
+        written = [[*row, token] for row, token in zip(written, tokens.tolist(), strict=True)]
+        values, state = engine.step(tokens, state)
+        rows = np.concatenate([generator.integers(0, 3, 3), generator.integers(3, 6, 3)])
+        kept, last = [written[row] for row in rows.tolist()], values[rows]
+        written, state = kept, state.select(rows)
+    for source, half in ((SOURCES[0], slice(0, 3)), (SOURCES[2], slice(3, 6))):
+        for tokens_alone, expected in zip(written[half], last[half], strict=True):
+            alone = engine.start([source])
+            for token in tokens_alone:
+                found, alone = engine.step(np.array([token]), alone)
+            assert np.array_equal(found[0], expected)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(method="greedy"),
+        dict(method="greedy", min_length=5),
+        dict(method="beam", beam=4, n_best=3),
+        dict(method="beam", beam=1),
+        dict(method="beam", beam=3, min_length=4),
+        dict(method="beam", beam=2, coverage_penalty=0.3),
+        dict(method="sample", top_k=7, seed=5),
+    ],
+    ids=lambda changes: "-".join(map(str, changes.values())),
+)
+@pytest.mark.parametrize("prefixes", [[(), (), ()], [(9, 8, 7), (6, 5, 4, 9), (8, 8)]])
+def test_what_is_offered_changes_no_search(
+    engine: OnnxEngine, changes: dict[str, Any], prefixes: list[tuple[int, ...]]
+) -> None:
+    config = DecodeConfig(max_length=11, **changes)
+    constraints = [Constraints(prefix=prefix) for prefix in prefixes]
+    found, expected = (
+        search(model, SOURCES, config, constraints=constraints, attention=True, **ids(engine))
+        for model in (engine, Plain(engine))
+    )
+    assert found == expected
+    short, _ = (
+        search(model, SOURCES, config, constraints=constraints, **ids(engine))
+        for model in (engine, Plain(engine))
+    )
+    for hypotheses, others in zip(short, expected, strict=True):
+        for hypothesis, other in zip(hypotheses, others, strict=True):
+            assert hypothesis.tokens == other.tokens
+            assert hypothesis.score == pytest.approx(
+                other.score, abs=0.05 if engine.quantized else 1e-5
+            )
+
+
+def test_scores_of_whole_outputs(engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.decode.scoring.MOST_PLACES", 12)
+    targets = [[9, 8, 7, 6], [5], [4, 9, 8, 7, 6, 5, 4]]
+    begin_and_end = dict(bos_id=engine.config.bos_id, eos_id=engine.config.eos_id)
+    tolerance = 0.05 if engine.quantized else 1e-5
+    found = score(engine, SOURCES, targets, **begin_and_end)
+    expected = score(Plain(engine), SOURCES, targets, **begin_and_end)
+    assert [len(row) for row in found] == [5, 2, 8]
+    for row, other in zip(found, expected, strict=True):
+        assert row == pytest.approx(other, abs=tolerance)
+
+
+def test_a_decoder_alone_reads_a_long_beginning(
+    tmp_path: Path, random_model: Callable[..., Transformer]
+) -> None:
+    model = random_model(
+        architecture="decoder-only", position="rotary", target_vocab_size=VOCABULARY
+    )
+    engine = open_saved(model, tmp_path / "model", "int8")
+    prefix = np.random.default_rng(3).integers(4, VOCABULARY, 300).tolist()
+    config = DecodeConfig(method="greedy", max_length=307)
+    found, expected = (
+        search(each, [[]], config, constraints=[Constraints(prefix=prefix)], **ids(engine))
+        for each in (engine, Plain(engine))
+    )
+    assert found[0][0].tokens == expected[0][0].tokens
+    assert found[0][0].tokens[:300] == prefix

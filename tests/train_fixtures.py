@@ -9,11 +9,21 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
-from regard.config import DataConfig, TrainConfig
+from regard.config import DataConfig, TrainConfig, sized
+from regard.model.transformer import EncoderDecoder, build
+from regard.text.layout import packed_batch, padded_batch
+from regard.text.packing import Buffer
+from regard.text.ragged import Ragged
+from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from regard.train.feed import Fed, to_tensors
+from regard.train.optimizer import make_optimizer
 from regard.train.request import Request
 from regard.train.run import train
+from regard.train.update import Updater
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
+VOCABULARY = 41
+SENTENCES = [3, 11, 5, 7, 2, 13, 6]
 QUICK = TrainConfig(steps=12, batch_tokens=700, validate_every=6, learning_rate=3e-3)
 
 
@@ -41,3 +51,27 @@ def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: A
 
 def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
     return load_file(folder / "checkpoints" / f"step-{step:08d}" / "training.safetensors")
+
+
+def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> Fed:
+    generator = torch.Generator().manual_seed(seed)
+    texts = [torch.randint(4, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
+    source = Ragged.of([[*text, EOS_ID] for text in texts])
+    target = Ragged.of([[BOS_ID, *reversed(text), text[0], EOS_ID] for text in texts])
+    rows = torch.arange(len(texts)).numpy()
+    if packed:
+        buffer = Buffer(source=83, target=89, slots=17, max_length=31)
+        batch = packed_batch(source, target, rows, buffer)
+    else:
+        batch = padded_batch(source, target, rows)
+    num_targets = int((batch.target_output != PAD_ID).sum())
+    return Fed(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
+
+
+def make_updater(packed: bool) -> Updater:
+    torch.manual_seed(5)
+    model = build(sized("tiny", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY))
+    assert isinstance(model, EncoderDecoder)
+    # With a larger epsilon Adam does not make rounding of the smallest gradients as large as any other.
+    settings = TrainConfig(compile=False, packing=packed, epsilon=1e-4)
+    return Updater(model, make_optimizer(model, settings), settings, longest=31)

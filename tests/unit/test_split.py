@@ -6,50 +6,19 @@ from typing import Any
 
 import pytest
 import torch
+from train_fixtures import make_batch, make_updater
 
-from regard.config import TrainConfig, sized
 from regard.errors import TrainingError
-from regard.model.transformer import EncoderDecoder, build
-from regard.text.layout import packed_batch, padded_batch
-from regard.text.packing import Buffer
-from regard.text.ragged import Ragged
-from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from regard.train.feed import Fed, to_tensors
-from regard.train.optimizer import make_optimizer
+from regard.text.tokenizer import PAD_ID
+from regard.train.feed import Fed
 from regard.train.split import OutOfMemory, SplittingUpdater, area, cut, is_out_of_memory
 from regard.train.update import Updater
 
-VOCABULARY = 41
-SENTENCES = [3, 11, 5, 7, 2, 13, 6]
 ERRORS = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore of it."),
     RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"),
     MemoryError(),
 ]
-
-
-def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> Fed:
-    generator = torch.Generator().manual_seed(seed)
-    texts = [torch.randint(4, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
-    source = Ragged.of([[*text, EOS_ID] for text in texts])
-    target = Ragged.of([[BOS_ID, *reversed(text), text[0], EOS_ID] for text in texts])
-    rows = torch.arange(len(texts)).numpy()
-    if packed:
-        buffer = Buffer(source=83, target=89, slots=17, max_length=31)
-        batch = packed_batch(source, target, rows, buffer)
-    else:
-        batch = padded_batch(source, target, rows)
-    num_targets = int((batch.target_output != PAD_ID).sum())
-    return Fed(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
-
-
-def make_updater(packed: bool) -> Updater:
-    torch.manual_seed(5)
-    model = build(sized("tiny", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY))
-    assert isinstance(model, EncoderDecoder)
-    # With a larger epsilon Adam does not make rounding of the smallest gradients as large as any other.
-    settings = TrainConfig(compile=False, packing=packed, epsilon=1e-4)
-    return Updater(model, make_optimizer(model, settings), settings, longest=31)
 
 
 def limit(updater: Updater, largest: int, error: BaseException, sizes: list[int]) -> None:
@@ -121,7 +90,7 @@ def test_one_pair_that_does_not_fit_ends_the_run() -> None:
 
 def test_a_recorded_run_asks_for_smaller_batches() -> None:
     updater = make_updater(True)
-    updater.records = True
+    updater.records, updater.can_retry = True, False
     limit(updater, 3, ERRORS[0], [])
     updater._num_updates = -9  # far from the recording, which needs a GPU
     with pytest.raises(OutOfMemory, match="must hold a batch of 172 tokens"):

@@ -23,7 +23,7 @@ from regard.errors import TrainingError, UsageError
 from regard.model.transformer import EncoderDecoder, build
 from regard.recipe import read_recipe
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.train.checkpoints import average_best, load_latest, save_best, save_checkpoint
+from regard.train.checkpoints import load_latest
 from regard.train.feed import Fed
 from regard.train.lock import locked
 from regard.train.loss import Tensors
@@ -148,8 +148,8 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
     )
     result = run(corpus, tmp_path / "run", settings)
     assert sorted(path.name for path in (result.folder / "best").iterdir()) == [
-        "step-00000006.safetensors",
-        "step-00000012.safetensors",
+        "step-00000006",
+        "step-00000012",
     ]
     assert list((result.folder / "tensorboard").iterdir())
 
@@ -236,7 +236,7 @@ def test_a_loss_that_is_no_number_stops_the_run(corpus: DataConfig, tmp_path: Pa
     settings = dataclasses.replace(
         QUICK, steps=200, validate_every=200, learning_rate=1e30, warmup=1, clip=0.0
     )
-    with pytest.raises(TrainingError, match="the loss must stay a number"):
+    with pytest.raises(TrainingError, match="the loss must fall: at step 1.*lower learning_rate"):
         run(corpus, tmp_path / "run", settings)
 
 
@@ -349,37 +349,6 @@ def test_a_signal_saves_and_exits(corpus: DataConfig, tmp_path: Path, number: in
     assert "Traceback" not in errors
     found = load_latest(tmp_path / "run", torch.device("cpu"))
     assert found is not None and found[1]["step"] > 0
-
-
-def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
-    for step in (1, 2):
-        save_checkpoint(
-            tmp_path, step, {"weights.a": torch.full((3,), float(step))}, {"step": step}
-        )
-    newest = tmp_path / "checkpoints" / "step-00000002" / "training.safetensors"
-    content = bytearray(newest.read_bytes())
-    content[-1] ^= 1
-    newest.write_bytes(content)
-    found = load_latest(tmp_path, torch.device("cpu"))
-    assert found is not None and found[1]["step"] == 1
-    (tmp_path / "checkpoints" / "step-00000001" / "state.json").write_text("{")
-    with pytest.raises(TrainingError, match="intact checkpoint"):
-        load_latest(tmp_path, torch.device("cpu"))
-
-
-def test_only_the_newest_checkpoints_stay(tmp_path: Path) -> None:
-    for step in (10, 20, 30, 40):
-        save_checkpoint(tmp_path, step, {"weights.a": torch.zeros(2)}, {"step": step})
-    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
-    assert names == ["step-00000030", "step-00000040"]
-
-
-def test_the_average_of_the_best_by_hand(tmp_path: Path) -> None:
-    for step, value in ((1, 2.0), (2, 5.0), (3, 8.0)):
-        save_best(tmp_path, step, {"a": torch.full((2,), value)})
-    assert average_best(tmp_path, [1, 2, 3])["a"].tolist() == [5.0, 5.0]
-    assert average_best(tmp_path, [1, 3])["a"].tolist() == [5.0, 5.0]
-    assert average_best(tmp_path, [2])["a"].tolist() == [5.0, 5.0]
 
 
 def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:

@@ -16,9 +16,11 @@ from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
-from regard.train.loop import Trainer, weights_of
+from regard.train.loop import Trainer
+from regard.train.parallel import whole_model
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.request import Plan
+from regard.train.state import weights_of
 from regard.train.validate import translate_all
 
 
@@ -31,7 +33,7 @@ def finish(
     seconds: float,
 ) -> list[Score]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
-    model = trainer.model.eval()
+    model = whole_model(trainer.model).eval()
     best = [step for *_, step in trainer.history.best]
     weights = average_best(output, best)
     with torch.no_grad():
@@ -39,11 +41,16 @@ def finish(
             value.copy_(weights[name])
 
     def measure(name: str, sources: list[str], references: list[str]) -> Score:
-        hypotheses = translate_all(model, sources, tokenizers, plan.decode, plan.train.precision)
+        hypotheses = trainer.processes.shared(
+            lambda some: translate_all(model, some, tokenizers, plan.decode, plan.train.precision),
+            sources,
+        )
         return evaluate(hypotheses, references, name=name)
 
     scores = [measure("validation", valid.sources, valid.targets)]
     scores += [measure(*test_set) for test_set in read_test_sets(plan.data)]
+    if not trainer.processes.is_first:
+        return scores
     files = JOINT if plan.data.joint else SEPARATE
     manifest = Manifest(
         source_language=plan.data.source_language,

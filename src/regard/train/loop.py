@@ -6,8 +6,6 @@ Read `Trainer.run` from top to bottom; everything it calls is below it.
 from __future__ import annotations
 
 import math
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,32 +13,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from regard.config import TrainConfig
-from regard.errors import RegardError, TrainingError
+from regard.errors import TrainingError
 from regard.model.transformer import Translating
 from regard.text.batches import BatchStream
-from regard.train.checkpoints import keep_best, load_latest, save_best, save_checkpoint
+from regard.train.checkpoints import load_latest, save_best, save_checkpoint, tidy
 from regard.train.course import Course
 from regard.train.feed import Feed
+from regard.train.guard import MOST_IN_A_ROW
 from regard.train.meter import Clock, Meter
 from regard.train.optimizer import RunningAverage, make_optimizer
+from regard.train.parallel import Processes, whole_model
 from regard.train.report import Reporter
+from regard.train.signals import Interrupted, Signals
 from regard.train.split import SplittingUpdater
-from regard.train.update import STEPS_BEFORE_RECORDING, Updater
+from regard.train.state import put_back, put_back_generators, tensors_of, weights_of
+from regard.train.update import STEPS_BEFORE_RECORDING, Updater, loss_for
 
 LOG_EVERY = {"cuda": 20}
 """steps between two looks at the loss, where a look makes the host wait for the device; elsewhere 1"""
-
-
-class Interrupted(RegardError):
-    """A signal asked the run to stop; everything is saved."""
-
-    def __init__(self, number: int) -> None:
-        name = signal.Signals(number).name
-        super().__init__(f"stopped by {name} with everything saved: continue with --resume")
-        self.exit_code = 128 + number
+WORSE_THAN_GUESSING = 2.0
+"""times the loss of a model that knows nothing: a run that is there again and again goes nowhere"""
+MOST_ROLLBACKS = 3
+"""without a validation of steps that went well in between"""
 
 
 class Validation(NamedTuple):
@@ -71,60 +67,84 @@ class Trainer:
         run: Path,
         *,
         longest: int,
+        processes: Processes | None = None,
     ) -> None:
         self.model, self.settings, self.run_folder = model, settings, run
         self.validate_model = validate
+        self.processes = processes or Processes()
         self.device = next(model.parameters()).device
         self.course = Course(settings)
         self.clock = Clock()
+        loss = self.processes.wrap(model, loss_for(settings, self.device), sharded=settings.sharded)
         self.optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(model.parameters(), settings.ema)
         self.stream = stream
         self.history = History([])
         self.step = 0
         self.is_done = False
-        self._signal = 0
-        self.update = Updater(model, self.optimizer, settings, longest=longest)
+        self.owes_validation = False
+        """whether the validation that is due after this step is still to come"""
+        self.signals = Signals(many=not self.processes.alone)
+        self._num_skipped = self._num_bad_looks = self._num_rollbacks = 0
+        self.update = Updater(model, self.optimizer, settings, longest=longest, loss=loss)
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
         """Train to the end, to the step `stop_at`, or until nothing improves any more."""
-        settings, course, clock = self.settings, self.course, self.clock
-        update = SplittingUpdater(self.update, reporter.say)
+        course, clock, processes = self.course, self.clock, self.processes
         first_steps = range(self.step, self.step + self._num_first_steps)
-        validated_at, last = clock.seconds, math.inf if stop_at is None else stop_at
-        with self._signals(), self.update.own_stream(), Feed(self.stream, self.device) as feed:
-            meter = Meter(self.device)
+        seconds = validated_at = clock.seconds
+        last = math.inf if stop_at is None else stop_at
+        with (
+            self.signals.watched(),
+            self.update.own_stream(),
+            Feed(self.stream, self.device) as feed,
+        ):
+            update, meter = SplittingUpdater(self.update, reporter.say), Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
-            while not (self.is_done or self._exhausted or self.step >= last):
-                batches = [next(feed) for _ in range(settings.accumulate)]
-                sums = update(batches, course.rate(self.step + 1, clock.seconds))
-                if settings.ema:
-                    self.average.update(self.step)
-                self.step += 1
-                meter.add(batches, sums)
-                if self.step == first_steps.stop:
-                    self._wait_for_device()
-                    clock.run()
-                seconds = clock.seconds
-                self.is_done = course.done(self.step, seconds) == 1
-                validates = course.is_due(self.step, seconds, validated_at)
-                saves = validates or self.step == last or bool(self._signal)
+            while self.owes_validation or not self._ends_at(last):
+                if not self.owes_validation:
+                    self._do_step(feed, update, meter, seconds)
+                    if self.step == first_steps.stop:
+                        self._wait_for_device()
+                        clock.run()
+                    seconds = processes.agree(clock.seconds)
+                    self.is_done = course.done(self.step, seconds) == 1
+                    self.owes_validation = course.is_due(self.step, seconds, validated_at)
+                stops = int(processes.agree(self.signals.number))
+                saves = self.owes_validation or self.step == last or stops
                 if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
+                    if self._rolled_back(feed.position, reporter):
+                        continue
                 if saves:
                     clock.stop()
-                if validates:
+                if self.owes_validation and not stops:
                     validated_at = seconds
                     self._validate(reporter)
                     meter.restart()
+                    if self.owes_validation:  # a signal has cut it short
+                        stops = self.signals.number
                 if saves:
                     self.save(feed.position)
-                    keep_best(self.run_folder, [step for *_, step in self.history.best])
                     clock.run(first=self.step in first_steps)
-                if self._signal:
-                    raise Interrupted(self._signal)
+                if stops:
+                    raise Interrupted(stops)
             clock.stop()
+
+    def _do_step(self, feed: Feed, update: SplittingUpdater, meter: Meter, seconds: float) -> None:
+        batches = [next(feed) for _ in range(self.settings.accumulate)]
+        num_targets = sum(fed.num_targets for fed in batches) / self.processes.size
+        self.processes.seed(self.settings.seed, self.step)
+        rate = self.course.rate(self.step + 1, seconds)
+        sums = update(self.processes.share(batches), rate, num_targets)
+        if self.settings.ema:
+            self.average.update(self.step)
+        self.step += 1
+        meter.add(batches, sums, self.update.guard.skips)
+
+    def _ends_at(self, last: float) -> bool:
+        return self.is_done or self._exhausted or self.step >= last
 
     @property
     def _num_first_steps(self) -> int:
@@ -142,13 +162,52 @@ class Trainer:
         return 0 < self.settings.patience <= self.history.without_improvement
 
     def _log(self, meter: Meter, reporter: Reporter) -> None:
-        loss, plain, speed = meter.read()
-        self._check_number(loss)
+        if meter.is_empty:
+            return
+        loss, plain, speed = meter.read(self.processes)
+        guessing = math.log(self.model.config.target_vocab_size)
+        self._num_bad_looks += 1
+        if math.isnan(plain) or plain <= WORSE_THAN_GUESSING * guessing:
+            self._num_bad_looks = 0
         seconds = self.clock.seconds
         rate = self.course.rate(self.step, seconds)
         measured = {"loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
         reporter.record("train", self.step, seconds=round(seconds, 3), **measured)
         reporter.progress(self.step, seconds, loss, speed, rate)
+
+    def _rolled_back(self, position: dict[str, Any], reporter: Reporter) -> bool:
+        """Whether the run went wrong and now goes on from its last checkpoint, with the text that comes next."""
+        guard = self.update.guard
+        skipped = guard.read()
+        if skipped.total > self._num_skipped:
+            more, self._num_skipped = skipped.total - self._num_skipped, skipped.total
+            reporter.record(
+                "skipped", self.step, steps=more, total=skipped.total, position=position
+            )
+        if skipped.longest_row >= MOST_IN_A_ROW:
+            reason = f"{skipped.longest_row} steps in a row had a gradient that is no number or far too large"
+        elif self._num_bad_looks >= MOST_IN_A_ROW:
+            reason = "the loss stays far above that of guessing"
+        else:
+            return False
+        found = load_latest(self.run_folder, self.device)
+        if found is None or self._num_rollbacks == MOST_ROLLBACKS:
+            raise TrainingError(
+                f"the loss must fall: at step {self.step} {reason}; "
+                "start again with a lower learning_rate or a longer warmup"
+            )
+        tensors, state = found
+        put_back(self, tensors)
+        reporter.say(f"step {self.step:,}: {reason}; going back to step {state['step']:,}")
+        self.step = state["step"]
+        self.is_done = self.course.done(self.step, self.clock.seconds) == 1
+        reporter.forget_after(self.step)
+        reporter.record("rollback", self.step, reason=reason, position=position)
+        guard.forget_row()
+        self._num_skipped = guard.read().total
+        self._num_rollbacks, self._num_bad_looks = self._num_rollbacks + 1, 0
+        self.owes_validation = False
+        return True
 
     def _check_number(self, loss: float) -> None:
         """Before anything is saved: weights that are no numbers must never replace good ones."""
@@ -174,14 +233,22 @@ class Trainer:
     def _validate(self, reporter: Reporter) -> None:
         """Measure, keep the weights if they are among the best, and remember whether it got better."""
         with self.averaged_weights():
-            result = self.validate_model(self.model)
+            model = whole_model(self.model)
+            try:
+                with self.signals.cutting_short():
+                    result = self.validate_model(model)
+            except Interrupted:
+                return  # it stays owed
             self._check_number(result.loss)
             scores = (result.bleu or 0.0, -result.loss)
             known = self.history.best
             improved = not known or scores > known[0][:2]
             ranked = sorted([*known, (*scores, self.step)], reverse=True)[: self.settings.average]
-            if self.step in [step for *_, step in ranked]:
-                save_best(self.run_folder, self.step, weights_of(self.model))
+            if self.step in [step for *_, step in ranked] and self.processes.is_first:
+                save_best(self.run_folder, self.step, weights_of(model))
+        self.owes_validation = False
+        if not self.update.guard.read().in_a_row:
+            self._num_rollbacks = 0
         self.history.best = ranked
         self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
         seconds = round(self.clock.seconds, 3)
@@ -194,85 +261,38 @@ class Trainer:
 
     def save(self, position: dict[str, Any]) -> None:
         """A checkpoint from which `restore` continues bit for bit on the same kind of machine."""
-        names = [name for name, _ in self.model.named_parameters()]
-        tensors = {f"weights.{n}": value for n, value in weights_of(self.model).items()}
-        if self.settings.ema:
-            tensors |= {f"average.{n}": v for n, v in zip(names, self.average.values, strict=True)}
-        for name, parameter in self.model.named_parameters():
-            for key, value in self.optimizer.state[parameter].items():
-                tensors[f"adam.{key}.{name}"] = torch.as_tensor(value)
-        tensors["generator.cpu"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            tensors["generator.cuda"] = torch.cuda.get_rng_state(self.device)
-        save_checkpoint(
-            self.run_folder,
-            self.step,
-            tensors,
-            {
-                "step": self.step,
-                "seconds": self.clock.seconds,
-                "first_seconds": self.clock.first_seconds,
-                "position": position,
-                "best": self.history.best,
-                "without_improvement": self.history.without_improvement,
-            },
-        )
+        tensors = tensors_of(self)
+        state = {
+            "step": self.step,
+            "seconds": self.clock.seconds,
+            "first_seconds": self.clock.first_seconds,
+            "position": position,
+            "owes_validation": self.owes_validation,
+            "best": self.history.best,
+            "without_improvement": self.history.without_improvement,
+        }
+        if self.processes.is_first:
+            save_checkpoint(self.run_folder, self.step, tensors, state)
+        self.processes.wait()
 
     def restore(self) -> bool:
         """Continue from the newest checkpoint; False where there is none."""
+        if self.processes.is_first:
+            tidy(self.run_folder)
         found = load_latest(self.run_folder, self.device)
         if found is None:
             return False
         tensors, state = found
-        with torch.no_grad():
-            for name, value in weights_of(self.model).items():
-                value.copy_(tensors[f"weights.{name}"])
-            for i, (name, parameter) in enumerate(self.model.named_parameters()):
-                if self.settings.ema:
-                    self.average.values[i].copy_(tensors[f"average.{name}"])
-                moments = {
-                    key: tensors[f"adam.{key}.{name}"] for key in ("step", "exp_avg", "exp_avg_sq")
-                }
-                # A fused Adam counts its steps on the device, the plain one on the host.
-                fused = bool(self.optimizer.param_groups[0]["fused"])
-                moments["step"] = moments["step"] if fused else moments["step"].cpu()
-                self.optimizer.state[parameter] = moments
-        torch.set_rng_state(tensors["generator.cpu"].cpu())
-        if "generator.cuda" in tensors and self.device.type == "cuda":
-            torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.device)
+        put_back(self, tensors)
+        put_back_generators(self, tensors)
         self.step = state["step"]
         self.clock.set(state["seconds"], state["first_seconds"])
         self.is_done = self.course.done(self.step, self.clock.seconds) == 1
+        self.owes_validation = state["owes_validation"]
+        self._num_skipped = self.update.guard.read().total
         self.stream.restore(state["position"])
         self.history = History(
             [(score, other, step) for score, other, step in state["best"]],
             state["without_improvement"],
         )
         return True
-
-    @contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Let the first SIGINT or SIGTERM save and stop after the step; the second acts at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-        def remember(number: int, frame: object) -> None:
-            self._signal = number
-            for known, handler in before.items():
-                signal.signal(known, handler)
-
-        for number in before:
-            signal.signal(number, remember)
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-
-def weights_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    """Every weight once, a shared table under its first name, and the statistics of norms that have some."""
-    named = (*model.named_parameters(), *model.named_buffers())
-    return {name: value.detach() for name, value in named}

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from regard.train.feed import Fed
 from regard.train.loss import Sums
+from regard.train.parallel import Processes
 
 
 class Meter:
     """Mean losses and speed since the last look, without making the device wait in between."""
 
     def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(2, device=device)
+        self._sums = torch.zeros(3, device=device)
         self.restart()
 
     def restart(self) -> None:
         self._sums.zero_()
-        self._num_targets = self._num_tokens = 0
+        self._num_tokens = 0
         self._since = time.perf_counter()
 
-    def add(self, batches: list[Fed], sums: Sums) -> None:
-        self._sums += torch.stack(list(sums))
-        self._num_targets += sum(fed.num_targets for fed in batches)
+    @property
+    def is_empty(self) -> bool:
+        return not self._num_tokens
+
+    def add(self, batches: list[Fed], sums: Sums, skips: Float[Tensor, ""]) -> None:
+        """What one step found; of a skipped one, whose loss may be no number, only the time counts."""
+        num_targets = sums.loss.new_full((), sum(fed.num_targets for fed in batches))
+        found = torch.stack([*sums, num_targets])
+        self._sums += found.where(skips == 0, 0.0)
         self._num_tokens += sum(fed.num_tokens for fed in batches)
 
-    def read(self) -> tuple[float, float, float]:
-        """Loss and plain cross-entropy for each target token, and tokens a second; then start anew."""
-        loss, plain = (self._sums / self._num_targets).tolist()
+    def read(self, processes: Processes) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second; then start anew.
+
+        The losses are no numbers where every step was skipped. Every process has counted all targets, but only
+        the losses of its own batches.
+        """
+        loss, plain = processes.add(self._sums[:2]).tolist()
+        num_targets = self._sums[2].item()
+        loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
         speed = self._num_tokens / (time.perf_counter() - self._since)
         self.restart()
         return loss, plain, speed

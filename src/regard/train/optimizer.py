@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from regard.config import TrainConfig
 
@@ -67,6 +68,16 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
             group["lr"].fill_(rate)
         else:
             group["lr"] = rate
+
+
+def step_unless(optimizer: torch.optim.AdamW, skips: Float[Tensor, ""]) -> None:
+    """One step that changes nothing where `skips` is one; the kernels look at it, nobody waits."""
+    if optimizer.param_groups[0]["fused"]:
+        # Where torch's gradient scaler would leave what it has found.
+        optimizer.found_inf = skips  # type: ignore[attr-defined]
+        optimizer.step()
+    elif not skips:
+        optimizer.step()
 
 
 class RunningAverage:

@@ -86,6 +86,18 @@ def complete(
     )
 
 
+def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:
+    """The same tokens to an update, in batches of which each process gets as many."""
+    assert settings.batch_tokens is not None
+    tokens = settings.batch_tokens * settings.accumulate
+    accumulate = num_processes * math.ceil(settings.accumulate / num_processes)
+    if accumulate == settings.accumulate:
+        return settings
+    return dataclasses.replace(
+        settings, accumulate=accumulate, batch_tokens=math.ceil(tokens / accumulate)
+    )
+
+
 def divide(tokens: int, most: int) -> tuple[int, int]:
     """Tokens of a part and the number of equal parts, none larger than `most`.
 

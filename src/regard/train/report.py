@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 from regard.config import TrainConfig
 from regard.errors import MissingExtra
+from regard.placing import write_file
 
 METRICS = "metrics.jsonl"
 LINE_EVERY_SECONDS = 30.0
@@ -20,13 +23,21 @@ class Reporter:
     """Writes each measurement to metrics.jsonl and shows the newest on the screen."""
 
     def __init__(
-        self, run: Path, settings: TrainConfig, *, step: int, seconds: float, show: bool
+        self,
+        run: Path,
+        settings: TrainConfig,
+        *,
+        step: int,
+        seconds: float,
+        show: bool,
+        writes: bool = True,
     ) -> None:
         self.minutes, self.num_steps = settings.minutes, settings.steps
         self.show, self._shown_at = show, time.monotonic()
-        _forget_after(run / METRICS, step)
-        self._file = (run / METRICS).open("a", encoding="utf-8")
-        self._board = _open_tensorboard(run) if settings.tensorboard else None
+        self._path = run / METRICS if writes else Path(os.devnull)
+        self._file = self._path.open("a", encoding="utf-8")
+        self.forget_after(step)
+        self._board = _open_tensorboard(run) if settings.tensorboard and writes else None
         self._bar: Any = None
         self._task: Any = None
         if show:
@@ -47,13 +58,27 @@ class Reporter:
 
     def record(self, kind: str, step: int, **values: Any) -> None:
         """One line of metrics.jsonl; `kind` is what was measured: train or valid."""
-        line = {"kind": kind, "step": step, "time": round(time.time(), 3), **values}
+        numbers = {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in values.items()
+        }
+        line = {"kind": kind, "step": step, "time": round(time.time(), 3), **numbers}
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
         if self._board is not None:
             for name, value in values.items():
                 if isinstance(value, (int, float)):
                     self._board.add_scalar(f"{kind}/{name}", value, step)
+
+    def forget_after(self, step: int) -> None:
+        """Drop the lines of steps that will be done again."""
+        if not self._path.is_file():
+            return
+        lines = self._path.read_text("utf-8").splitlines()
+        kept = [line for line in lines if _step_of(line) <= step]
+        self._file.close()
+        write_file(self._path, "".join(line + "\n" for line in kept).encode())
+        self._file = self._path.open("a", encoding="utf-8")
 
     def progress(
         self, step: int, seconds: float, loss: float, tokens_a_second: float, rate: float
@@ -118,15 +143,6 @@ def _open_tensorboard(run: Path) -> Any:
     except ImportError as error:
         raise MissingExtra("tensorboard", "tensorboard", "tensorboard=true") from error
     return SummaryWriter(str(run / "tensorboard"))
-
-
-def _forget_after(path: Path, step: int) -> None:
-    """Drop the lines of steps that a resumed run will do again."""
-    if not path.exists():
-        return
-    lines = path.read_text("utf-8").splitlines()
-    kept = [line for line in lines if _step_of(line) <= step]
-    path.write_text("".join(line + "\n" for line in kept), "utf-8")
 
 
 def _step_of(line: str) -> float:

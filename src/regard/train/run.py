@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import gc
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -32,12 +31,15 @@ from regard.model.transformer import Translating, build
 from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
+from regard.train.checkpoints import CHECKPOINTS
 from regard.train.evidence import write_evidence
 from regard.train.finish import finish
-from regard.train.lock import LOCK, locked
+from regard.train.folder import check_folder, forget
+from regard.train.lock import locked
 from regard.train.loop import Trainer
 from regard.train.memory import fit_to_memory
-from regard.train.plan import complete
+from regard.train.parallel import Processes
+from regard.train.plan import complete, shared_out
 from regard.train.prepare import (
     JOINT,
     SEPARATE,
@@ -50,7 +52,7 @@ from regard.train.prepare import (
     with_languages,
 )
 from regard.train.pretrained import start_from_vectors
-from regard.train.report import METRICS, Reporter
+from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.split import OutOfMemory
 from regard.train.validate import Validator
@@ -75,37 +77,53 @@ def train(
 ) -> TrainResult | None:
     """Train a model from parallel text; None when `stop_at` ended the run before its last step.
 
-    With `resume` the run in `output` goes on as it was asked for then.
+    With `resume` the run in `output` goes on as it was asked for then. Under torchrun several processes train
+    together, and the first alone returns a result.
     """
-    _check_folder(output, resume)
-    try:
-        with locked(output):
-            return _train(request, output, resume, show_progress, stop_at)
-    except RegardError:
-        if not resume:
-            _forget(output)
-        raise
+    processes = Processes.from_environment()
+    resume = resume or (processes.restarted and (output / RUN_FILE).exists())
+    show = show_progress and processes.is_first
+    with processes.joined(on_gpu=_on_gpu(request.train)):
+        if not processes.is_first:
+            processes.wait()  # for the plan and the tokenizers
+            return _train(request, output, True, show, stop_at, processes)
+        check_folder(output, resume)
+        try:
+            with locked(output):
+                return _train(request, output, resume, show, stop_at, processes)
+        except RegardError:
+            if not resume:
+                forget(output)
+            raise
 
 
 def _train(
-    request: Request, output: Path, resume: bool, show: bool, stop_at: int | None
+    request: Request,
+    output: Path,
+    resume: bool,
+    show: bool,
+    stop_at: int | None,
+    processes: Processes,
 ) -> TrainResult | None:
     started = time.monotonic()
     say = _speaker(show)
-    plan, corpus, valid, tokenizers = _prepare(request, output, resume, say)
+    plan, corpus, valid, tokenizers = _prepare(request, output, resume, say, processes)
+    if processes.is_first:
+        processes.wait()  # as the others do before they read it
     trainer = None
     while trainer is None:
-        with _stream(plan, corpus, tokenizers) as stream:
+        with _stream(plan, corpus, tokenizers, processes) as stream:
             if stream.num_too_long:
                 say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
+            processes.wait()
             try:
-                validator = Validator(valid, tokenizers, plan.train)
-                trainer = _trainer(plan, stream, validator, output, say)
+                validator = Validator(valid, tokenizers, plan.train, processes)
+                trainer = _trainer(plan, stream, validator, output, processes, say)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
                 _loop(trainer, plan.train, show, stop_at)
             except OutOfMemory as error:
-                if (output / "checkpoints").exists():
+                if (output / CHECKPOINTS).exists() or not processes.alone:
                     raise
                 trainer, reason = None, error.args[0]
         if trainer is None:
@@ -120,6 +138,8 @@ def _train(
         return None
     seconds = time.monotonic() - started
     scores = finish(plan, trainer, tokenizers, valid, output, seconds)
+    if not processes.is_first:
+        return None
     write_evidence(output, trainer, scores, time.monotonic() - started)
     return TrainResult(output, scores, seconds)
 
@@ -129,6 +149,7 @@ def _trainer(
     stream: BatchStream,
     validator: Validator,
     output: Path,
+    processes: Processes,
     say: Callable[[str], None],
 ) -> Trainer:
     network = _network(plan, choose_device(plan.train.device))
@@ -136,11 +157,17 @@ def _trainer(
         freeze = plan.train.freeze_embeddings
         start_from_vectors(network, validator.tokenizers, files, freeze=freeze, say=say)
     longest = stream.max_sequence_length
-    return Trainer(network, stream, validator, plan.train, output, longest=longest)
+    return Trainer(
+        network, stream, validator, plan.train, output, longest=longest, processes=processes
+    )
 
 
 def _prepare(
-    request: Request, output: Path, resume: bool, say: Callable[[str], None]
+    request: Request,
+    output: Path,
+    resume: bool,
+    say: Callable[[str], None],
+    processes: Processes,
 ) -> tuple[Plan, Corpus, Corpus, tuple[Tokenizer, Tokenizer]]:
     """The plan, training and validation pairs and the tokenizers: made anew, or those of the run."""
     if resume:
@@ -174,6 +201,9 @@ def _prepare(
         settings, note = fit_to_memory(settings, model, device)
         if note:
             say(note)
+    if request.train.batch_tokens is None:
+        settings = shared_out(settings, processes.size)
+    processes.check(settings.accumulate)
     plan = Plan(data, model, settings, request.decode, str(request.init or ""))
     plan.save(output / RUN_FILE)
     say(plan.describe(str(device)))
@@ -192,11 +222,17 @@ def _network(plan: Plan, device: torch.device) -> Translating:
     return network.to(device)
 
 
-def _stream(plan: Plan, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer]) -> BatchStream:
+def _stream(
+    plan: Plan,
+    corpus: Corpus,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    processes: Processes,
+) -> BatchStream:
     assert plan.train.batch_tokens is not None
     device = choose_device(plan.train.device)
     # A GPU eats faster than one process can encode; a CPU does not.
-    num_workers = min(15, (os.cpu_count() or 1) - 1) if device.type == "cuda" else 0
+    num_cores = (os.cpu_count() or 1) // processes.size
+    num_workers = min(15, num_cores - 1) if device.type == "cuda" else 0
     return BatchStream(
         corpus,
         tokenizers,
@@ -211,7 +247,14 @@ def _stream(plan: Plan, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer])
 
 def _loop(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | None) -> None:
     step, seconds = trainer.step, trainer.clock.seconds
-    with Reporter(trainer.run_folder, settings, step=step, seconds=seconds, show=show) as reporter:
+    with Reporter(
+        trainer.run_folder,
+        settings,
+        step=step,
+        seconds=seconds,
+        show=show,
+        writes=trainer.processes.is_first,
+    ) as reporter:
         trainer.run(reporter, stop_at)
 
 
@@ -228,41 +271,15 @@ def choose_device(wanted: str) -> torch.device:
     return device
 
 
+def _on_gpu(settings: TrainConfig) -> bool:
+    return settings.device.startswith("cuda") or (
+        settings.device == "auto" and torch.cuda.is_available()
+    )
+
+
 def _speaker(show: bool) -> Callable[[str], None]:
     def say(text: str) -> None:
         if show:
             print(text, file=sys.stderr, flush=True)
 
     return say
-
-
-def _check_folder(output: Path, resume: bool) -> None:
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"--output must be a folder: {output} is a file; name another place")
-    if resume:
-        Plan.load(output / RUN_FILE)
-        return
-    if output.exists() and any(output.iterdir()):
-        raise UsageError(
-            f"--output must be a new or empty folder: {output} holds files; "
-            "name another, or continue that run with --resume"
-        )
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--output must be a folder that can be written: {output}: {error.strerror}; "
-            "name another"
-        ) from error
-
-
-def _forget(output: Path) -> None:
-    """Leave no trace of a run that was refused before its first checkpoint, so that it can be repeated."""
-    if (output / "checkpoints").exists() or (output / LOCK).exists():
-        return
-    for name in (RUN_FILE, METRICS):
-        (output / name).unlink(missing_ok=True)
-    for name in (TOKENIZERS, "tensorboard", "best"):
-        shutil.rmtree(output / name, ignore_errors=True)
-    if not any(output.iterdir()):
-        output.rmdir()

@@ -33,11 +33,11 @@ class SplittingUpdater:
         self._largest: int | None = None
         """tokens of a piece, padding included; none: as they come"""
 
-    def __call__(self, batches: list[Fed], rate: float) -> Sums:
+    def __call__(self, batches: list[Fed], rate: float, num_targets: float | None = None) -> Sums:
         while True:
             pieces = [piece for fed in batches for piece in cut(fed, self._largest)]
             try:
-                sums = self.update.gather(pieces)
+                sums = self.update.gather(pieces, num_targets)
                 break
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error):
@@ -59,7 +59,7 @@ class SplittingUpdater:
 
     def _make_room(self, pieces: list[Fed], reason: str) -> None:
         size, num_sequences = max((area(fed), _num_sequences(fed)) for fed in pieces)
-        if self.update.records:
+        if not self.update.can_retry:
             raise OutOfMemory(
                 f"memory must hold a batch of {size:,} tokens: it does not ({reason}); "
                 "lower batch_tokens, or take a smaller model"

@@ -17,8 +17,10 @@ import torch
 from regard.config import TrainConfig
 from regard.model.transformer import Translating
 from regard.train.feed import Fed
+from regard.train.guard import Guard
 from regard.train.loss import Sums, Tensors, batch_loss
-from regard.train.optimizer import set_rate
+from regard.train.optimizer import set_rate, step_unless
+from regard.train.parallel import Loss, LossModule, Wrapped, whole
 
 STEPS_BEFORE_RECORDING = 3
 """done as usual, so that compiled code, memory pools and Adam's moments exist before the recording"""
@@ -44,7 +46,8 @@ def fastest_products(device: torch.device, precision: str) -> Iterator[None]:
         one_dnn.enabled = before
 
 
-Loss = Callable[..., Sums]
+def loss_for(settings: TrainConfig, device: torch.device) -> Loss:
+    return compiled(batch_loss, device) if settings.compile else batch_loss
 
 
 def compiled(loss: Loss, device: torch.device) -> Loss:
@@ -62,22 +65,27 @@ class Updater:
     def __init__(
         self,
         model: Translating,
-        optimizer: torch.optim.Optimizer,
+        optimizer: torch.optim.AdamW,
         settings: TrainConfig,
         *,
         longest: int,
+        loss: Wrapped | None = None,
     ) -> None:
         self.model, self.optimizer, self.settings = model, optimizer, settings
         self.longest = longest
         self.device = next(model.parameters()).device
-        self._loss = compiled(batch_loss, self.device) if settings.compile else batch_loss
+        self._loss = loss or Wrapped(LossModule(model, loss_for(settings, self.device)))
         if settings.compile and model.config.position == "sinusoidal":
             # The compiler would otherwise compute a sine for every number it adds.
             for side in (model.source, model.target):
                 side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
-        self.records = self.device.type == "cuda" and bool(settings.packing)
+        self.guard = Guard(self.device)
+        alone = isinstance(self._loss.module, LossModule)
+        self.records = self.device.type == "cuda" and bool(settings.packing) and alone
         """whether all batches must have one shape, that of the recording"""
+        self.can_retry = alone and not self.records
+        """whether a step that failed can be done again otherwise: nobody else takes part in it"""
         self._num_updates = 0
         self._recorded: Recording | None = None
         self.stream = torch.cuda.Stream(self.device) if self.records else None
@@ -105,13 +113,19 @@ class Updater:
             self._recorded.application.replay()
         self._num_updates += 1
 
-    def gather(self, batches: list[Fed]) -> Sums:
-        """The gradients of one step; when it fails, `forget` makes room for another try."""
-        self._num_targets.fill_(sum(fed.num_targets for fed in batches))
+    def gather(self, batches: list[Fed], num_targets: float | None = None) -> Sums:
+        """The gradients of one step; when it fails, `forget` makes room for another try.
+
+        num_targets: by which the sums are divided, where other processes have batches of the step as well.
+        """
+        self._num_targets.fill_(num_targets or sum(fed.num_targets for fed in batches))
         if self.records and self._num_updates == STEPS_BEFORE_RECORDING:
             self._recorded = Recording(self, batches)
         if self._recorded is None:
-            totals = [self._gradients_of(fed) for fed in batches]
+            totals = []
+            for i, fed in enumerate(batches, start=1):
+                with self._loss.gathering(last=i == len(batches)):
+                    totals.append(self._gradients_of(fed))
         else:
             totals = self._recorded.gradients_of(batches)
         return Sums(*(torch.stack(parts).sum() for parts in zip(*totals, strict=True)))
@@ -130,7 +144,6 @@ class Updater:
         with fastest_products(self.device, precision):
             with autocast(self.device, precision):
                 sums = self._loss(
-                    self.model,
                     tensors,
                     packed=packed,
                     longest=self.longest,
@@ -141,10 +154,15 @@ class Updater:
         return Sums(sums.loss.detach(), sums.negative_log_likelihood.detach())
 
     def apply(self) -> None:
-        """Clip what has been gathered, and let Adam use it."""
+        """Clip what has been gathered, and let Adam use it, unless it would do harm."""
+        parameters = [p for p in self.model.parameters() if p.grad is not None]
+        norm = whole(
+            torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        )
         if self.settings.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
+            torch.nn.utils.clip_grads_with_norm_(parameters, self.settings.clip, norm)
+        self.guard.judge(norm)
+        step_unless(self.optimizer, self.guard.skips)
 
 
 class Recording:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 import torch
 
@@ -18,6 +19,7 @@ from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.feed import to_tensors
 from regard.train.loop import Validation
 from regard.train.loss import Tensors, batch_loss
+from regard.train.parallel import Processes
 from regard.train.split import is_out_of_memory
 from regard.train.update import autocast
 
@@ -29,9 +31,13 @@ class Validator:
     """Validation sentences, and how to measure a model on them."""
 
     def __init__(
-        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], settings: TrainConfig
+        self,
+        corpus: Corpus,
+        tokenizers: tuple[Tokenizer, Tokenizer],
+        settings: TrainConfig,
+        processes: Processes,
     ) -> None:
-        self.corpus, self.tokenizers = corpus, tokenizers
+        self.corpus, self.tokenizers, self.processes = corpus, tokenizers, processes
         self.precision, self.wants_bleu = settings.precision, settings.metric == "bleu"
         assert settings.batch_tokens is not None
         self.batch_tokens = settings.batch_tokens
@@ -40,8 +46,9 @@ class Validator:
         if not self.wants_bleu:
             return Validation(self.loss(model), None)
         greedy = DecodeConfig(method="greedy")
-        hypotheses = translate_all(
-            model, self.corpus.sources, self.tokenizers, greedy, self.precision
+        hypotheses = self.processes.shared(
+            lambda sources: translate_all(model, sources, self.tokenizers, greedy, self.precision),
+            self.corpus.sources,
         )
         return Validation(self.loss(model), evaluate(hypotheses, self.corpus.targets).bleu)
 
@@ -49,19 +56,23 @@ class Validator:
     def loss(self, model: Translating) -> float:
         """Plain cross-entropy for each target token."""
         device = next(model.parameters()).device
-        total, num_targets = 0.0, 0
+        total, num_targets = 0.0, 0.0
         source, target = (
             tokenizer.encode_batch(texts)
             for tokenizer, texts in zip(
                 self.tokenizers, (self.corpus.sources, self.corpus.targets), strict=True
             )
         )
-        for batch in padded_batches(source, target, self.batch_tokens):
+        batches = padded_batches(source, target, self.batch_tokens)
+        for batch in islice(batches, self.processes.rank, None, self.processes.size):
             tensors = Tensors(*(tensor.to(device) for tensor in to_tensors(batch)))
             with autocast(device, self.precision):
                 sums = batch_loss(model, tensors, packed=False, longest=0, label_smoothing=0.0)
             total += float(sums.negative_log_likelihood)
             num_targets += int((batch.target_output != model.config.pad_id).sum())
+        total, num_targets = self.processes.add(
+            torch.tensor([total, num_targets], dtype=torch.float64)
+        ).tolist()
         return total / num_targets
 
 

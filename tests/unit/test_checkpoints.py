@@ -1,0 +1,257 @@
+"""Checkpoints: there whole or not at all, whatever happens while or after they are written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.errors import RegardWarning, TrainingError
+from regard.train.checkpoints import (
+    STATE,
+    SUMS,
+    TENSORS,
+    average_best,
+    load_latest,
+    save_best,
+    save_checkpoint,
+    tidy,
+)
+
+CPU = torch.device("cpu")
+FILES = (TENSORS, STATE, SUMS)
+
+
+def save(run: Path, step: int, best: list[int] | None = None, size: int = 3) -> Path:
+    tensors = {"weights.a": torch.full((size,), float(step))}
+    state = {"step": step, "best": [(0.0, 0.0, each) for each in best or []]}
+    return save_checkpoint(run, step, tensors, state)
+
+
+def step_of(run: Path) -> int:
+    found = load_latest(run, CPU)
+    assert found is not None
+    tensors, state = found
+    assert tensors["weights.a"].unique().tolist() == [state["step"]]
+    return int(state["step"])
+
+
+def damaged(content: bytes, how: str, rng: random.Random) -> bytes:
+    place = rng.randrange(len(content))
+    if how == "bit":
+        return (
+            content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
+        )
+    return {"cut": content[:place], "zero": bytes(len(content)), "empty": b""}[how]
+
+
+def test_only_the_newest_checkpoints_stay(tmp_path: Path) -> None:
+    for step in (10, 20, 30, 40):
+        save(tmp_path, step)
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["step-00000030", "step-00000040"]
+
+
+def test_there_is_none_before_the_first(tmp_path: Path) -> None:
+    assert load_latest(tmp_path, CPU) is None
+
+
+@pytest.mark.parametrize("how", ["bit", "cut", "zero", "empty", "gone"])
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    rng = random.Random(5)
+    for step in (1, 2):
+        save(tmp_path, step)
+    path = tmp_path / "checkpoints" / "step-00000002" / name
+    if how == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(damaged(path.read_bytes(), how, rng))
+    with pytest.warns(
+        RegardWarning, match=r"damaged: .*step-00000002.*going on from step-00000001"
+    ):
+        assert step_of(tmp_path) == 1
+    save(tmp_path, 2)
+    assert step_of(tmp_path) == 2, "a run that comes by again replaces it"
+    assert not list(tmp_path.rglob("*.unfinished"))
+
+
+def test_nothing_but_damaged_ones_is_an_error_that_names_all(tmp_path: Path) -> None:
+    for step in (1, 2):
+        (save(tmp_path, step) / STATE).write_text("{")
+    with pytest.raises(
+        TrainingError, match=r"intact checkpoint.*00002/state.json.*00001/state.json"
+    ):
+        load_latest(tmp_path, CPU)
+
+
+@contextmanager
+def room_for(num_bytes: int) -> Iterator[None]:
+    """A disk on which no file can be longer."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.99])
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path: Path, share: float) -> None:
+    save(tmp_path, 1, size=5000)
+    length = (tmp_path / "checkpoints" / "step-00000001" / TENSORS).stat().st_size
+    message = r"step-00000002 must be written, some 20,000 bytes.* bytes are free; .*--resume"
+    with pytest.raises(TrainingError, match=message), room_for(int(length * share)):
+        save(tmp_path, 2, size=5000)
+    assert step_of(tmp_path) == 1
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step-00000001"]
+
+
+Calls = list[str]
+
+
+@contextmanager
+def failing(
+    patch: pytest.MonkeyPatch, calls: Calls, stop: int, error: Callable[[], BaseException]
+) -> Iterator[None]:
+    """Whatever changes the disk is noted, and fails from the given call on."""
+
+    def watched(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            first = args[0]
+            what = os.readlink(f"/proc/self/fd/{first}") if name == "fsync" else str(first)
+            calls.append(f"{name} {Path(what).name}")
+            if len(calls) > stop:
+                raise error()
+            return real(*args, **kwargs)
+
+        patch.setattr(module, name, call)
+
+    with patch.context() as patch:
+        for name in ("fsync", "rename", "replace"):
+            watched(os, name)
+        watched(shutil, "rmtree")
+        yield
+
+
+class Killed(BaseException):
+    """The process ends here: nothing of it runs any more."""
+
+
+@pytest.mark.parametrize("kind", ["killed", "failed"])
+def test_stopped_at_any_call_there_is_a_whole_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    error = Killed if kind == "killed" else lambda: OSError(errno.ENOSPC, "No space left on device")
+    calls: Calls = []
+    for stop in range(99):
+        run = tmp_path / f"run{stop}"
+        run.mkdir()
+        for step in (1, 2):
+            save(run, step)
+        calls.clear()
+        try:
+            with failing(monkeypatch, calls, stop, error):
+                save(run, 3)
+        except (Killed, OSError, TrainingError):
+            assert step_of(run) in (2, 3)
+            save(run, 4)
+            assert step_of(run) == 4
+            assert not list(run.rglob("*.unfinished")), "nothing half-written stays"
+            continue
+        break
+    assert 7 < stop < 99, "the last try wrote everything"
+    order = [calls.index(call) for call in (
+        "fsync training.safetensors",
+        "fsync .SHA256SUMS.new",
+        "fsync step-00000003.unfinished",
+        "rename step-00000003.unfinished",
+        "fsync checkpoints",
+        "rmtree step-00000001",
+    )]  # fmt: skip
+    assert order == sorted(order), "on the disk, then under its name, then the old one goes"
+
+
+def test_what_is_not_read_back_as_written_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import regard.train.checkpoints as module
+
+    save(tmp_path, 1)
+    real = module.save_file
+    monkeypatch.setattr(
+        module, "save_file", lambda t, p: real({name: value + 1 for name, value in t.items()}, p)
+    )
+    with pytest.raises(TrainingError, match=r"weights\.a was not read back as it was written"):
+        save(tmp_path, 2)
+    assert step_of(tmp_path) == 1
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_is_never_saved(tmp_path: Path, value: float) -> None:
+    save(tmp_path, 1)
+    with pytest.raises(TrainingError, match=r"must hold numbers: weights\.a does not"):
+        save_checkpoint(tmp_path, 2, {"weights.a": torch.tensor([1.0, value])}, {"step": 2})
+    assert step_of(tmp_path) == 1
+
+
+def test_a_folder_that_has_vanished_is_not_made_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with pytest.raises(TrainingError, match="run has vanished"):
+        save(run, 1)
+    assert not run.exists()
+
+
+def test_the_average_of_the_best_by_hand(tmp_path: Path) -> None:
+    for step, value in ((1, 2.0), (2, 5.0), (3, 8.0)):
+        save_best(tmp_path, step, {"a": torch.full((2,), value)})
+    assert average_best(tmp_path, [1, 2, 3])["a"].tolist() == [5.0, 5.0]
+    assert average_best(tmp_path, [1, 3])["a"].tolist() == [5.0, 5.0]
+    assert average_best(tmp_path, [2])["a"].tolist() == [5.0, 5.0]
+    (tmp_path / "best" / "step-00000003" / TENSORS).write_bytes(b"")
+    with pytest.warns(RegardWarning, match="left out of the average, damaged: .*step-00000003"):
+        assert average_best(tmp_path, [1, 3])["a"].tolist() == [2.0, 2.0]
+    with pytest.raises(TrainingError, match="must hold the weights of a validation"):
+        average_best(tmp_path, [3])
+
+
+def test_the_best_of_every_kept_checkpoint_stay(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        save_best(tmp_path, step, {"a": torch.zeros(2)})
+        save(tmp_path, step, best=[step])
+    kept = sorted(path.name for path in (tmp_path / "best").iterdir())
+    assert kept == ["step-00000002", "step-00000003"], "who falls back to 2 needs its weights"
+
+
+def test_tidying_takes_only_what_is_unfinished(tmp_path: Path) -> None:
+    save(tmp_path, 1)
+    shutil.copytree(tmp_path / "checkpoints/step-00000001", tmp_path / "checkpoints/x.unfinished")
+    for name in (".run.json.new", "thesis.txt", "run.json"):
+        (tmp_path / name).write_text("mine")
+    tidy(tmp_path)
+    names = {path.name for path in tmp_path.rglob("*")}
+    assert names == {"checkpoints", "step-00000001", *FILES, "thesis.txt", "run.json"}
+
+
+def test_the_sums_are_those_of_sha256sum(tmp_path: Path) -> None:
+    import hashlib
+
+    folder = save(tmp_path, 1)
+    for line in (folder / SUMS).read_text().splitlines():
+        checksum, name = line.split("  ")
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == checksum
+    assert json.loads((folder / STATE).read_text())["step"] == 1

@@ -40,7 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "embedding_norm": True,
     },
     "scaled, untied": {"position": "scaled", "tied": "none"},
-    "integer": {"position": "integer"},
+    "integer, batch norm": {"position": "integer", "norm": "batch"},
 }
 
 ADD_UP = """async places => {

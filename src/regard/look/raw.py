@@ -94,6 +94,7 @@ class AttentionView:
             "position": "none",
             "max_positions": 0,
             "norm": "",
+            "norm_epsilon": 0,
             "norm_placement": "",
             "embedding_norm": False,
             "feed_forward": "",

@@ -1,6 +1,6 @@
 /** What every panel is given: the state, the numbers, and the ways to move. */
 
-import { attentions, numLayers, parsePath } from "./anatomy.js";
+import { attentions, numLayers, parsePath, subLayers } from "./anatomy.js";
 
 export class App {
 	/** @param {Store} store @param {DataSource} data */
@@ -63,15 +63,16 @@ export class App {
 
 	/** Bring a state that came from an address or another run into this document's bounds. */
 	settle() {
-		const known = attentions(this.doc);
-		const heads = this.doc.tensors[`${this.state.attention}.weights`]?.shape[0] ?? 1;
-		const isKnown =
-			parsePath(this.state.attention) && Object.keys(this.doc.tensors).some((name) => name.startsWith(`${this.state.attention}.`));
+		const { doc, state } = this;
+		const isKnown = subLayers(doc).some((part) => part.path === state.attention);
+		const heads = doc.tensors[`${state.attention}.weights`]?.shape[0] ?? 1;
+		/** @param {number} value @param {number} count */
+		const within = (value, count) => Math.max(0, Math.min(Math.floor(value), count - 1));
 		this.go({
-			attention: isKnown ? this.state.attention : (known[0]?.path ?? ""),
-			head: Math.max(0, Math.min(Math.floor(this.state.head), isKnown ? heads - 1 : 0)),
-			step: Math.max(0, Math.min(Math.floor(this.state.step), this.numSteps - 1)),
-			token: Math.max(0, Math.min(Math.floor(this.state.token), (this.doc.source?.pieces.length ?? 1) - 1)),
+			attention: isKnown ? state.attention : (attentions(doc)[0]?.path ?? ""),
+			head: isKnown ? within(state.head, heads) : 0,
+			step: within(state.step, this.numSteps),
+			token: within(state.token, doc.source?.pieces.length ?? 1),
 		});
 	}
 }

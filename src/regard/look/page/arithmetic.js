@@ -8,7 +8,6 @@ import { count, readable, show } from "./numbers.js";
 import { Question } from "./question.js";
 import { range, total } from "./tensor.js";
 
-const EPSILON = 1e-5;
 const BASE = 10000;
 const SHOWN_EXPONENTIALS = 24;
 
@@ -219,7 +218,9 @@ export async function derive(doc, fetch, place) {
 
 /** @param {Question} q */
 async function deriveNorm(q) {
-	const isRms = q.config.norm === "rms";
+	const { norm, norm_epsilon: epsilon } = q.config;
+	const isRms = norm === "rms";
+	const isBatch = norm === "batch";
 	const [position, feature] = q.index;
 	const { name } = q.place;
 	let input = "";
@@ -231,14 +232,16 @@ async function deriveNorm(q) {
 	const row = (await q.fetch(input)).row(position);
 	const gain = (await q.fetch(`param:${name}.weight`)).at([feature]);
 	const bias = (await q.bias(name))?.[feature];
-	const mean = isRms ? 0 : total(row) / row.length;
-	const terms = Array.from(row, (value, j) => ({
+	/** What training has seen of this feature. @param {string} what */
+	const running = async (what) => (await q.fetch(`param:${name}.running_${what}`)).at([feature]);
+	const mean = isRms ? 0 : isBatch ? await running("mean") : total(row) / row.length;
+	const terms = Array.from(isBatch ? [] : row, (value, j) => ({
 		label: String(j),
 		operands: [{ value, place: { name: input, index: [position, j] } }],
 		result: (value - mean) ** 2,
 	}));
-	const variance = total(terms.map((term) => term.result)) / row.length;
-	const normal = ((row[feature] ?? NaN) - mean) / Math.sqrt(variance + EPSILON);
+	const variance = isBatch ? await running("variance") : total(terms.map((term) => term.result)) / row.length;
+	const normal = ((row[feature] ?? NaN) - mean) / Math.sqrt(variance + epsilon);
 	const lines = [
 		...(isRms ? [] : [{ text: "mean", value: mean }]),
 		{ text: isRms ? "mean of the squares" : "variance", value: variance },
@@ -247,8 +250,9 @@ async function deriveNorm(q) {
 		{ text: "times gain", value: gain },
 		...(bias === undefined ? [] : [{ text: "plus bias", value: bias }]),
 	];
-	const sentence = `Feature ${feature} of one position, measured against that position's own ${row.length} features.`;
-	const formula = isRms ? "gain × x / √(mean of x² + 0.00001)" : "gain × (x − mean) / √(variance + 0.00001) + bias";
+	const against = isBatch ? "what this feature was in training" : `that position's own ${row.length} features`;
+	const sentence = `Feature ${feature} of one position, measured against ${against}.`;
+	const formula = isRms ? `gain × x / √(mean of x² + ${epsilon})` : `gain × (x − mean) / √(variance + ${epsilon}) + bias`;
 	const columns = ["feature", "x", isRms ? "x²" : "(x − mean)²"];
 	return q.answer(sentence, formula, normal * gain + (bias ?? 0), { columns, terms, lines });
 }

@@ -87,9 +87,7 @@ export const comparePanel = {
 				),
 			),
 			div("columns", oneModel(first, left), oneModel(second, right)),
-			agree === null
-				? p("note", "The two write different numbers of words.")
-				: p("note", `The two look hardest at the same source word for ${agree} of ${left?.mean.length} written words.`),
+			agree === null ? "" : p("note", `The two look hardest at the same source word for ${agree} of ${left?.mean.length} written words.`),
 		];
 	},
 };

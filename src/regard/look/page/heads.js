@@ -91,8 +91,7 @@ async function atlas(app, title, parts) {
 	};
 	drawToWidth(stage, (width) => {
 		size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
-		height = Math.max(8, Math.round((size * first.length(1)) / first.length(2)));
-		if (height > LARGEST_THUMBNAIL) height = LARGEST_THUMBNAIL;
+		height = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.round((size * first.length(1)) / first.length(2))));
 		const ratio = Math.max(1, Math.round(window.devicePixelRatio || 1));
 		const context = canvas.getContext("2d");
 		if (!context) return;

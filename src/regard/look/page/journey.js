@@ -68,7 +68,7 @@ export const journeyPanel = {
 		/** @type {HTMLElement[]} */
 		const parts = [
 			lead(
-				`From words to words in ${drawn.length + 1} stations. Each band below is all that the model knows at that point: one row a piece, one column a feature, blue below zero and orange above. Nothing else passes from one station to the next.`,
+				`From words to words in ${drawn.length + 1} stations. Each band below is all that the model knows at that point: one row a piece, one column a feature, blue below zero and orange above.`,
 			),
 		];
 		if (encoder.length)

@@ -111,6 +111,7 @@ export function lead(...children) {
 /** What the norm of this model does. @param {App} app */
 export function normText(app) {
 	const { norm, d_model: width } = app.config;
+	if (norm === "batch") return "Each feature is measured against its mean and spread in training, then stretched and shifted.";
 	return norm === "rms"
 		? `Each position is divided by the mean size of its own ${width} features, then stretched by learned gains.`
 		: `Each position is set to mean 0 and spread 1 over its own ${width} features, then stretched and shifted by learned gains and biases.`;

@@ -19,6 +19,7 @@ interface ModelConfig {
 	target_vocab_size: number;
 	position: string;
 	norm: string;
+	norm_epsilon: number;
 	norm_placement: string;
 	embedding_norm: boolean;
 	max_positions: number;

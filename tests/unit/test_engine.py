@@ -199,5 +199,15 @@ def test_a_sentences_memory_is_shared_by_its_rows(saved: Saver) -> None:
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, 1), (2, 1), (6, 3), (64, 8)])
 def test_threads_leave_room_for_others(monkeypatch: Any, cores: int, threads: int) -> None:
+    monkeypatch.delenv("REGARD_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)), raising=False)
     assert default_threads() == threads
+
+
+def test_threads_by_the_environment(monkeypatch: Any) -> None:
+    monkeypatch.setenv("REGARD_THREADS", "3")
+    assert default_threads() == 3
+    for wrong in ("0", "-1", "two", "²"):
+        monkeypatch.setenv("REGARD_THREADS", wrong)
+        with pytest.raises(UsageError, match=f"1 or more: got '{wrong}'; change or unset it"):
+            default_threads()

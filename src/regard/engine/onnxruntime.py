@@ -292,7 +292,13 @@ def _options(threads: int | None, *, quantized: bool) -> Any:
 
 
 def default_threads() -> int:
-    """Half of the cores this process may use: the other half is often their hyper-thread, or busy."""
+    """REGARD_THREADS, or half of the cores this process may use: the rest are often hyper-threads, or busy."""
+    if chosen := os.environ.get("REGARD_THREADS"):
+        if not chosen.isascii() or not chosen.isdecimal() or int(chosen) < 1:
+            raise UsageError(
+                f"REGARD_THREADS must be a number of threads, 1 or more: got {chosen!r}; change or unset it"
+            )
+        return int(chosen)
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return max(1, min(MOST_THREADS, cores // 2))

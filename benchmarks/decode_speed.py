@@ -1,0 +1,328 @@
+"""How fast regard decodes, beside Hugging Face `generate` and CTranslate2 with the same weights and work.
+
+    python benchmarks/decode_speed.py --device cpu|cuda [--quick] [--data FILE] [--save]
+
+Random weights of the `base` and `small` shapes, copied into every system; all sources of one length, an exact
+number of predictions with the end forbidden before the last, the encoder's time included. Systems take turns in
+one process; the best of a few rounds counts. On one thread that is the smaller of wall and processor time, which
+a busy machine disturbs least; on two threads and on a GPU it is the wall's.
+
+In fp32 all must write the same tokens, also where no token may come twice, for random weights like to repeat
+themselves. --data translates a file of French sentences with the bundled model, as many at once as the batch of
+the measurement, and counts sentences a second.
+
+Needs the extra regard[bench].
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from decode_peers import CTranslate2, HuggingFace, Regard, System, for_hugging_face
+from record import Row, save
+
+from regard import checkpoint
+from regard.catalogue import find
+from regard.config import sized
+from regard.engine.torch import load_model, to_tensors
+from regard.exchange.onnx import export
+from regard.model.transformer import EncoderDecoder, build
+from regard.text.batches import batches_for_inference
+from regard.text.tokenizer import Tokenizer
+
+PREDICTIONS = 32
+VOCABULARIES = {"small": 8000, "base": 32000}
+
+
+class Work(NamedTuple):
+    batch: int
+    beam: int
+
+
+class Limits(NamedTuple):
+    """Of one thread: what the roofline is made of."""
+
+    int8_gops: float
+    dram_gbs: float
+    cache_gbs: float
+    cache_bytes: float
+
+
+NEOVERSE_N1 = Limits(int8_gops=159.8, dram_gbs=19.2, cache_gbs=34.4, cache_bytes=20e6)
+CPU_WORK, CPU_SOURCE = (Work(1, 1), Work(1, 4), Work(32, 1), Work(8, 4)), 24
+GPU_WORK, GPU_SOURCE = (Work(128, 1), Work(128, 4)), 27
+
+
+def make_model(size: str) -> EncoderDecoder:
+    torch.manual_seed(2017)
+    vocabulary = VOCABULARIES[size]
+    model = build(sized(size, source_vocab_size=vocabulary, target_vocab_size=vocabulary))
+    assert isinstance(model, EncoderDecoder)
+    return model.eval()
+
+
+def write_folder(model: EncoderDecoder, folder: Path, weights: checkpoint.WeightForm) -> Path:
+    manifest = checkpoint.Manifest(model=model.config, weights=weights)
+    tensors = to_tensors(model.state_dict(), model.config)
+    checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "", graphs=export)
+    return folder
+
+
+def make_sources(size: str, batch: int, length: int) -> list[list[int]]:
+    generator = torch.Generator().manual_seed(batch)
+    words = torch.randint(4, VOCABULARIES[size], (batch, length - 1), generator=generator)
+    return [[*row, 3] for row in words.tolist()]
+
+
+def cpu_systems(model: EncoderDecoder, folder: Path, threads: int) -> dict[str, System]:
+    torch.set_num_threads(threads)
+    theirs = for_hugging_face(model)
+    ids = model.config
+    written = {form: write_folder(model, folder / form, form) for form in ("fp32", "int8")}
+    return {
+        "Hugging Face": HuggingFace(theirs, ids),
+        "CTranslate2 fp32": CTranslate2(theirs, ids, folder / "c32", "float32", threads),
+        "CTranslate2 int8": CTranslate2(theirs, ids, folder / "c8", "int8", threads),
+        "regard fp32": Regard(written["fp32"], "onnxruntime", "cpu", threads, "auto"),
+        "regard int8": Regard(written["int8"], "onnxruntime", "cpu", threads, "auto"),
+    }
+
+
+def gpu_systems(model: EncoderDecoder, folder: Path, precision: str) -> dict[str, System]:
+    kind = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    theirs = for_hugging_face(model).to("cuda", kind)
+    written = write_folder(model, folder / precision, "fp32")
+    return {
+        f"Hugging Face {precision}": HuggingFace(theirs, model.config),
+        f"regard {precision}": Regard(written, "torch", "cuda", None, precision),
+    }
+
+
+def seconds(call: Callable[[], object], one_thread: bool) -> float:
+    wall, processor = time.perf_counter(), time.process_time()
+    call()
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    return min(wall, processor) if one_thread else wall
+
+
+def measure(
+    systems: dict[str, System],
+    sources: Sequence[Sequence[int]],
+    work: Work,
+    rounds: int,
+    one_thread: bool,
+) -> dict[str, float]:
+    """Target tokens a second of each system, the best of some rounds after one to warm up."""
+    best = dict.fromkeys(systems, float("inf"))
+    for turn in range(rounds + 1):
+        for name, system in systems.items():
+            gc.collect()
+
+            def decode(system: System = system) -> object:
+                return system.decode(sources, work.beam, PREDICTIONS)
+
+            took = seconds(decode, one_thread)
+            if turn:
+                best[name] = min(best[name], took)
+    return {name: len(sources) * PREDICTIONS / took for name, took in best.items()}
+
+
+def compare(systems: dict[str, System], sources: Sequence[Sequence[int]], beam: int) -> None:
+    """Whether all write the same, as usual and with every token at most once."""
+    for once in (False, True):
+        # Of regard's predictions the last writes nothing: it may only end the output.
+        outputs = {
+            name: system.decode(sources, beam, PREDICTIONS + isinstance(system, Regard), once)
+            for name, system in systems.items()
+        }
+        (first, expected), *others = outputs.items()
+        kinds = len({token for tokens in expected for token in tokens})
+        for name, found in others:
+            same = sum(a == b for a, b in zip(found, expected, strict=True))
+            print(
+                f"  {name} writes as {first}: {same} of {len(sources)} ({kinds} different tokens)"
+            )
+            if isinstance(systems[name], Regard):
+                assert same >= 0.95 * len(sources), "more than near ties can explain"
+
+
+def roofline(model: EncoderDecoder, work: Work, threads: int, limits: Limits) -> float:
+    """Tokens a second if nothing but int8 products took time: bound by arithmetic or by reading the weights."""
+    config = model.config
+    d_model, d_ff = config.d_model, config.d_ff
+    layer = 4 * d_model**2 + 2 * d_model * d_ff
+    encoder = config.num_encoder_layers * layer + config.num_decoder_layers * 2 * d_model**2
+    decoder = config.num_decoder_layers * (layer + 2 * d_model**2)
+    decoder += d_model * config.target_vocab_size
+
+    def bound(weights: int, rows: int) -> float:
+        fast = weights < limits.cache_bytes
+        bandwidth = (limits.cache_gbs if fast else limits.dram_gbs) * threads * 1e9
+        return max(2 * weights * rows / (limits.int8_gops * threads * 1e9), weights / bandwidth)
+
+    steps = PREDICTIONS * bound(decoder, work.batch * work.beam)
+    return work.batch * PREDICTIONS / (bound(encoder, work.batch * CPU_SOURCE) + steps)
+
+
+def run_cpu(rounds: int, limits: Limits) -> tuple[list[Row], dict[str, float]]:
+    rows: list[Row] = []
+    ratios: dict[str, list[float]] = {}
+    for size in VOCABULARIES:
+        model = make_model(size)
+        for threads in (1, 2):
+            with tempfile.TemporaryDirectory() as folder:
+                systems = cpu_systems(model, Path(folder), threads)
+                if threads == 1:
+                    exact = {name: each for name, each in systems.items() if "int8" not in name}
+                    for beam in (1, 4):
+                        compare(exact, make_sources(size, 8, CPU_SOURCE), beam)
+                for work in CPU_WORK:
+                    sources = make_sources(size, work.batch, CPU_SOURCE)
+                    speeds = measure(systems, sources, work, rounds, threads == 1)
+                    limit = roofline(model, work, threads, limits)
+                    rows += cpu_rows(size, threads, work, speeds, limit)
+                    ours = speeds["regard int8"]
+                    ratios.setdefault("cpu_decode_vs_hf", []).append(ours / speeds["Hugging Face"])
+                    for name, cell in (
+                        ("cpu_sentence_beam4_vs_ctranslate2", Work(1, 4)),
+                        ("cpu_batch32_vs_ctranslate2", Work(32, 1)),
+                    ):
+                        if work == cell:
+                            ratios.setdefault(name, []).append(ours / speeds["CTranslate2 int8"])
+                del systems
+    return rows, {name: round(min(each), 2) for name, each in ratios.items()}
+
+
+def cpu_rows(
+    size: str, threads: int, work: Work, speeds: dict[str, float], limit: float
+) -> list[Row]:
+    rows: list[Row] = []
+    for name, speed in speeds.items():
+        row: Row = {
+            "shape": size,
+            "threads": threads,
+            "batch": work.batch,
+            "beam": work.beam,
+            "who": name,
+            "tokens_a_second": round(speed),
+            "vs_hf": round(speed / speeds["Hugging Face"], 2),
+            "vs_ctranslate2_int8": round(speed / speeds["CTranslate2 int8"], 2),
+            "of_int8_roofline": round(speed / limit, 3),
+        }
+        print(
+            f"{size:<6}{threads} thread(s)  {work.batch:>3} x beam {work.beam}  {name:<18}"
+            f"{speed:>8,.0f} tokens/s  {row['vs_hf']:>6} x HF  {row['vs_ctranslate2_int8']:>5} x CT2 int8  "
+            f"{row['of_int8_roofline']:>6.1%} of the int8 roofline",
+            flush=True,
+        )
+        rows.append(row)
+    return rows
+
+
+def run_gpu(rounds: int) -> tuple[list[Row], dict[str, float]]:
+    rows: list[Row] = []
+    ratios: dict[str, float] = {}
+    model = make_model("base")
+    with tempfile.TemporaryDirectory() as folder:
+        exact = gpu_systems(model, Path(folder), "fp32")
+        for beam in (1, 4):
+            compare(exact, make_sources("base", 32, GPU_SOURCE), beam)
+        del exact
+        systems = gpu_systems(model, Path(folder), "bf16")
+        for work in GPU_WORK:
+            sources = make_sources("base", work.batch, GPU_SOURCE)
+            speeds = measure(systems, sources, work, rounds, one_thread=False)
+            for name, speed in speeds.items():
+                print(f"base  {work.batch} x beam {work.beam}  {name:<18}{speed:>10,.0f} tokens/s")
+                rows.append(
+                    {
+                        "shape": "base",
+                        **work._asdict(),
+                        "who": name,
+                        "tokens_a_second": round(speed),
+                    }
+                )
+            theirs, ours = speeds.values()
+            kind = "greedy" if work.beam == 1 else f"beam{work.beam}"
+            ratios[f"decode_{kind}_vs_hf"] = round(ours / theirs, 2)
+    return rows, ratios
+
+
+def run_file(path: Path, device: str) -> list[Row]:
+    """Sentences a second over a file, with the bundled model and beam 4."""
+    folder = find("fr-en")
+    model, manifest = load_model(folder)
+    assert isinstance(model, EncoderDecoder)
+    tokenizer = Tokenizer(checkpoint.read_files(folder, manifest)[manifest.tokenizer.source])
+    lines = path.read_text(encoding="utf-8").splitlines()
+    sources = [[*ids, manifest.model.eos_id] for ids in tokenizer.encode_batch(lines)]
+    theirs = for_hugging_face(model)
+    with tempfile.TemporaryDirectory() as scratch:
+        systems: dict[str, System]
+        if device == "cpu":
+            torch.set_num_threads(1)
+            systems = {
+                "Hugging Face": HuggingFace(theirs, manifest.model),
+                "CTranslate2 int8": CTranslate2(
+                    theirs, manifest.model, Path(scratch) / "c8", "int8", 1
+                ),
+                "regard int8": Regard(folder, "onnxruntime", "cpu", 1, "auto"),
+            }
+        else:
+            systems = {
+                "Hugging Face bf16": HuggingFace(theirs.to(device, torch.bfloat16), manifest.model),
+                "regard bf16": Regard(folder, "torch", device, None, "bf16"),
+            }
+        rows: list[Row] = []
+        for name, system in systems.items():
+            num_tokens = 1024 if device == "cpu" else 8192
+            groups = list(batches_for_inference(sources, num_tokens))
+            began = time.perf_counter()
+            for group in groups:
+                system.decode([sources[i] for i in group], 4, None)
+            rate = len(sources) / (time.perf_counter() - began)
+            print(f"{path.name}  beam 4  {name:<18}{rate:>9.1f} sentences/s", flush=True)
+            rows.append(
+                {"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)}
+            )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--quick", action="store_true", help="one round instead of several")
+    parser.add_argument(
+        "--data", type=Path, help="French sentences, one a line, translated as well"
+    )
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
+    for name, value in NEOVERSE_N1._asdict().items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=value)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rounds = 1 if given.quick else 5
+    limits = Limits(*(getattr(given, name) for name in Limits._fields))
+    rows, ratios = run_cpu(rounds, limits) if given.device == "cpu" else run_gpu(rounds)
+    if given.data is not None:
+        rows += run_file(given.data, given.device)
+    for name, ratio in ratios.items():
+        print(f"{name:<36} {ratio:.2f}")
+    if given.save:
+        peers = (
+            ["transformers", "ctranslate2", "onnxruntime"]
+            if given.device == "cpu"
+            else ["transformers"]
+        )
+        save(f"decode_speed_{given.device}", rows, ratios, *peers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""BART and those built like it: Marian (OPUS-MT) and Pegasus. The paper's model, with other ways at its ends.
+
+    marian    post-norm, sinusoids                      Junczys-Dowmunt et al. 2018
+    pegasus   pre-norm, sinusoids                       Zhang et al. 2020
+    bart      post-norm, learned positions, a norm after the embedding   Lewis et al. 2020
+
+Marian and Pegasus lay the sines of their positions in the first half of d_model and the cosines in the second; the
+paper lays them in turns. So feature 2i of ours is their i, and 2i + 1 their d_model / 2 + i: everything that reads
+or writes d_model is put in this order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.config import ModelConfig
+from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless, same
+from regard.exchange.names import Entry, entry, in_order, linear, to_ours, to_theirs
+from regard.tensors import Tensors
+
+KINDS = ("marian", "bart", "pegasus")
+# Copies of the shared table, sinusoids, and heads of other tasks.
+IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|embed_positions\.weight$|^classification_head\."
+BART_OFFSET = 2
+"""rows of its position table that nothing reads"""
+
+
+def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
+    kind = values["model_type"]
+    shared = values.get("share_encoder_decoder_embeddings", True)
+    untied = values.get("tie_word_embeddings") is False
+    refuse_unless(shared or not untied, "tie_word_embeddings", False, True)
+    return ModelConfig(
+        source_vocab_size=values["vocab_size"],
+        target_vocab_size=(None if shared else values.get("decoder_vocab_size"))
+        or values["vocab_size"],
+        num_encoder_layers=values["encoder_layers"],
+        num_decoder_layers=values["decoder_layers"],
+        d_model=values["d_model"],
+        d_ff=same(values, "encoder_ffn_dim", "decoder_ffn_dim"),
+        num_heads=same(values, "encoder_attention_heads", "decoder_attention_heads"),
+        position="learned" if kind == "bart" else "sinusoidal",
+        max_positions=values["max_position_embeddings"],
+        scaled_embedding=bool(values.get("scale_embedding")),
+        norm_placement="pre" if kind == "pegasus" else "post",
+        embedding_norm=kind == "bart",
+        feed_forward=FEED_FORWARDS.of(values, "activation_function"),
+        tied="all" if shared and not untied else "decoder" if not untied else "none",
+        output_bias=bool(np.any(theirs.get("final_logits_bias", 0))),
+        pad_id=values["pad_token_id"],
+        bos_id=values["decoder_start_token_id"],
+        eos_id=values["eos_token_id"],
+    )
+
+
+def table(config: ModelConfig) -> Iterator[Entry]:
+    if config.tied == "all":
+        yield entry("model.shared.weight", "source.embedding.weight")
+    else:
+        yield entry("model.encoder.embed_tokens.weight", "source.embedding.weight")
+        yield entry("model.decoder.embed_tokens.weight", "target.embedding.weight")
+    if config.tied == "none":
+        yield entry("lm_head.weight", "output.weight")
+    if config.output_bias:
+        yield entry("final_logits_bias", "output.bias")
+    for side, stack, num_layers in (
+        ("source", "encoder", config.num_encoder_layers),
+        ("target", "decoder", config.num_decoder_layers),
+    ):
+        if config.position == "learned":
+            yield entry(f"model.{stack}.embed_positions.weight", f"{side}.position.weight")
+        if config.embedding_norm:
+            yield from linear(f"model.{stack}.layernorm_embedding", f"{side}.norm")
+        for i in range(num_layers):
+            yield from _layer(f"model.{stack}.layers.{i}", f"{stack}.layers.{i}")
+        if config.norm_placement == "pre":
+            yield from linear(f"model.{stack}.layer_norm", f"{stack}.final_norm")
+
+
+def _layer(theirs: str, ours: str) -> Iterator[Entry]:
+    attentions = {"self_attn": "self_attention"}
+    if ours.startswith("decoder"):
+        attentions["encoder_attn"] = "cross_attention"
+    for their_name, our_name in attentions.items():
+        for part, name in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output")):
+            yield from linear(f"{theirs}.{their_name}.{part}_proj", f"{ours}.{our_name}.{name}")
+        yield from linear(f"{theirs}.{their_name}_layer_norm", f"{ours}.{our_name}.norm")
+    yield from linear(f"{theirs}.fc1", f"{ours}.feed_forward.hidden")
+    yield from linear(f"{theirs}.fc2", f"{ours}.feed_forward.output")
+    yield from linear(f"{theirs}.final_layer_norm", f"{ours}.feed_forward.norm")
+
+
+def _halves(d_model: int) -> np.ndarray:
+    """For each of our features, which of theirs it is."""
+    return np.arange(d_model).reshape(2, -1).T.reshape(-1)
+
+
+def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors:
+    theirs = dict(theirs)
+    bias = theirs.pop("final_logits_bias", None)
+    if config.output_bias and bias is not None:
+        theirs["final_logits_bias"] = bias.reshape(-1)
+    if config.position == "learned":
+        for stack in ("encoder", "decoder"):
+            name = f"model.{stack}.embed_positions.weight"
+            if name in theirs:
+                theirs[name] = theirs[name][BART_OFFSET:]
+    ours = to_ours(table(config), theirs, IGNORED)
+    return in_order(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
+
+
+FOREIGN = Foreign(KINDS, "translate", config_of, tensors_of)
+
+
+def exported(
+    config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int
+) -> tuple[dict[str, Any], Tensors]:
+    """config.json and tensors of a Marian folder, or a Pegasus one where the norm comes first."""
+    kind = "pegasus" if config.norm_placement == "pre" else "marian"
+    for name, value, expected in (
+        ("position", config.position, "sinusoidal"),
+        ("norm", config.norm, "layer"),
+        ("norm_epsilon", config.norm_epsilon, 1e-5),
+        ("embedding_norm", config.embedding_norm, False),
+    ):
+        refuse_unless(value == expected, name, value, expected, where=f"a {kind} folder")
+    refuse_unless(
+        config.feed_forward in ACTIVATIONS,
+        "feed_forward",
+        config.feed_forward,
+        " or ".join(ACTIVATIONS),
+        where=f"a {kind} folder",
+    )
+    allowed = ("all",) if kind == "pegasus" else ("all", "decoder")
+    refuse_unless(
+        config.tied in allowed, "tied", config.tied, " or ".join(allowed), where=f"a {kind} folder"
+    )
+    back = np.argsort(_halves(config.d_model))
+    theirs = to_theirs(table(config), in_order(ours, back))
+    bias = theirs.get("final_logits_bias", np.zeros(config.target_vocab_size, np.float32))
+    theirs["final_logits_bias"] = bias.reshape(1, -1)
+    if config.tied == "decoder":
+        theirs["lm_head.weight"] = theirs["model.decoder.embed_tokens.weight"]
+    values: dict[str, Any] = {
+        "model_type": kind,
+        "architectures": [
+            "PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"
+        ],
+        "vocab_size": config.source_vocab_size,
+        "d_model": config.d_model,
+        "encoder_layers": config.num_encoder_layers,
+        "decoder_layers": config.num_decoder_layers,
+        "encoder_ffn_dim": config.d_ff,
+        "decoder_ffn_dim": config.d_ff,
+        "encoder_attention_heads": config.num_heads,
+        "decoder_attention_heads": config.num_heads,
+        "activation_function": ACTIVATIONS[config.feed_forward],
+        "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
+        "scale_embedding": config.scaled_embedding,
+        "tie_word_embeddings": True,
+        "is_encoder_decoder": True,
+        "pad_token_id": config.pad_id,
+        "decoder_start_token_id": config.bos_id,
+        "eos_token_id": config.eos_id,
+        "forced_eos_token_id": None,
+    }
+    if kind == "marian":
+        values["share_encoder_decoder_embeddings"] = config.tied == "all"
+        values["decoder_vocab_size"] = config.target_vocab_size
+    return values, theirs

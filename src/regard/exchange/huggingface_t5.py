@@ -1,0 +1,130 @@
+"""T5 (Raffel et al. 2020): relative positions, RMS norms first, no biases.
+
+What it does otherwise than the paper is in its weights here, so that the formulas stay those of the paper: the
+scores of its attention are not divided by sqrt(d_k), so the query's weights are multiplied by it; the embedding is
+not multiplied by sqrt(d_model), so the table is divided by it, which is also what the first T5 does before its
+output; and the biases it does not have are zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.config import FeedForwardKind, ModelConfig
+from regard.errors import ModelError
+from regard.exchange.foreign import Foreign, refuse_unless
+from regard.exchange.names import Entry, entry, to_ours
+from regard.tensors import Tensors, expected_tensors
+
+# Copies of the shared table; and a bias of the cross-attention that old files hold and nothing reads.
+IGNORED = r"embed_tokens\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
+FEED_FORWARDS: dict[str, FeedForwardKind] = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu-tanh",
+    "silu": "silu",
+    "gated-gelu": "gated-gelu-tanh",
+    "gated-silu": "gated-silu",
+}
+
+
+def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
+    kind = values.get("feed_forward_proj", "relu")
+    refuse_unless(kind in FEED_FORWARDS, "feed_forward_proj", kind, " or ".join(FEED_FORWARDS))
+    width = values["d_kv"] * values["num_heads"]
+    refuse_unless(
+        width == values["d_model"], "d_kv * num_heads", width, f"{values['d_model']}, as d_model"
+    )
+    scaled, own = _is_scaled(values), _has_own_output(theirs)
+    refuse_unless(not (scaled and own), "tie_word_embeddings", True, "false where lm_head differs")
+    num_layers = values["num_layers"]
+    return ModelConfig(
+        source_vocab_size=values["vocab_size"],
+        target_vocab_size=values["vocab_size"],
+        num_encoder_layers=num_layers,
+        num_decoder_layers=values.get("num_decoder_layers") or num_layers,
+        d_model=values["d_model"],
+        d_ff=values["d_ff"],
+        num_heads=values["num_heads"],
+        position="relative",
+        num_buckets=values.get("relative_attention_num_buckets", 32),
+        max_distance=values.get("relative_attention_max_distance", 128),
+        norm="rms",
+        norm_epsilon=values.get("layer_norm_epsilon", 1e-6),
+        norm_placement="pre",
+        feed_forward=FEED_FORWARDS[kind],
+        tied="all" if scaled else "none",
+        pad_id=values.get("pad_token_id", 0),
+        bos_id=values.get("decoder_start_token_id", values.get("pad_token_id", 0)),
+        eos_id=values.get("eos_token_id", 1),
+    )
+
+
+def _is_scaled(values: Mapping[str, Any]) -> bool:
+    """Whether its output divides by sqrt(d_model): so the first T5, and those of version 1.1 say that they do not."""
+    return values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
+
+
+def _has_own_output(theirs: Mapping[str, np.ndarray]) -> bool:
+    own, shared = theirs.get("lm_head.weight"), theirs.get("shared.weight")
+    return own is not None and shared is not None and not np.array_equal(own, shared)
+
+
+def table(config: ModelConfig) -> Iterator[Entry]:
+    """Without the tables of words, which depend on more than the names."""
+    gated = config.feed_forward.startswith("gated-")
+    for stack, num_layers in (
+        ("encoder", config.num_encoder_layers),
+        ("decoder", config.num_decoder_layers),
+    ):
+        bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        yield entry(bias, f"{stack}.position_bias.weight")
+        yield entry(f"{stack}.final_layer_norm.weight", f"{stack}.final_norm.weight")
+        for i in range(num_layers):
+            theirs, ours = f"{stack}.block.{i}.layer", f"{stack}.layers.{i}"
+            parts = [("SelfAttention", "self_attention")]
+            if stack == "decoder":
+                parts.append(("EncDecAttention", "cross_attention"))
+            for place, (their_name, our_name) in enumerate(parts):
+                name = f"{ours}.{our_name}"
+                yield entry(f"{theirs}.{place}.layer_norm.weight", f"{name}.norm.weight")
+                for letter, part in zip("qkvo", ("query", "key", "value", "output"), strict=True):
+                    yield entry(
+                        f"{theirs}.{place}.{their_name}.{letter}.weight", f"{name}.{part}.weight"
+                    )
+            last, name = f"{theirs}.{len(parts)}", f"{ours}.feed_forward"
+            yield entry(f"{last}.layer_norm.weight", f"{name}.norm.weight")
+            inner = f"{last}.DenseReluDense"
+            yield entry(f"{inner}.{'wi_0' if gated else 'wi'}.weight", f"{name}.hidden.weight")
+            if gated:
+                yield entry(f"{inner}.wi_1.weight", f"{name}.gate.weight")
+            yield entry(f"{inner}.wo.weight", f"{name}.output.weight")
+
+
+def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors:
+    theirs = dict(theirs)
+    shared = theirs.pop("shared.weight", None)
+    if shared is None:
+        raise ModelError(
+            "the model must have a tensor shared.weight, as a T5 has: it has none; get it again"
+        )
+    output = theirs.pop("lm_head.weight", shared)
+    ours = to_ours(table(config), theirs, IGNORED)
+    root = np.float32(config.d_model**0.5)
+    ours["source.embedding.weight"] = shared / root
+    if config.tied == "none":
+        ours["target.embedding.weight"] = ours["source.embedding.weight"]
+        ours["output.weight"] = output
+    for name in list(ours):
+        if name.endswith("query.weight"):
+            ours[name] = ours[name] * np.float32(config.head_dim**0.5)
+    for name, shape in expected_tensors(config).items():
+        if name.endswith(".bias"):
+            ours.setdefault(name, np.zeros(shape, np.float32))
+    return ours
+
+
+FOREIGN = Foreign(("t5",), "translate", config_of, tensors_of)

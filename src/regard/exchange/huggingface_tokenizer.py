@@ -1,0 +1,194 @@
+"""The tokenizers of Hugging Face folders: which files they are, and what stands around a text.
+
+marian          source.spm, target.spm, vocab.json
+t5, pegasus     tokenizer.json, or spiece.model
+gpt2, bart      tokenizer.json, or vocab.json and merges.txt
+bert            tokenizer.json, or vocab.txt
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoint import Manifest, TokenizerFiles
+from regard.errors import MissingExtra, ModelError, UsageError
+
+JSON = "tokenizer.json"
+SENTENCEPIECE = "spiece.model"
+VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
+
+Files = dict[str, bytes]
+
+
+def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files]:
+    """The tokenizer of a folder as our config.json names it, and its files."""
+    kind = values["model_type"]
+    if kind == "marian":
+        return _marian(folder)
+    if (folder / JSON).is_file():
+        files = {JSON: (folder / JSON).read_bytes()}
+    elif kind == "t5" and (folder / SENTENCEPIECE).is_file():
+        return _sentencepiece(folder)
+    elif kind in ("gpt2", "bart"):
+        files = {JSON: _byte_pairs(folder)}
+    elif kind == "bert":
+        files = {JSON: _word_pieces(folder)}
+    else:
+        raise ModelError(f"{folder} must have a {JSON}: it has none; get the model again")
+    around: dict[str, Any] = {}
+    if kind == "bart":
+        around = {"source_beginning": ("<s>",)}
+        if values.get("forced_bos_token_id") is not None:
+            around["target_beginning"] = ("<s>",)
+    if kind == "bert":
+        around = {"source_beginning": ("[CLS]",), "mask": "[MASK]"}
+    return TokenizerFiles(kind="tokenizers", source=JSON, target=JSON, **around), files
+
+
+def ends(tokenizer: TokenizerFiles, files: Files, folder: Path) -> tuple[int, int]:
+    """The ids of BERT's [CLS] and [SEP], which its config.json does not name."""
+    ids = _ids(json.loads(files[tokenizer.source]))
+    for piece in ("[CLS]", "[SEP]", "[MASK]"):
+        if piece not in ids:
+            raise ModelError(f"{folder}: the tokenizer must have {piece}: it has not; get it again")
+    return ids["[CLS]"], ids["[SEP]"]
+
+
+def _ids(described: Mapping[str, Any]) -> dict[str, int]:
+    added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
+    vocabulary = described.get("model", {}).get("vocab", {})
+    return {**(vocabulary if isinstance(vocabulary, dict) else {}), **added}
+
+
+def _marian(folder: Path) -> tuple[TokenizerFiles, Files]:
+    names = ["source.spm", "target.spm", VOCABULARY]
+    own = TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else ""
+    files = {name: _content(folder, name) for name in (*names, own) if name}
+    return (
+        TokenizerFiles(
+            kind="sentencepiece-vocabulary",
+            source="source.spm",
+            target="target.spm",
+            vocabulary=VOCABULARY,
+            target_vocabulary=own,
+        ),
+        files,
+    )
+
+
+def _sentencepiece(folder: Path) -> tuple[TokenizerFiles, Files]:
+    """T5's, whose ids are those of its SentencePiece model."""
+    import sentencepiece
+
+    proto = _content(folder, SENTENCEPIECE)
+    try:
+        processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+    except (RuntimeError, OSError) as error:
+        raise ModelError(
+            f"{folder / SENTENCEPIECE} must be a SentencePiece model: it is not; get it again"
+        ) from error
+    ids = {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
+    return (
+        TokenizerFiles(
+            kind="sentencepiece-vocabulary",
+            source=SENTENCEPIECE,
+            target=SENTENCEPIECE,
+            vocabulary=VOCABULARY,
+        ),
+        {SENTENCEPIECE: proto, VOCABULARY: json.dumps(ids, ensure_ascii=False).encode()},
+    )
+
+
+def _byte_pairs(folder: Path) -> bytes:
+    """A tokenizer.json of GPT-2's two files."""
+    library = _library()
+    ids = json.loads(_content(folder, VOCABULARY))
+    lines = _content(folder, "merges.txt").decode().split("\n")
+    merges = [tuple(line.split(" ")) for line in lines if line and not line.startswith("#version")]
+    tokenizer = library.Tokenizer(library.models.BPE(vocab=ids, merges=merges))
+    tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = library.decoders.ByteLevel()
+    special = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    tokenizer.add_special_tokens([piece for piece in special if piece in ids])
+    return str(tokenizer.to_str()).encode()
+
+
+def _word_pieces(folder: Path) -> bytes:
+    """A tokenizer.json of BERT's list of words."""
+    library = _library()
+    pieces = _content(folder, "vocab.txt").decode().rstrip("\n").split("\n")
+    ids = {piece: id for id, piece in enumerate(pieces)}
+    settings = folder / "tokenizer_config.json"
+    described = json.loads(settings.read_bytes()) if settings.is_file() else {}
+    tokenizer = library.Tokenizer(library.models.WordPiece(vocab=ids, unk_token="[UNK]"))
+    tokenizer.normalizer = library.normalizers.BertNormalizer(
+        lowercase=described.get("do_lower_case", True)
+    )
+    tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = library.decoders.WordPiece()
+    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    tokenizer.add_special_tokens([piece for piece in special if piece in ids])
+    return str(tokenizer.to_str()).encode()
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ModuleNotFoundError as error:
+        raise MissingExtra("tokenizers", "huggingface", "importing this tokenizer") from error
+    return tokenizers
+
+
+def _content(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"{folder} must have the tokenizer's file {name}: {error.strerror}; get the model again"
+        ) from error
+
+
+def written(manifest: Manifest, files: Mapping[str, bytes]) -> Files:
+    """The tokenizer's files for a folder that transformers opens with AutoTokenizer."""
+    kind = manifest.tokenizer.kind
+    if manifest.tokenizer.prompt:
+        raise UsageError(
+            f"--to huggingface cannot hold a text before every text: got the prompt "
+            f"{manifest.tokenizer.prompt!r}; import the model without it"
+        )
+    if kind == "tokenizers":
+        described = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        return {JSON: files[manifest.tokenizer.source], "tokenizer_config.json": _json(described)}
+    described_marian: dict[str, Any] = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": manifest.source_language,
+        "target_lang": manifest.target_language,
+        "separate_vocabs": not manifest.tokenizer.joint,
+        "model_max_length": manifest.longest,
+    }
+    source, target = files[manifest.tokenizer.source], files[manifest.tokenizer.target]
+    result: Files = {"source.spm": source, "target.spm": target}
+    if kind == "sentencepiece":
+        result[VOCABULARY] = _json(_numbered(source))
+        if not manifest.tokenizer.joint:
+            result[TARGET_VOCABULARY] = _json(_numbered(target))
+    else:
+        result[VOCABULARY] = files[manifest.tokenizer.vocabulary]
+        if manifest.tokenizer.target_vocabulary:
+            result[TARGET_VOCABULARY] = files[manifest.tokenizer.target_vocabulary]
+        described_marian["separate_vocabs"] = bool(manifest.tokenizer.target_vocabulary)
+    return {**result, "tokenizer_config.json": _json(described_marian)}
+
+
+def _numbered(proto: bytes) -> dict[str, int]:
+    import sentencepiece
+
+    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto)
+    return {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
+
+
+def _json(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()

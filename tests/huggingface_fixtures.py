@@ -1,0 +1,197 @@
+"""Hugging Face folders of every family with random weights, so small that they are made in every test session."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+import tokenizers
+import torch
+from fixtures import TEXT
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    MarianConfig,
+    MarianMTModel,
+    PegasusConfig,
+    PegasusForConditionalGeneration,
+    PreTrainedModel,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+from transformers.utils import logging
+
+logging.disable_progress_bar()
+
+D_MODEL, HEADS = 18, 3
+ENCODER_DECODER = dict(
+    d_model=D_MODEL,
+    encoder_layers=1,
+    decoder_layers=2,
+    encoder_attention_heads=HEADS,
+    decoder_attention_heads=HEADS,
+    encoder_ffn_dim=31,
+    decoder_ffn_dim=31,
+    max_position_embeddings=61,
+    forced_eos_token_id=None,
+)
+
+
+def randomize(model: PreTrainedModel) -> PreTrainedModel:
+    """Every weight random: biases and gains too, which begin at 0 and 1; sinusoids stay."""
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "embed_positions" in name and not weight.requires_grad:
+                continue
+            if weight.dim() == 1:
+                weight.add_(torch.rand_like(weight) - 0.5)
+            else:
+                weight.normal_(std=weight.shape[1] ** -0.5)
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.uniform_(-0.5, 0.5)
+    return model.eval()
+
+
+def save(model: PreTrainedModel, folder: Path) -> Path:
+    model.save_pretrained(folder)
+    return folder
+
+
+def pieces_model(**ids: int) -> tuple[bytes, list[str]]:
+    """A SentencePiece model with the normalisation that is usual elsewhere, and its pieces."""
+    content = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(TEXT), model_writer=content, vocab_size=71, minloglevel=2, **ids
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_proto=content.getvalue())
+    return content.getvalue(), [processor.id_to_piece(i) for i in range(processor.vocab_size())]
+
+
+def marian(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    proto, pieces = pieces_model()
+    known = [piece for piece in pieces if piece not in ("<unk>", "<s>", "</s>")]
+    listed = ["</s>", "<unk>", *reversed(known), ">>fra<<", "<pad>"]
+    vocabulary = {piece: id for id, piece in enumerate(listed)}
+    for name in ("source.spm", "target.spm"):
+        (folder / name).write_bytes(proto)
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    described = {"source_lang": "fr", "target_lang": "en", "tokenizer_class": "MarianTokenizer"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(described))
+    pad = vocabulary["<pad>"]
+    config = MarianConfig(
+        vocab_size=len(vocabulary),
+        pad_token_id=pad,
+        decoder_start_token_id=pad,
+        eos_token_id=0,
+        **{"activation_function": "swish", "scale_embedding": True, **ENCODER_DECODER, **changes},
+    )
+    model = randomize(MarianMTModel(config))
+    return save(model, folder), model
+
+
+def bart(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    size = byte_pairs(folder, ["<s>", "<pad>", "</s>", "<unk>"])
+    config = BartConfig(vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes})
+    model = randomize(BartForConditionalGeneration(config))
+    return save(model, folder), model
+
+
+def pegasus(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    size = byte_pairs(folder, ["<pad>", "</s>"], as_json=True)
+    config = PegasusConfig(vocab_size=size, **{**ENCODER_DECODER, **changes})
+    model = randomize(PegasusForConditionalGeneration(config))
+    return save(model, folder), model
+
+
+def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    proto, pieces = pieces_model(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    (folder / "spiece.model").write_bytes(proto)
+    config = T5Config(
+        vocab_size=len(pieces) + 6,  # as there, a few more than there are pieces
+        d_model=D_MODEL,
+        d_kv=D_MODEL // HEADS,
+        d_ff=31,
+        num_layers=2,  # on both sides: with unequal numbers its own cache fails
+        num_heads=HEADS,
+        relative_attention_num_buckets=8,
+        relative_attention_max_distance=13,
+        decoder_start_token_id=0,
+        **changes,
+    )
+    model = randomize(T5ForConditionalGeneration(config))
+    return save(model, folder), model
+
+
+def gpt2(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    size = byte_pairs(folder, ["<|endoftext|>"])
+    config = GPT2Config(
+        vocab_size=size,
+        n_embd=D_MODEL,
+        n_layer=2,
+        n_head=HEADS,
+        n_inner=31,
+        n_positions=61,
+        bos_token_id=0,
+        eos_token_id=0,
+        **changes,
+    )
+    model = randomize(GPT2LMHeadModel(config))
+    return save(model, folder), model
+
+
+def bert(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+    folder.mkdir()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trained = tokenizers.BertWordPieceTokenizer()
+    trained.train_from_iterator(
+        TEXT, vocab_size=131, special_tokens=special, show_progress=False, min_frequency=1
+    )
+    ids = trained.get_vocab()
+    (folder / "vocab.txt").write_text("\n".join(sorted(ids, key=ids.__getitem__)) + "\n")
+    config = BertConfig(
+        vocab_size=len(ids),
+        hidden_size=D_MODEL,
+        num_hidden_layers=2,
+        num_attention_heads=HEADS,
+        intermediate_size=31,
+        max_position_embeddings=61,
+        **changes,
+    )
+    model = randomize(BertForMaskedLM(config))
+    return save(model, folder), model
+
+
+def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
+    """GPT-2's two files, or the one that holds both."""
+    trained = tokenizers.ByteLevelBPETokenizer()
+    trained.train_from_iterator(
+        TEXT, vocab_size=307, special_tokens=special, show_progress=False, min_frequency=1
+    )
+    if as_json:
+        trained.save(str(folder / "tokenizer.json"))
+    else:
+        trained.save_model(str(folder))
+    return int(trained.get_vocab_size())
+
+
+MAKERS: dict[str, Callable[..., tuple[Path, PreTrainedModel]]] = {
+    "marian": marian,
+    "bart": bart,
+    "pegasus": pegasus,
+    "t5": t5,
+    "gpt2": gpt2,
+    "bert": bert,
+}

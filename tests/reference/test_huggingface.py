@@ -1,0 +1,159 @@
+"""Imported models equal transformers: logits to 1e-4, generated tokens exactly, the same ids for the same texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fixtures import TEXT
+from huggingface_fixtures import MAKERS
+from torch import Tensor
+from transformers import BertTokenizer, GenerationConfig, GPT2Tokenizer, MarianTokenizer
+
+from regard.checkpoint import open_tokenizers, read_manifest
+from regard.config import DecodeConfig
+from regard.decode import Constraints, search
+from regard.engine import open_engine
+from regard.engine.torch import TorchEngine, load_model
+from regard.exchange import onnx
+from regard.exchange.huggingface import Wanted, import_folder
+from regard.model.layout import Layout
+from regard.model.transformer import DecoderOnly, EncoderOnly
+
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "marian": ("marian", {}),
+    "marian-relu-unscaled": ("marian", {"activation_function": "relu", "scale_embedding": False}),
+    "marian-two-vocabularies": ("marian", {"share_encoder_decoder_embeddings": False}),
+    "bart": ("bart", {}),
+    "bart-scaled": ("bart", {"scale_embedding": True, "activation_function": "gelu_new"}),
+    "pegasus": ("pegasus", {"scale_embedding": True}),
+    "t5": ("t5", {}),
+    "t5-gated": ("t5", {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "gpt2": ("gpt2", {}),
+    "gpt2-untied-relu": ("gpt2", {"tie_word_embeddings": False, "activation_function": "relu"}),
+    "bert": ("bert", {}),
+    "bert-gelu-new": ("bert", {"hidden_act": "gelu_new", "layer_norm_eps": 1e-3}),
+}
+NUM_WRITTEN = 11
+
+
+@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Any]:
+    """A folder of ours, and the model of transformers that it was imported from."""
+    kind, changes = request.param
+    folder, model = MAKERS[kind](tmp_path / "theirs", **changes)
+    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    return tmp_path / "ours", model
+
+
+def sentences(low: int, high: int) -> tuple[Tensor, Tensor]:
+    lengths = torch.tensor([7, 3, 1, 6])
+    tokens = torch.randint(low, high, (4, 7))
+    return tokens, lengths
+
+
+def mask_of(lengths: Tensor) -> Tensor:
+    return (torch.arange(int(lengths.max())) < lengths[:, None]).long()
+
+
+@torch.no_grad()
+def test_logits_are_theirs(pair: tuple[Path, Any]) -> None:
+    folder, theirs = pair
+    model, manifest = load_model(folder)
+    tokens, lengths = sentences(4, manifest.model.source_vocab_size - 2)
+    read = (tokens, Layout.padded(lengths, tokens.shape[1]))
+    mask = mask_of(lengths)
+    if isinstance(model, EncoderOnly | DecoderOnly):
+        ours = model(*read)
+        expected = theirs(input_ids=tokens, attention_mask=mask).logits
+        real = mask.bool()
+    else:
+        target = torch.randint(4, manifest.model.target_vocab_size - 2, (4, 9))
+        ours = model(*read, target, Layout.padded(torch.full((4,), 9), 9))
+        expected = theirs(input_ids=tokens, attention_mask=mask, decoder_input_ids=target).logits
+        real = torch.ones(4, 9, dtype=torch.bool)
+    torch.testing.assert_close(ours[real], expected[real], atol=1e-4, rtol=0)
+    assert expected[real].std() > 0.2  # else a tolerance of 1e-4 would prove little
+
+
+@torch.no_grad()
+def test_generated_tokens_are_theirs(pair: tuple[Path, Any]) -> None:
+    """Each piece at most once: random weights would otherwise write one of them over and over."""
+    folder, theirs = pair
+    model, manifest = load_model(folder)
+    config = manifest.model
+    if not config.has_decoder:
+        return
+    tokens, lengths = sentences(4, config.source_vocab_size - 2)
+    prompts = [row[:length].tolist() for row, length in zip(tokens, lengths, strict=True)]
+    never = sorted({config.pad_id, config.bos_id} - {config.eos_id})
+    settings = GenerationConfig(
+        max_new_tokens=NUM_WRITTEN,
+        do_sample=False,
+        num_beams=1,
+        no_repeat_ngram_size=1 if config.has_encoder else 2,
+        pad_token_id=config.pad_id,
+        eos_token_id=config.eos_id,
+        bos_token_id=config.bos_id,
+        decoder_start_token_id=config.bos_id,
+        bad_words_ids=[[id] for id in never] or None,
+        suppress_tokens=[config.eos_id],
+    )
+    decode = DecodeConfig(
+        method="greedy",
+        max_length=NUM_WRITTEN,
+        min_length=NUM_WRITTEN,
+        no_repeat_ngram=1 if config.has_encoder else 2,
+    )
+    engines = [TorchEngine(model)]
+    if (folder / "decoder.onnx").is_file():
+        engines.append(open_engine(folder, "onnxruntime", threads=1))
+    for prompt in prompts:
+        given = prompt if config.has_encoder else [config.bos_id, *prompt]
+        expected = theirs.generate(
+            input_ids=torch.tensor([given]),
+            attention_mask=torch.ones(1, len(given), dtype=torch.long),
+            generation_config=settings,
+        )[0].tolist()
+        expected = expected[1:] if config.has_encoder else expected[len(given) :]
+        for engine in engines:
+            written = _written(engine, prompt, decode, config)
+            assert written == expected, engine
+
+
+def _written(engine: Any, prompt: list[int], decode: DecodeConfig, config: Any) -> list[int]:
+    ends = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
+    if config.has_encoder:
+        [[found]] = search(engine, [prompt], decode, **ends)
+        return found.tokens
+    longer = DecodeConfig(
+        method="greedy",
+        max_length=NUM_WRITTEN + len(prompt),
+        min_length=NUM_WRITTEN + len(prompt),
+        no_repeat_ngram=decode.no_repeat_ngram,
+    )
+    [[found]] = search(engine, [[]], longer, constraints=[Constraints(prefix=prompt)], **ends)
+    return found.tokens[len(prompt) :]
+
+
+TEXTS = [*TEXT, "", " ", "  two  spaces ", "ein Fluß, ½ & naïve 漢字 🙂"]
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+@pytest.mark.parametrize("kind", ["marian", "gpt2", "bert"])
+def test_texts_have_their_ids(kind: str, tmp_path: Path) -> None:
+    folder, _ = MAKERS[kind](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "ours", Wanted(), None)
+    classes = {"marian": MarianTokenizer, "gpt2": GPT2Tokenizer, "bert": BertTokenizer}
+    theirs = classes[kind].from_pretrained(folder)
+    manifest = read_manifest(tmp_path / "ours")
+    source, target = open_tokenizers(tmp_path / "ours", manifest.tokenizer)
+    for text in TEXTS:
+        expected = theirs(text, add_special_tokens=False)["input_ids"]
+        assert source.encode(text) == expected
+        assert target.decode(expected) == theirs.decode(expected, skip_special_tokens=True)
+    ends = [*source.beginning, *source.encode(TEXT[0]), manifest.model.eos_id]
+    if kind != "gpt2":
+        assert ends == theirs(TEXT[0])["input_ids"]

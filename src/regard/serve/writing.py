@@ -19,6 +19,7 @@ from regard.errors import UsageError
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Stream
 from regard.serve.translating import refusal_of
+from regard.text.growing import GrowingText
 
 _REPLY_TOKENS = 128
 _STORY_TOKENS = 192

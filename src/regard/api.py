@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from regard.catalogue import ModelInfo, available, find, find_by_languages
-from regard.checkpoint import (
-    CARD,
-    open_tokenizers,
-    read_files,
-    read_manifest,
-    read_tensors,
-    save,
-)
+from regard.checkpoint import open_tokenizers, read_manifest
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
-from regard.tensors import WeightForm
+from regard.exchange import formats
 from regard.text.given import check_text
 from regard.text.glossary import Glossary
 from regard.translation import Candidate, Sentence, Translation
@@ -40,6 +33,7 @@ __all__ = [
     "Translation",
     "available",
     "export",
+    "import_model",
     "load",
     "translate",
 ]
@@ -258,33 +252,50 @@ def _kept(name: str | None) -> Model:
     return load(name)
 
 
-def export(model: str | Path, output: str | Path, *, weights: str = "int8") -> None:
-    """Write a model folder with its weights as int8, fp16 or fp32, and the CPU engine's graphs."""
-    if weights not in get_args(WeightForm):
-        forms = ", ".join(get_args(WeightForm))
-        raise UsageError(f"weights must be one of {forms}: got {weights!r}; int8 is the smallest")
-    folder, output = find(model), Path(output)
-    if output.is_dir() and any(output.iterdir()):
-        try:
-            read_manifest(output)
-        except ModelError as error:
-            raise UsageError(
-                f"a model is written into a new, an empty or a model's folder: {output} holds other "
-                "files; name another folder"
-            ) from error
-    try:
-        from regard.exchange import onnx
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
-    manifest, card = read_manifest(folder), folder / CARD
-    save(
-        output,
-        replace(manifest, weights=cast(WeightForm, weights)),
-        read_tensors(folder, manifest),
-        read_files(folder, manifest),
-        card.read_text(encoding="utf-8") if card.is_file() else "",
-        graphs=onnx.export,
+def export(
+    model: str | Path, output: str | Path, *, weights: str | None = None, to: str = "regard"
+) -> None:
+    """Write a model in another format, or in regard's own with its weights as int8, fp16 or fp32.
+
+    to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2 or onnx.
+    """
+    formats.write(find(model), Path(output), to, weights)
+
+
+def import_model(
+    folder: str | Path,
+    output: str | Path,
+    *,
+    weights: str = "fp32",
+    source_language: str = "",
+    target_language: str = "",
+    prompt: str = "",
+    convert_pickle: bool = False,
+) -> None:
+    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
+
+    prompt: a text before every text that is read, such as T5's "translate English to German: ".
+    convert_pickle: read weights from pytorch_model.bin too, in a process of its own.
+    """
+    from regard.exchange import huggingface
+
+    wanted = huggingface.Wanted(
+        formats.check_format("regard", weights),
+        source_language,
+        target_language,
+        check_text(prompt, "prompt"),
+        convert_pickle,
     )
+    folder, output = Path(folder), Path(output)
+    if not folder.is_dir():
+        raise UsageError(f"a model to import must be a folder: {folder} is none; check the path")
+    formats.check_output(output, "regard")
+    graphs = None
+    if find_spec("onnx") is not None and find_spec("torch") is not None:
+        from regard.exchange import onnx
+
+        graphs = onnx.export
+    huggingface.import_folder(folder, output, wanted, graphs)
 
 
 def _checked_texts(texts: object) -> list[str]:

@@ -14,11 +14,11 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless
 from regard.exchange.names import Entry, entry, linear, to_ours, to_theirs
+from regard.exchange.positions import position_table
 from regard.tensors import Tensors
 
 # Masks that old files hold, and the output's copy of the table.
 IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
-BASE = 10000.0
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
@@ -110,7 +110,8 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
         where="a GPT-2 folder",
     )
     ours = dict(ours)
-    ours.setdefault("target.position.weight", _positions(config))
+    if config.position != "learned":
+        ours["target.position.weight"] = position_table(config, config.max_positions)
     scale = config.d_model**0.5 if config.scaled_embedding else 1.0
     tied = config.tied != "none" and not config.scaled_embedding
     theirs = to_theirs((each for each in table(config) if each.theirs != "lm_head.weight"), ours)
@@ -135,13 +136,3 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
         "eos_token_id": config.eos_id,
     }
     return values, theirs
-
-
-def _positions(config: ModelConfig) -> np.ndarray:
-    """What is added at each position, in a table."""
-    if config.position == "none":
-        return np.zeros((config.max_positions, config.d_model), np.float32)
-    pairs = np.arange(0, config.d_model, 2) / config.d_model
-    angle = np.arange(config.max_positions)[:, None] * BASE**-pairs
-    rows = np.stack([np.sin(angle), np.cos(angle)], axis=-1)
-    return rows.reshape(config.max_positions, config.d_model).astype(np.float32)

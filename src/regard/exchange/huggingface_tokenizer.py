@@ -50,17 +50,20 @@ def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files
 
 def ends(tokenizer: TokenizerFiles, files: Files, folder: Path) -> tuple[int, int]:
     """The ids of BERT's [CLS] and [SEP], which its config.json does not name."""
-    ids = _ids(json.loads(files[tokenizer.source]))
+    ids = ids_of(json.loads(files[tokenizer.source]))
     for piece in ("[CLS]", "[SEP]", "[MASK]"):
         if piece not in ids:
             raise ModelError(f"{folder}: the tokenizer must have {piece}: it has not; get it again")
     return ids["[CLS]"], ids["[SEP]"]
 
 
-def _ids(described: Mapping[str, Any]) -> dict[str, int]:
+def ids_of(described: Mapping[str, Any]) -> dict[str, int]:
+    """The id of each piece of a tokenizer.json, as it is spelt there."""
     added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
     vocabulary = described.get("model", {}).get("vocab", {})
-    return {**(vocabulary if isinstance(vocabulary, dict) else {}), **added}
+    if isinstance(vocabulary, list):  # unigram pieces, each with its score
+        vocabulary = {piece: id for id, (piece, _) in enumerate(vocabulary)}
+    return {**vocabulary, **added}
 
 
 def _marian(folder: Path) -> tuple[TokenizerFiles, Files]:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from regard.checkpoint import check_weights, read_header, read_manifest
@@ -34,6 +35,8 @@ from regard.placing import write_file
 
 HIDDEN = float(np.finfo(np.float32).min)
 """added to the score of a key that may not be seen"""
+MOST_BYTES = 1 << 30
+"""of a graph in one file; the format ends at twice as many"""
 KEY_MULTIPLE = 16
 """The keys of a source are filled up to a multiple of this, as many numbers as the softmax adds up at a time:
 so padding changes no bit of a sum, and a sentence is translated alike in every batch."""
@@ -60,6 +63,20 @@ def export(folder: str | Path) -> None:
         for name, graph in graphs.items():
             content = graph.model(name).SerializeToString(deterministic=True)
             write_file(folder / f"{name}{suffix}.onnx", content)
+
+
+def embed(folder: Path, output: Path) -> None:
+    """Write the graphs of a folder so that they hold their own weights; beside them where those are too large."""
+    for path in sorted(folder.glob("*.onnx")):
+        model = onnx.load(path)
+        onnx.checker.check_model(model)
+        too_large = model.ByteSize() > MOST_BYTES
+        onnx.save(
+            model,
+            output / path.name,
+            save_as_external_data=too_large,
+            location=f"{path.name}.data" if too_large else None,
+        )
 
 
 def covers(config: ModelConfig) -> bool:

@@ -1,0 +1,183 @@
+"""CTranslate2 folders, written by that package's own description of a Transformer; needs the package, not torch.
+
+Query, key and value of a self-attention are one map there, key and value of a cross-attention too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.checkpoint import Manifest, TokenizerFiles
+from regard.config import ModelConfig
+from regard.errors import MissingExtra
+from regard.exchange.foreign import refuse_unless
+from regard.exchange.positions import position_table
+from regard.placing import write_file
+from regard.tensors import Tensors, WeightForm, tied_names
+
+WHERE = "a CTranslate2 folder"
+ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}
+QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16", "int8": "int8"}
+
+
+def export_folder(
+    output: Path,
+    manifest: Manifest,
+    tensors: Mapping[str, np.ndarray],
+    files: Mapping[str, bytes],
+    weights: WeightForm = "fp32",
+) -> None:
+    """Write a folder for ctranslate2.Translator, or ctranslate2.Generator for a decoder alone."""
+    try:
+        from ctranslate2 import specs
+    except ModuleNotFoundError as error:
+        raise MissingExtra("ctranslate2", "ctranslate2", "writing a CTranslate2 folder") from error
+    config = manifest.model
+    _check(config)
+    ours: Tensors = dict(tensors)
+    ours |= {name: ours[first] for name, first in tied_names(config).items()}
+    source, target = vocabularies(manifest.tokenizer, files, config)
+    num_positions = max(config.max_positions, 2 * manifest.longest + 64)
+    decoder = _stack(specs.TransformerDecoderSpec, config, "decoder", ours, num_positions)
+    spec: Any
+    if config.has_encoder:
+        encoder = _stack(specs.TransformerEncoderSpec, config, "encoder", ours, num_positions)
+        spec = specs.TransformerSpec(encoder, decoder)
+        spec.register_source_vocabulary(source)
+        spec.register_target_vocabulary(target)
+        spec.config.decoder_start_token = target[config.bos_id]
+        spec.config.add_source_eos = True
+    else:
+        spec = specs.TransformerDecoderModelSpec(decoder)
+        spec.register_vocabulary(target)
+    spec.config.bos_token = target[config.bos_id]
+    spec.config.eos_token = target[config.eos_id]
+    spec.config.unk_token = next((each for each in ("<unk>", "[UNK]") if each in target), target[0])
+    spec.config.layer_norm_epsilon = config.norm_epsilon
+    spec.validate()
+    spec.optimize(quantization=QUANTIZATIONS[weights])
+    output.mkdir(parents=True, exist_ok=True)
+    spec.save(str(output))
+    for name, content in files.items():
+        write_file(output / name, content)
+
+
+def _check(config: ModelConfig) -> None:
+    refuse_unless(
+        config.architecture in ("encoder-decoder", "decoder-only"),
+        "architecture",
+        config.architecture,
+        "encoder-decoder or decoder-only",
+        where=WHERE,
+    )
+    refuse_unless(
+        config.position in ("sinusoidal", "learned", "rotary"),
+        "position",
+        config.position,
+        "sinusoidal, learned or rotary",
+        where=WHERE,
+    )
+    refuse_unless(config.norm != "batch", "norm", config.norm, "layer or rms", where=WHERE)
+    layered = config.norm == "layer" or not config.embedding_norm
+    refuse_unless(layered, "embedding_norm", True, "false where norm=rms", where=WHERE)
+
+
+def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positions: int) -> Any:
+    from ctranslate2.specs import common_spec
+
+    is_decoder = stack == "decoder"
+    side = "target" if is_decoder else "source"
+    num_layers = config.num_decoder_layers if is_decoder else config.num_encoder_layers
+    options: dict[str, Any] = {"with_encoder_attention": config.has_encoder} if is_decoder else {}
+    activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
+    spec = kind(
+        num_layers,
+        config.num_heads,
+        pre_norm=config.norm_placement == "pre",
+        activation=common_spec.Activation[activation],
+        layernorm_embedding=config.embedding_norm,
+        ffn_glu=config.feed_forward.startswith("gated-"),
+        rms_norm=config.norm == "rms",
+        rotary_dim=0 if config.position == "rotary" else None,
+        **options,
+    )
+    spec.scale_embeddings = config.d_model**0.5 if config.scaled_embedding else 1.0
+    embeddings = spec.embeddings[0] if isinstance(spec.embeddings, list) else spec.embeddings
+    embeddings.weight = ours[f"{side}.embedding.weight"]
+    if config.position == "learned":
+        spec.position_encodings.encodings = ours[f"{side}.position.weight"]
+    elif config.position == "sinusoidal":
+        spec.position_encodings.encodings = position_table(config, num_positions)
+    if config.embedding_norm:
+        _norm(spec.layernorm_embedding, f"{side}.norm", ours)
+    for i, layer in enumerate(spec.layer):
+        name = f"{stack}.layers.{i}"
+        _attention(layer.self_attention, f"{name}.self_attention", ours, [3])
+        if is_decoder and config.has_encoder:
+            _attention(layer.attention, f"{name}.cross_attention", ours, [1, 2])
+        _linear(layer.ffn.linear_0, ours, f"{name}.feed_forward.hidden")
+        if config.feed_forward.startswith("gated-"):
+            _linear(layer.ffn.linear_0_noact, ours, f"{name}.feed_forward.gate")
+        _linear(layer.ffn.linear_1, ours, f"{name}.feed_forward.output")
+        _norm(layer.ffn.layer_norm, f"{name}.feed_forward.norm", ours)
+    if config.norm_placement == "pre":
+        _norm(spec.layer_norm, f"{stack}.final_norm", ours)
+    if is_decoder:
+        spec.projection.weight = ours["output.weight"]
+        if config.output_bias:
+            spec.projection.bias = ours["output.bias"]
+    return spec
+
+
+def _attention(spec: Any, name: str, ours: Tensors, groups: list[int]) -> None:
+    """groups: how many of query, key and value each of their maps holds."""
+    parts = iter([f"{name}.{part}" for part in ("query", "key", "value")])
+    for linear, count in zip(spec.linear, groups, strict=False):
+        _linear(linear, ours, *(next(parts) for _ in range(count)))
+    _linear(spec.linear[-1], ours, f"{name}.output")
+    _norm(spec.layer_norm, f"{name}.norm", ours)
+
+
+def _linear(spec: Any, ours: Tensors, *names: str) -> None:
+    spec.weight = np.concatenate([ours[f"{name}.weight"] for name in names])
+    spec.bias = np.concatenate([ours[f"{name}.bias"] for name in names])
+
+
+def _norm(spec: Any, name: str, ours: Tensors) -> None:
+    spec.gamma = ours[f"{name}.weight"]
+    if f"{name}.bias" in ours:
+        spec.beta = ours[f"{name}.bias"]
+
+
+def vocabularies(
+    tokenizer: TokenizerFiles, files: Mapping[str, bytes], config: ModelConfig
+) -> tuple[list[str], list[str]]:
+    """The pieces of both sides as the vocabulary spells them, in the order of their ids."""
+    source = _pieces(tokenizer.kind, files[tokenizer.source], files.get(tokenizer.vocabulary))
+    numbers = files.get(tokenizer.target_vocabulary or tokenizer.vocabulary)
+    target = _pieces(tokenizer.kind, files[tokenizer.target], numbers)
+    return _filled(source, config.source_vocab_size), _filled(target, config.target_vocab_size)
+
+
+def _pieces(kind: str, content: bytes, vocabulary: bytes | None) -> dict[int, str]:
+    if kind == "sentencepiece":
+        import sentencepiece
+
+        processor: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
+        return {id: processor.id_to_piece(id) for id in range(processor.vocab_size())}
+    if kind == "tokenizers":
+        from regard.exchange.huggingface_tokenizer import ids_of
+
+        return {id: piece for piece, id in ids_of(json.loads(content)).items()}
+    assert vocabulary is not None
+    return {id: piece for piece, id in json.loads(vocabulary).items()}
+
+
+def _filled(pieces: Mapping[int, str], size: int) -> list[str]:
+    """A vocabulary may have rows that no piece stands for."""
+    return [pieces.get(id, f"<unused{id}>") for id in range(size)]

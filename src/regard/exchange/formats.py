@@ -1,0 +1,120 @@
+"""The formats that a model can be written in.
+
+regard        a folder of ours, with the CPU engine's graphs
+safetensors   the same without graphs: config.json, model.safetensors, the tokenizer
+huggingface   a folder that transformers loads
+ctranslate2   a folder that CTranslate2 loads
+onnx          encoder.onnx and decoder.onnx that hold their own weights
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from regard.checkpoint import CARD, read_files, read_manifest, read_tensors, save
+from regard.errors import MissingExtra, ModelError, UsageError, suggest
+from regard.tensors import WeightForm
+
+_FORMS: dict[str, tuple[WeightForm, ...]] = {
+    "regard": ("int8", "fp16", "fp32"),
+    "safetensors": ("fp32", "fp16", "int8"),
+    "huggingface": ("fp32",),
+    "ctranslate2": ("fp32", "fp16", "int8"),
+    "onnx": ("fp32",),
+}
+"""how each can hold its weights, the usual way first"""
+
+
+def write(folder: Path, output: Path, to: str, weights: str | None) -> None:
+    """Write the model of a folder in another format, or in ours with other weights."""
+    form = check_format(to, weights)
+    check_output(output, to)
+    if to == "huggingface":
+        from regard.exchange import huggingface
+
+        huggingface.export_folder(folder, output)
+    elif to == "ctranslate2":
+        from regard.exchange import ctranslate2
+
+        manifest = read_manifest(folder)
+        tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
+        ctranslate2.export_folder(output, manifest, tensors, files, form)
+    elif to == "onnx":
+        _write_onnx(folder, output)
+    else:
+        _write_own(folder, output, form, with_graphs=to == "regard")
+
+
+def check_format(to: str, weights: str | None) -> WeightForm:
+    """The form of the weights, where the format has it."""
+    if to not in _FORMS:
+        raise UsageError(
+            f"a format must be one of {', '.join(_FORMS)}: got {to!r}{suggest(to, _FORMS)}; use one of these"
+        )
+    forms = _FORMS[to]
+    if weights is None:
+        return forms[0]
+    if weights not in forms:
+        raise UsageError(
+            f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
+            f"{forms[0]} is the usual one"
+        )
+    return weights
+
+
+def check_output(output: Path, to: str) -> None:
+    """Only a new or an empty folder is written into, or one that holds what is to be replaced."""
+    if not output.is_dir() or not any(output.iterdir()):
+        return
+    try:
+        if to not in ("regard", "safetensors"):
+            raise ModelError("a foreign folder is not replaced")
+        read_manifest(output)
+    except ModelError as error:
+        raise UsageError(
+            f"a model is written into a new, an empty or a model's folder: {output} holds other "
+            "files; name another folder"
+        ) from error
+
+
+def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
+    graphs = None
+    if with_graphs:
+        try:
+            from regard.exchange import onnx
+        except ModuleNotFoundError as error:
+            raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
+        graphs = onnx.export
+    manifest, card = read_manifest(folder), folder / CARD
+    save(
+        output,
+        replace(manifest, weights=form),
+        read_tensors(folder, manifest),
+        read_files(folder, manifest),
+        card.read_text(encoding="utf-8") if card.is_file() else "",
+        graphs=graphs,
+    )
+
+
+def _write_onnx(folder: Path, output: Path) -> None:
+    try:
+        from regard.exchange.onnx import covers, embed
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "onnx", "torch", "writing ONNX") from error
+    manifest = read_manifest(folder)
+    if not covers(manifest.model):
+        raise UsageError(
+            "--to onnx writes Transformers that write text, without relative positions: got "
+            f"architecture={manifest.model.architecture}, position={manifest.model.position}; use "
+            "another format"
+        )
+    with tempfile.TemporaryDirectory() as scratch:
+        whole = Path(scratch) / "model"
+        _write_own(folder, whole, "fp32", with_graphs=True)
+        output.mkdir(parents=True, exist_ok=True)
+        embed(whole, output)
+        for name in (*manifest.tokenizer.names, "config.json", CARD):
+            shutil.copyfile(whole / name, output / name)

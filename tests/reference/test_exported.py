@@ -1,0 +1,267 @@
+"""What is exported runs elsewhere: in transformers and CTranslate2 the same numbers and tokens, ONNX by itself."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import ctranslate2
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from fixtures import TEXT, make_model_folder
+from huggingface_fixtures import MAKERS
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+from regard.api import export, import_model, load
+from regard.checkpoint import Manifest, read_manifest, save
+from regard.config import ModelConfig
+from regard.engine.torch import load_model, to_tensors
+from regard.errors import UsageError
+from regard.model.layout import Layout
+from regard.model.transformer import build
+from regard.text.tokenizer import Tokenizer
+
+SOURCES = [[9, 14, 31, 3], [50, 3], [8, 7, 6, 5, 44, 99, 3]]
+WORDS = 11
+BOTH: dict[str, dict[str, Any]] = {
+    "marian": {},
+    "marian-silu": {"feed_forward": "silu", "scaled_embedding": False},
+    "marian-bias": {"feed_forward": "gelu", "output_bias": True},
+    "pegasus": {"norm_placement": "pre"},
+}
+ALONE: dict[str, dict[str, Any]] = {
+    "gpt2": {"position": "learned", "scaled_embedding": False, "feed_forward": "gelu-tanh"},
+    "gpt2-sinusoids": {},
+    "gpt2-untied": {"tied": "none"},
+}
+
+
+def random_folder(folder: Path, **changes: Any) -> Path:
+    """A model of ours with every weight random, biases and gains too, so that none can go astray."""
+    tokenizer = Tokenizer.train(TEXT, vocabulary=300, exact=False)
+    config = ModelConfig(
+        **{
+            "source_vocab_size": tokenizer.vocab_size,
+            "target_vocab_size": tokenizer.vocab_size,
+            "num_encoder_layers": 1,
+            "num_decoder_layers": 2,
+            "d_model": 18,
+            "d_ff": 31,
+            "num_heads": 3,
+            "max_positions": 61,
+            **changes,
+        }
+    )
+    model = build(config)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() == 1:
+                weight.add_(torch.rand_like(weight) - 0.5)
+    task: Any = "translate" if config.has_encoder else "write"
+    manifest = Manifest(task=task, model=config, longest=90)
+    tensors = to_tensors(model.state_dict(), config)
+    save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# Random\n")
+    return folder
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("changes", BOTH.values(), ids=BOTH.keys())
+def test_transformers_computes_the_same_of_both_stacks(changes, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "ours", **changes)
+    export(folder, tmp_path / "theirs", to="huggingface")
+    theirs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "theirs").eval()
+    model, _ = load_model(folder)
+    target = torch.randint(4, model.config.target_vocab_size, (1, 7))
+    for source in SOURCES:
+        tokens = torch.tensor([source])
+        read = (tokens, Layout.padded(torch.tensor([len(source)]), len(source)))
+        ours = model(*read, target, Layout.padded(torch.tensor([7]), 7))
+        expected = theirs(input_ids=tokens, decoder_input_ids=target).logits
+        torch.testing.assert_close(ours, expected, atol=1e-4, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("changes", ALONE.values(), ids=ALONE.keys())
+def test_transformers_computes_the_same_of_a_decoder(changes, tmp_path: Path) -> None:
+    changes = {"architecture": "decoder-only", "norm_placement": "pre", **changes}
+    folder = random_folder(tmp_path / "ours", **changes)
+    export(folder, tmp_path / "theirs", to="huggingface")
+    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "theirs").eval()
+    model, _ = load_model(folder)
+    tokens = torch.randint(4, model.config.target_vocab_size, (1, 13))
+    ours = model(tokens, Layout.padded(torch.tensor([13]), 13))
+    torch.testing.assert_close(ours, theirs(input_ids=tokens).logits, atol=1e-4, rtol=0)
+
+
+@pytest.mark.filterwarnings("ignore:Recommended")
+def test_transformers_reads_and_writes_our_texts(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "ours")
+    export(folder, tmp_path / "theirs", to="huggingface")
+    theirs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "theirs").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "theirs")
+    model = load(folder, threads=1)
+    for text in TEXT:
+        [ids] = model.translator.source_ids([text])
+        read = tokenizer(text, return_tensors="pt")
+        assert read["input_ids"][0].tolist() == ids
+        written = theirs.generate(**read, num_beams=1, max_new_tokens=7)
+        ours = model.translate(text, split=False, method="greedy", max_length=7)
+        assert tokenizer.decode(written[0], skip_special_tokens=True) == ours.strip()
+
+
+@pytest.mark.parametrize("kind", ["marian", "pegasus", "gpt2"])
+def test_there_and_back(kind: str, tmp_path: Path) -> None:
+    """Imported and exported again, a model is the same to the bit, or as near as a factor allows."""
+    folder, theirs = MAKERS[kind](tmp_path / "theirs")
+    import_model(folder, tmp_path / "ours")
+    export(tmp_path / "ours", tmp_path / "again", to="huggingface")
+    kind_of = AutoModelForCausalLM if kind == "gpt2" else AutoModelForSeq2SeqLM
+    again = kind_of.from_pretrained(tmp_path / "again").state_dict()
+    for name, tensor in theirs.state_dict().items():
+        if "embed_positions" not in name:
+            assert torch.equal(again[name], tensor), name
+
+
+CTRANSLATE2: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"norm_placement": "pre"},
+    "today": {
+        "norm": "rms",
+        "norm_placement": "pre",
+        "feed_forward": "gated-silu",
+        "position": "rotary",
+    },
+    "learned": {"position": "learned", "feed_forward": "gelu-tanh", "scaled_embedding": False},
+    "bart": {"embedding_norm": True, "output_bias": True, "feed_forward": "gelu"},
+}
+
+
+@pytest.mark.parametrize("changes", CTRANSLATE2.values(), ids=CTRANSLATE2.keys())
+def test_ctranslate2_writes_the_same_tokens(changes, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "ours", **changes)
+    export(folder, tmp_path / "theirs", to="ctranslate2")
+    theirs = ctranslate2.Translator(str(tmp_path / "theirs"), intra_threads=1)
+    model = load(folder, engine="torch")
+    tokenizer = model.translator.target
+    for text in TEXT:
+        options = {"method": "greedy", "max_length": WORDS, "min_length": WORDS, "details": True}
+        ours = model.translate(text, split=False, no_repeat_ngram=1, **options)
+        pieces = tokenizer.pieces(tokenizer.encode(text))
+        [result] = theirs.translate_batch(
+            [pieces],
+            beam_size=1,
+            max_decoding_length=WORDS,
+            min_decoding_length=WORDS,
+            no_repeat_ngram_size=1,
+            suppress_sequences=[["<pad>"], ["<s>"], ["</s>"]],
+            disable_unk=False,
+        )
+        assert result.hypotheses[0] == ours.sentences[0].candidates[0].pieces
+
+
+def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:
+    folder = random_folder(
+        tmp_path / "ours", architecture="decoder-only", norm_placement="pre", feed_forward="gelu"
+    )
+    export(folder, tmp_path / "theirs", to="ctranslate2")
+    theirs = ctranslate2.Generator(str(tmp_path / "theirs"), intra_threads=1)
+    model, _ = load_model(folder)
+    tokens = [2, *range(5, 16)]
+    tensor = torch.tensor([tokens])
+    with torch.no_grad():
+        ours = model(tensor, Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
+    logits = np.array(theirs.forward_batch([tokens]))
+    np.testing.assert_allclose(logits, ours.numpy(), atol=1e-4)
+
+
+def test_onnx_runs_by_itself(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "ours", weights="int8")
+    export(folder, tmp_path / "theirs", to="onnx")
+    graphs = sorted(path.name for path in (tmp_path / "theirs").glob("*.onnx"))
+    assert graphs == ["decoder.onnx", "encoder.onnx"]
+    assert not (tmp_path / "theirs" / "model.safetensors").exists()
+    for name in graphs:
+        model = onnx.load(tmp_path / "theirs" / name, load_external_data=False)
+        onnx.checker.check_model(model)
+        assert all(not tensor.external_data for tensor in model.graph.initializer)
+    session = onnxruntime.InferenceSession(tmp_path / "theirs" / "encoder.onnx")
+    read = {"tokens": np.array([SOURCES[0]]), "lengths": np.array([len(SOURCES[0])])}
+    network, _ = load_model(folder)
+    with torch.no_grad():
+        layout = Layout.padded(torch.from_numpy(read["lengths"]), len(SOURCES[0]))
+        memory = network.encode(torch.from_numpy(read["tokens"]), layout)
+        [expected, *_] = network.decoder.remember(memory)
+    [value] = session.run(["cross_value.0"], read)
+    found = value[:, :, : len(SOURCES[0])]
+    np.testing.assert_allclose(found, expected.value.numpy(), atol=1e-4)
+
+
+def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "ours", weights="int8")
+    export(folder, tmp_path / "theirs", to="safetensors")
+    assert read_manifest(tmp_path / "theirs").weights == "fp32"
+    assert not list((tmp_path / "theirs").glob("*.onnx"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        texts = [
+            load(each, engine="torch").translate(TEXT[0]) for each in (folder, tmp_path / "theirs")
+        ]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize(
+    ("to", "changes", "sentence"),
+    [
+        (
+            "huggingface",
+            {"norm": "rms"},
+            "a marian folder can only hold a model with norm=layer: got rms; use another format",
+        ),
+        (
+            "huggingface",
+            {"position": "rotary"},
+            "a marian folder can only hold a model with position=sinusoidal: got rotary; "
+            "use another format",
+        ),
+        (
+            "huggingface",
+            {"architecture": "decoder-only"},
+            "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "
+            "use another format",
+        ),
+        (
+            "huggingface",
+            {"architecture": "encoder-only"},
+            "--to huggingface writes Transformers with both stacks or a decoder alone: got "
+            "architecture=encoder-only; use another format",
+        ),
+        (
+            "ctranslate2",
+            {"position": "relative"},
+            "a CTranslate2 folder can only hold a model with position=sinusoidal, learned or rotary: "
+            "got relative; use another format",
+        ),
+        (
+            "onnx",
+            {"position": "relative"},
+            "--to onnx writes Transformers that write text, without relative positions: got "
+            "architecture=encoder-decoder, position=relative; use another format",
+        ),
+        (
+            "tensorflow",
+            {},
+            "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx: got "
+            "'tensorflow'; use one of these",
+        ),
+    ],
+)
+def test_what_a_format_cannot_hold(to, changes, sentence, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "ours", **changes)
+    with pytest.raises(UsageError) as refused:
+        export(folder, tmp_path / "theirs", to=to)
+    assert str(refused.value) == sentence
+    assert not (tmp_path / "theirs").exists()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from regard.catalogue import ModelInfo, available, find, find_by_languages
 from regard.checkpoint import open_tokenizers, read_manifest
@@ -15,11 +15,13 @@ from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.exchange import formats
+from regard.filling import Choice, Reader, fill
 from regard.text.given import check_text
 from regard.text.glossary import Glossary
 from regard.translation import Candidate, Sentence, Translation
 from regard.translator import Translator
 from regard.wishes import Wishes
+from regard.writing import write
 
 if TYPE_CHECKING:
     from regard.look.view import Look
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Candidate",
+    "Choice",
     "Model",
     "ModelInfo",
     "Sentence",
@@ -37,6 +40,10 @@ __all__ = [
     "load",
     "translate",
 ]
+
+
+LENGTH = 200
+"""pieces that are written when nobody says how many"""
 
 
 class Model:
@@ -56,11 +63,7 @@ class Model:
 
     @property
     def translator(self) -> Translator:
-        if self.manifest.task != "translate":
-            raise ModelError(
-                f"{self.folder} must be a model that translates: got one to {self.manifest.task}; "
-                "name another"
-            )
+        self._check_task("translate", "translates")
         return self._translator
 
     @overload
@@ -181,6 +184,40 @@ class Model:
             raise MissingExtra(error.name or "torch", "torch", "looking into a model") from error
         second = None if compare is None else find(compare)
         return look_at(self.folder, text, compare=second, network=self._network, **decode)
+
+    def write(self, text: str = "", *, length: int = LENGTH, **decode: Any) -> str:
+        """The text and what follows it: at most `length` more pieces, drawn at random unless a seed is given.
+
+        Everything else is a field of DecodeConfig; temperature=0 takes the most probable piece each time.
+        """
+        return text + "".join(self.writing(text, length=length, **decode))
+
+    def writing(self, text: str = "", *, length: int = LENGTH, **decode: Any) -> Iterator[str]:
+        """What `write` adds to the text, part by part as it is found."""
+        self._check_task("write", "writes on from a text")
+        check_text(text)
+        changes = {"method": "sample", **decode}
+        if changes.get("temperature") == 0:
+            changes |= {"method": "greedy", "temperature": 1.0}
+        own = self._translator
+        config = self._decode_config(changes)
+        return write(own.engine, self.manifest, own.target, text, config, length)
+
+    def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
+        """For each blank of a text, such as BERT's [MASK], the most probable words."""
+        self._check_task("fill", "fills in blanks")
+        if n_best < 1:
+            raise UsageError(f"n_best must be at least 1: got {n_best}; give a larger one")
+        own = self._translator
+        engine = cast(Reader, own.engine)
+        return fill(engine, self.manifest, own.source, check_text(text), n_best)
+
+    def _check_task(self, task: str, does: str) -> None:
+        if self.manifest.task != task:
+            raise ModelError(
+                f"{self.folder} must be a model that {does}: got one to {self.manifest.task}; "
+                "name another"
+            )
 
     @functools.cached_property
     def _network(self) -> Any:

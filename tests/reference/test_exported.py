@@ -248,7 +248,7 @@ def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
         (
             "onnx",
             {"position": "relative"},
-            "--to onnx writes Transformers that write text, without relative positions: got "
+            "--to onnx writes Transformers without relative positions: got "
             "architecture=encoder-decoder, position=relative; use another format",
         ),
         (

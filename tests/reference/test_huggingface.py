@@ -12,6 +12,7 @@ from huggingface_fixtures import MAKERS
 from torch import Tensor
 from transformers import BertTokenizer, GenerationConfig, GPT2Tokenizer, MarianTokenizer
 
+from regard.api import load
 from regard.checkpoint import open_tokenizers, read_manifest
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
@@ -157,3 +158,85 @@ def test_texts_have_their_ids(kind: str, tmp_path: Path) -> None:
     ends = [*source.beginning, *source.encode(TEXT[0]), manifest.model.eos_id]
     if kind != "gpt2":
         assert ends == theirs(TEXT[0])["input_ids"]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
+def test_blanks_are_filled_as_bert_fills_them(engine: Any, tmp_path: Path) -> None:
+    folder, theirs = MAKERS["bert"](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    tokenizer = BertTokenizer.from_pretrained(folder)
+    text = "Jane [MASK] l'Afrique en [MASK]."
+    read = tokenizer(text, return_tensors="pt")
+    probabilities = theirs(**read).logits[0].softmax(dim=-1)
+    places = (read["input_ids"][0] == tokenizer.mask_token_id).nonzero()[:, 0]
+    blanks = load(tmp_path / "ours", engine=engine).fill(text, n_best=7)
+    assert len(blanks) == len(places) == 2
+    for place, choices in zip(places, blanks, strict=True):
+        row = probabilities[place]
+        row[tokenizer.all_special_ids] = 0
+        values, ids = row.topk(7)
+        pieces = [each.removeprefix("##") for each in tokenizer.convert_ids_to_tokens(ids)]
+        assert [each.word for each in choices] == pieces
+        torch.testing.assert_close(
+            torch.tensor([each.probability for each in choices]), values, atol=1e-5, rtol=0
+        )
+    word = blanks[1][0].word
+    assert blanks[1][0].text == f"Jane [MASK] l'Afrique en {word}."
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
+def test_a_text_goes_on_as_gpt2_goes_on(engine: Any, tmp_path: Path) -> None:
+    folder, theirs = MAKERS["gpt2"](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    tokenizer = GPT2Tokenizer.from_pretrained(folder)
+    model = load(tmp_path / "ours", engine=engine)
+    for text in ("Jane visits Africa", ""):
+        given = [0, *tokenizer(text)["input_ids"]]
+        expected = theirs.generate(
+            input_ids=torch.tensor([given]),
+            attention_mask=torch.ones(1, len(given), dtype=torch.long),
+            do_sample=False,
+            max_new_tokens=13,
+            pad_token_id=0,
+        )[0]
+        whole = tokenizer.decode(expected, skip_special_tokens=True)
+        assert model.write(text, length=13, temperature=0) == whole
+
+
+@torch.no_grad()
+@pytest.mark.filterwarnings("ignore:Recommended")
+@pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
+def test_a_text_is_translated_as_marian_translates_it(engine: Any, tmp_path: Path) -> None:
+    folder, theirs = MAKERS["marian"](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    tokenizer = MarianTokenizer.from_pretrained(folder)
+    model = load(tmp_path / "ours", engine=engine)
+    assert (model.manifest.source_language, model.manifest.target_language) == ("fr", "en")
+    for text in TEXT:
+        expected = theirs.generate(
+            **tokenizer(text, return_tensors="pt"),
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=13,
+            no_repeat_ngram_size=1,
+            bad_words_ids=[[theirs.config.pad_token_id]],
+        )[0]
+        options: dict[str, Any] = {"method": "greedy", "max_length": 13, "no_repeat_ngram": 1}
+        ours = model.translate(text, split=False, **options)
+        assert ours == tokenizer.decode(expected, skip_special_tokens=True)
+
+
+@torch.no_grad()
+@pytest.mark.filterwarnings("ignore:Recommended")
+def test_a_language_is_asked_for_by_a_prompt(tmp_path: Path) -> None:
+    folder, _ = MAKERS["marian"](tmp_path / "theirs")
+    import_folder(folder, tmp_path / "ours", Wanted(prompt=">>fra<< "), None)
+    tokenizer = MarianTokenizer.from_pretrained(folder)
+    model = load(tmp_path / "ours", engine="torch")
+    [ids] = model.translator.source_ids([TEXT[1]])
+    assert ids == tokenizer(f">>fra<< {TEXT[1]}")["input_ids"]
+    links = model.translate(TEXT[1], details=True, alignment=True, max_length=5).sentences[0]
+    words = {TEXT[1][slice(*link.source)] for link in links.candidates[0].alignment or ()}
+    assert words and all(word in TEXT[1].replace(".", " .").split() for word in words)

@@ -381,7 +381,8 @@ def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
     assert isinstance(load(tmp_path / "out").translate("Bonjour"), str)
     assert (tmp_path / "out" / "README.md").read_text() == "# A random model\n"
     with pytest.raises(
-        UsageError, match="weights must be one of fp32, fp16, int8: got 'int4'; int8"
+        UsageError,
+        match="weights must be one of int8, fp16, fp32 in the format regard: got 'int4'; int8",
     ):
         export(folder, tmp_path / "other", weights="int4")
 

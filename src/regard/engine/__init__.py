@@ -16,6 +16,10 @@ EngineKind = Literal["auto", "onnxruntime", "torch"]
 Precision = Literal["auto", "fp32", "int8", "bf16"]
 
 
+GRAPHS = ("decoder.onnx", "encoder.onnx")
+"""of a model folder; one that only reads has no decoder"""
+
+
 class Engine(Protocol):
     """A model that runs: the step interface, and the configuration it runs."""
 
@@ -48,7 +52,7 @@ def open_engine(
         )
     purpose = "the torch engine"
     if kind == "auto":
-        has_graphs = (Path(folder) / "decoder.onnx").is_file()
+        has_graphs = any((Path(folder) / name).is_file() for name in GRAPHS)
         on_cpu = device in ("auto", "cpu") and precision != "bf16"
         kind = "onnxruntime" if has_graphs and on_cpu else "torch"
         if has_graphs:
@@ -78,6 +82,10 @@ def _open_onnxruntime(
         raise UsageError(
             f"the onnxruntime engine runs Transformers: got architecture={architecture}; use torch"
         )
+    if architecture == "encoder-only":
+        from regard.engine.reader import OnnxReader
+
+        return OnnxReader(folder, threads, precision)
     from regard.engine.onnxruntime import OnnxEngine
 
     return OnnxEngine(folder, threads, precision)

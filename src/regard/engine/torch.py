@@ -21,6 +21,7 @@ from regard.engine.padding import pad
 from regard.engine.static import Room, StaticSearch
 from regard.errors import UsageError
 from regard.model.decoder import DecoderState
+from regard.model.layout import Layout
 from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.recurrent_decoder import RecurrentState
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
@@ -148,6 +149,16 @@ class TorchEngine:
             last = cross_attentions(self.config)[-1]
             seen = trace[f"{last}.weights"].float().mean(dim=1)[:, 0]
         return logits.float(), replace(state, decoder=decoder, attention=seen)
+
+    @torch.inference_mode()
+    def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
+        """[places, vocabulary] of an encoder alone: what may stand at these places of a text."""
+        assert isinstance(self.model, EncoderOnly)
+        read = torch.tensor([list(tokens)], device=self.device)
+        lengths = torch.tensor([len(tokens)], device=self.device)
+        with self._autocast():
+            logits = self.model(read, Layout.padded(lengths, len(tokens)))[0, list(places)]
+        return logits.float().log_softmax(dim=-1).cpu().numpy()
 
     def _trace(self, position: int) -> Trace | None:
         """Where a pass from this position on leaves its values; see `regard.engine.edited`."""

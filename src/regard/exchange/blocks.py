@@ -173,16 +173,18 @@ def feed_forward(g: Graph, name: str, x: str) -> str:
     inputs = before(g, name, x)
     kind = g.config.feed_forward
     hidden = g.linear(inputs, f"{name}.hidden")
-    activation = kind.removeprefix("gated-")
-    if activation == "silu":
-        activated = g.op("Mul", hidden, g.op("Sigmoid", hidden))
-    elif activation == "gelu-tanh":
-        activated = g.op("Gelu", hidden, approximate="tanh")
-    else:
-        activated = g.op("Relu" if activation == "relu" else "Gelu", hidden)
+    inner = activated(g, hidden, kind.removeprefix("gated-"))
     if kind.startswith("gated-"):
-        activated = g.op("Mul", activated, g.linear(inputs, f"{name}.gate"))
-    return after(g, name, x, g.linear(activated, f"{name}.output"))
+        inner = g.op("Mul", inner, g.linear(inputs, f"{name}.gate"))
+    return after(g, name, x, g.linear(inner, f"{name}.output"))
+
+
+def activated(g: Graph, hidden: str, kind: str) -> str:
+    if kind == "silu":
+        return g.op("Mul", hidden, g.op("Sigmoid", hidden))
+    if kind == "gelu-tanh":
+        return g.op("Gelu", hidden, approximate="tanh")
+    return g.op("Relu" if kind == "relu" else "Gelu", hidden)
 
 
 def best(g: Graph, values: str, count: str) -> None:

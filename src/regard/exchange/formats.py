@@ -107,7 +107,7 @@ def _write_onnx(folder: Path, output: Path) -> None:
     manifest = read_manifest(folder)
     if not covers(manifest.model):
         raise UsageError(
-            "--to onnx writes Transformers that write text, without relative positions: got "
+            "--to onnx writes Transformers without relative positions: got "
             f"architecture={manifest.model.architecture}, position={manifest.model.position}; use "
             "another format"
         )

@@ -16,6 +16,7 @@ from regard.checkpoint import check_weights, read_header, read_manifest
 from regard.config import ModelConfig
 from regard.exchange.blocks import (
     Rotation,
+    activated,
     after,
     attention,
     before,
@@ -57,9 +58,12 @@ def export(folder: str | Path) -> None:
     suffixes = {"": False, ".fp32": True} if manifest.weights == "int8" else {"": True}
     for suffix, widened in suffixes.items():
         blank = partial(Graph, manifest.model, header, widened=widened)
-        graphs = {"decoder": decoder_graph(blank(many_rows=False))}
+        graphs = {}
         if manifest.model.has_encoder:
-            graphs["encoder"] = encoder_graph(blank(many_rows=True))
+            make = encoder_graph if manifest.model.has_decoder else reader_graph
+            graphs["encoder"] = make(blank(many_rows=True))
+        if manifest.model.has_decoder:
+            graphs["decoder"] = decoder_graph(blank(many_rows=False))
         for name, graph in graphs.items():
             content = graph.model(name).SerializeToString(deterministic=True)
             write_file(folder / f"{name}{suffix}.onnx", content)
@@ -80,12 +84,30 @@ def embed(folder: Path, output: Path) -> None:
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether there are graphs for a model: not for recurrent ones, relative positions, or encoders alone."""
-    return not config.is_recurrent and config.position != "relative" and config.has_decoder
+    """Whether there are graphs for a model: not for recurrent ones and relative positions."""
+    return not config.is_recurrent and config.position != "relative"
 
 
-def encoder_graph(g: Graph) -> Graph:
-    """tokens and lengths of the sources to the keys and values of every cross-attention."""
+def reader_graph(g: Graph) -> Graph:
+    """An encoder alone: tokens and lengths of texts to the log-probabilities of what stands at `places`.
+
+    They are counted through the rows of the tokens.
+    """
+    config = g.config
+    x, _, _ = _memory(g)
+    if config.output_transform:
+        hidden = activated(g, g.linear(x, "transform.hidden"), config.feed_forward)
+        x = g.norm("transform.norm", hidden)
+    places = g.input("places", TensorProto.INT64, ["places"])
+    x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
+    logits = g.scores(x, g.ties.get("output.weight", "output.weight"))
+    values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
+    g.output(values, ["places", config.source_vocab_size])
+    return g
+
+
+def _memory(g: Graph) -> tuple[str, str, str]:
+    """What an encoder makes of tokens and lengths, how its keys are filled up, and which of them may be seen."""
     config = g.config
     tokens = g.input("tokens", TensorProto.INT64, ["sentences", "source_len"])
     lengths = g.input("lengths", TensorProto.INT64, ["sentences"])
@@ -105,6 +127,13 @@ def encoder_graph(g: Graph) -> Graph:
         x = feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = g.norm("encoder.final_norm", x)
+    return x, fill, bias
+
+
+def encoder_graph(g: Graph) -> Graph:
+    """tokens and lengths of the sources to the keys and values of every cross-attention."""
+    config = g.config
+    x, fill, bias = _memory(g)
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"

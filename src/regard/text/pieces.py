@@ -22,6 +22,9 @@ class Pieces(Protocol):
     def beginning(self) -> Sequence[int]:
         """What stands before every text that is read, or in every text that is written comes first."""
 
+    def id_of(self, piece: str) -> int | None:
+        """The id of a piece as its vocabulary spells it."""
+
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without beginning and end."""
 

@@ -172,6 +172,10 @@ class Tokenizer:
         """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 
+    def id_of(self, piece: str) -> int | None:
+        id = int(self._processor.piece_to_id(piece))
+        return None if id == UNK_ID else id
+
     def spans(self, ids: Sequence[int]) -> list[Span]:
         return spans_of(ids, self.decode)
 

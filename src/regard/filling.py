@@ -1,0 +1,73 @@
+"""Blanks filled in: what may stand where a text has none, by a model that reads it whole (BERT)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+
+from regard.checkpoint import Manifest
+from regard.errors import ModelError, UsageError
+from regard.text.pieces import Pieces
+
+_SPACE_MARK = "\u2581"
+
+
+class Reader(Protocol):
+    """An engine that has an encoder alone."""
+
+    def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
+        """[places, vocabulary]: what may stand at these places of a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One word that may stand in a blank."""
+
+    word: str
+    probability: float
+    text: str
+    """with the word in its place; the other blanks stay"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"word": self.word, "probability": self.probability, "text": self.text}
+
+
+def fill(
+    engine: Reader, manifest: Manifest, tokenizer: Pieces, text: str, count: int
+) -> list[list[Choice]]:
+    """For each blank of a text the most probable words, best first."""
+    mask = manifest.tokenizer.mask
+    if not mask:
+        raise ModelError("the model must have a piece that stands for a blank: it has none")
+    parts = text.split(mask)
+    if len(parts) == 1:
+        raise UsageError(f"a text to fill must have a blank, written {mask}: got {text!r}")
+    encoded = [tokenizer.encode(part) for part in parts]
+    beginning = list(tokenizer.beginning)
+    places = list(accumulate((len(part) + 1 for part in encoded[:-1]), initial=len(beginning)))
+    places = [place - 1 for place in places[1:]]
+    blank = tokenizer.id_of(mask)
+    assert blank is not None
+    ids = [*beginning, *(id for part in encoded for id in (*part, blank))]
+    ids[-1] = manifest.model.eos_id  # in place of the blank after the last part
+    if manifest.model.position == "learned" and len(ids) > manifest.model.max_positions:
+        raise UsageError(
+            f"a text to fill must have at most {manifest.model.max_positions} pieces: got {len(ids)}; "
+            "give a part of it"
+        )
+    values = engine.log_probabilities(ids, places)
+    values[:, sorted(tokenizer.special_ids)] = -np.inf
+    found = []
+    for blank_number, row in enumerate(values):
+        best = np.argsort(-row, kind="stable")[:count]
+        before, after = mask.join(parts[: blank_number + 1]), mask.join(parts[blank_number + 1 :])
+        choices = []
+        for piece, id in zip(tokenizer.pieces(best.tolist()), best, strict=True):
+            word = piece.replace(_SPACE_MARK, "")
+            choices.append(Choice(word, float(np.exp(row[id])), before + word + after))
+        found.append(choices)
+    return found

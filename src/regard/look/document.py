@@ -40,7 +40,8 @@ def describe(run: Run) -> Document:
         "model": {
             "name": subject.name,
             "architecture": subject.config.architecture,
-            "config": to_dict(subject.config),
+            "config": to_dict(subject.config)
+            | ({"num_heads": 1} if subject.config.is_recurrent else {}),
             "num_parameters": subject.num_parameters,
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
@@ -75,8 +76,8 @@ def describe(run: Run) -> Document:
         ],
         "output": _output(run),
         "parameters": subject.parameter_shapes(),
-        "criteria": criteria(subject.config),
-        "code": places(),
+        "criteria": None if subject.config.is_recurrent else criteria(subject.config),
+        "code": places(subject.config.is_recurrent),
         "changes": _changes(run),
         "compare": None,
     }

@@ -15,6 +15,7 @@ from regard.look.document import describe
 from regard.look.session import Run
 from regard.look.subject import SPACE_MARK
 from regard.look.whatif import attentions
+from regard.trace import cross_attentions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,23 +54,23 @@ def draw(run: Run) -> Figure:
 
     described = describe(run)
     groups = _groups(run)
-    num_layers = max(len(paths) for _, paths in groups)
+    num_layers = max((len(paths) for _, paths in groups), default=0)
     num_bar_rows = math.ceil(len(described["output"]) / _BARS_A_ROW)
     heights = [num_layers + 1, 6, 1.6 * num_bar_rows + 0.5]
-    num_heads = run.subject.config.num_heads * len(groups)
+    num_heads = sum(len(run.trace[f"{paths[0]}.weights"]) for _, paths in groups)
     figure = Figure(figsize=(max(14, 0.9 * num_heads), sum(heights)), layout="constrained")
     given = f"{run.text}  \u2192  " if run.source else ""
     figure.suptitle(given + run.translation)
     parts: Any = figure.subfigures(3, 1, height_ratios=heights)
-    for axes, (title, paths) in zip(
-        parts[0].subplots(1, len(groups), squeeze=False)[0], groups, strict=True
-    ):
-        _draw_heads(axes, run, title, paths, num_layers)
-    has_positions = any(f"{side}.position" in run.trace for side in ("source", "target"))
-    axes = parts[1].subplots(1, 1 + has_positions, squeeze=False)[0]
-    _draw_words(axes[0], run, described)
-    if has_positions:
-        _draw_positions(axes[1], run)
+    if groups:  # a model with one fixed vector looks at nothing
+        tiles = parts[0].subplots(1, len(groups), squeeze=False)[0]
+        for axes, (title, paths) in zip(tiles, groups, strict=True):
+            _draw_heads(axes, run, title, paths, num_layers)
+        has_positions = any(f"{side}.position" in run.trace for side in ("source", "target"))
+        axes = parts[1].subplots(1, 1 + has_positions, squeeze=False)[0]
+        _draw_words(axes[0], run, described, groups[-1][1][-1])
+        if has_positions:
+            _draw_positions(axes[1], run)
     _draw_output(parts[2].subplots(), described["output"])
     return figure
 
@@ -81,7 +82,7 @@ def _groups(run: Run) -> list[tuple[str, list[str]]]:
         "decoder self-attention": [
             each for each in paths if each.startswith("decoder") and "self" in each
         ],
-        "cross-attention": [each for each in paths if "cross" in each],
+        "cross-attention": cross_attentions(run.subject.config),
     }
     return [(title, chosen) for title, chosen in groups.items() if chosen]
 
@@ -112,19 +113,17 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
     axes.set_title(title, fontsize=9)
 
 
-def _draw_words(axes: Axes, run: Run, described: dict[str, Any]) -> None:
-    """What each written word looked at in the last layer."""
+def _draw_words(axes: Axes, run: Run, described: dict[str, Any], path: str) -> None:
+    """What each written word looked at in the last attention."""
     crosses = described["source"] is not None
-    kind = "cross_attention" if crosses else "self_attention"
-    layer = run.subject.config.num_decoder_layers - 1
-    weights = run.trace[f"decoder.layers.{layer}.{kind}.weights"].mean(axis=0)
+    weights = run.trace[f"{path}.weights"].mean(axis=0)
     keys = [_label(each) for each in described["source" if crosses else "target"]["pieces"]]
     next_pieces = [_label(each["piece"]) for each in described["output"]]
     picture = axes.imshow(weights, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(keys)), keys, rotation=60, fontsize=8)
     axes.set_yticks(range(len(next_pieces)), next_pieces, fontsize=8)
     axes.set_ylabel("piece being written")
-    axes.set_title(f"{kind.replace('_', '-')} of layer {layer + 1}, mean of its heads", fontsize=9)
+    axes.set_title(f"{path}, mean of its heads", fontsize=9)
     axes.figure.colorbar(picture, ax=axes, label="weight")
 
 

@@ -9,7 +9,17 @@ from types import ModuleType
 from typing import TypedDict
 
 from regard.decode import beam, walk
-from regard.model import attention, embedding, feedforward, network, norm, position, transformer
+from regard.model import (
+    alignment,
+    attention,
+    embedding,
+    feedforward,
+    network,
+    norm,
+    position,
+    recurrent,
+    transformer,
+)
 from regard.text import tokenizer
 
 _KEPT = {
@@ -55,20 +65,35 @@ _DEFINED = {
 }
 
 
+_RECURRENT = {
+    "memory": (recurrent, 'keep(trace, "memory"'),
+    "attention": (alignment, "class Alignment("),
+    "query": (alignment, '_keep(trace, "query"'),
+    "scores": (alignment, '_keep(trace, "energies"'),
+    "weights": (alignment, '_keep(trace, "weights"'),
+    "context": (alignment, '_keep(trace, "context"'),
+    "encoder": (recurrent, "def encode("),
+    "decoder": (recurrent, "def decode("),
+    "step": (recurrent, "def step("),
+}
+"""what a recurrent model computes elsewhere"""
+
+
 class Place(TypedDict):
     file: str
     line: int
 
 
 @functools.cache
-def places() -> dict[str, Place]:
+def places(is_recurrent: bool = False) -> dict[str, Place]:
     """For each box, where to read on."""
     found = {
         box: _place(module, f'keep(trace, "{name}"')
         for module, boxes in _KEPT.items()
         for box, name in boxes.items()
     }
-    return found | {box: _place(module, text) for box, (module, text) in _DEFINED.items()}
+    defined = _DEFINED | (_RECURRENT if is_recurrent else {})
+    return found | {box: _place(module, text) for box, (module, text) in defined.items()}
 
 
 def _place(module: ModuleType, text: str) -> Place:

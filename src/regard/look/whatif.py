@@ -19,6 +19,7 @@ from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
 from regard.look.subject import Subject, words
 from regard.model.position import Rotation, rotate, rotation
+from regard.trace import cross_attentions
 
 Change = Mapping[str, Any]
 Function = Callable[[Tensor], Tensor]
@@ -165,6 +166,8 @@ class EditRow:
 
 def attentions(config: ModelConfig) -> list[str]:
     """The path of every attention, from the first that is computed to the last."""
+    if config.is_recurrent:
+        return cross_attentions(config)
     paths = []
     if config.has_encoder:
         paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
@@ -217,17 +220,26 @@ def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdi
         if config.position == "none":
             raise UsageError("no-positions needs a model with positions: this one has none")
         return NoPositions(config)
-    if change["kind"] == "no-mask":
-        return NoMask(config)
-    attention, head = change["attention"], change["head"]
     known = attentions(config)
+    if change["kind"] == "no-mask":
+        if config.is_recurrent:
+            raise UsageError(
+                "no-mask needs a model with a mask: this one reads what is written alone"
+            )
+        return NoMask(config)
+    if not known:
+        raise UsageError(
+            "this model looks at nothing: it has one fixed vector; change words instead"
+        )
+    attention, head = change["attention"], change["head"]
     if attention not in known:
         raise UsageError(
             f"attention must be one of {known[0]} ... {known[-1]}: got {attention!r}"
             f"{suggest(attention, known)}"
         )
-    if not 0 <= head < config.num_heads:
-        raise UsageError(f"head must be from 0 to {config.num_heads - 1}: got {head}")
+    num_heads = 1 if config.is_recurrent else config.num_heads
+    if not 0 <= head < num_heads:
+        raise UsageError(f"head must be from 0 to {num_heads - 1}: got {head}")
     if change["kind"] == "head-off":
         return HeadOff(attention, head)
     weights = change["weights"]

@@ -2,25 +2,14 @@
 
 import { joined, pieceLabels } from "./numbers.js";
 
-/** @type {SubLayer["kind"][]} */
-const ORDER = ["self_attention", "cross_attention", "feed_forward"];
-
 /** Every sub-layer the trace knows, in the order it runs. @param {Doc} doc @returns {SubLayer[]} */
 export function subLayers(doc) {
-	/** @type {SubLayer[]} */
-	const found = [];
-	for (const stack of /** @type {const} */ (["encoder", "decoder"])) {
-		for (let layer = 0; ; layer++) {
-			const kinds = ORDER.filter((kind) => {
-				const path = `${stack}.layers.${layer}.${kind}.`;
-				return Object.keys(doc.tensors).some((name) => name.startsWith(path));
-			});
-			if (!kinds.length) break;
-			for (const kind of kinds) found.push({ path: `${stack}.layers.${layer}.${kind}`, stack, layer, kind });
-		}
-	}
-	return found;
+	const parts = Object.keys(doc.tensors).flatMap((name) => parsePath(name) ?? []);
+	return parts.filter((part, i) => part.path !== parts[i - 1]?.path);
 }
+
+/** @param {Doc} doc @param {string} stack */
+const inStack = (doc, stack) => subLayers(doc).filter((each) => each.stack === stack);
 
 /** @param {Doc} doc @returns {SubLayer[]} */
 export function attentions(doc) {
@@ -29,19 +18,19 @@ export function attentions(doc) {
 
 /** @param {string} path @returns {SubLayer | null} */
 export function parsePath(path) {
-	const match = /^(encoder|decoder)\.layers\.(\d+)\.(self_attention|cross_attention|feed_forward)/.exec(path);
+	const match = /^(encoder|decoder)\.(?:layers\.(\d+)\.(self_attention|cross_attention|feed_forward)|attention)\b/.exec(path);
 	if (!match) return null;
 	return {
 		path: match[0],
 		stack: match[1] === "encoder" ? "encoder" : "decoder",
-		layer: Number(match[2]),
-		kind: /** @type {SubLayer["kind"]} */ (match[3]),
+		layer: Number(match[2] ?? 0),
+		kind: /** @type {SubLayer["kind"]} */ (match[3] ?? "cross_attention"),
 	};
 }
 
 /** @param {Doc} doc @param {string} stack */
 export function numLayers(doc, stack) {
-	return subLayers(doc).reduce((most, each) => (each.stack === stack ? Math.max(most, each.layer + 1) : most), 0);
+	return Math.max(0, ...inStack(doc, stack).map((each) => each.layer + 1));
 }
 
 /** What the residual stream holds when it leaves a sub-layer. @param {Doc} doc @param {SubLayer} part @returns {string} */
@@ -55,7 +44,7 @@ function streamAfter(doc, part) {
  * @param {SubLayer} part
  */
 export function streamInto(doc, part) {
-	const stack = subLayers(doc).filter((each) => each.stack === part.stack);
+	const stack = inStack(doc, part.stack);
 	const place = stack.findIndex((each) => each.path === part.path);
 	const before = stack[place - 1];
 	if (before) return streamAfter(doc, before);
@@ -68,10 +57,8 @@ export function streamInto(doc, part) {
  * @param {"encoder" | "decoder"} stack
  */
 export function stackOutput(doc, stack) {
-	if (doc.tensors[`${stack}.final_norm`]) return `${stack}.final_norm`;
-	const last = subLayers(doc)
-		.filter((each) => each.stack === stack)
-		.at(-1);
+	for (const name of [`${stack}.final_norm`, `${stack}.readout.output`]) if (doc.tensors[name]) return name;
+	const last = inStack(doc, stack).at(-1);
 	if (last) return streamAfter(doc, last);
 	return stack === "encoder" ? "source.input" : "target.input";
 }
@@ -89,9 +76,7 @@ export function readBy(doc, part, map) {
 
 /** What a layer hands to the next. @param {Doc} doc @param {"encoder" | "decoder"} stack @param {number} layer */
 export function layerOutput(doc, stack, layer) {
-	const last = subLayers(doc)
-		.filter((each) => each.stack === stack && each.layer === layer)
-		.at(-1);
+	const last = inStack(doc, stack).filter((each) => each.layer === layer).at(-1);
 	return last ? streamAfter(doc, last) : "";
 }
 
@@ -112,7 +97,7 @@ export function sidesOf(doc, part) {
 /** The sentence whose positions are the rows of a tensor. @param {Doc} doc @param {string} name @returns {Side | null} */
 export function sideOf(doc, name) {
 	if (/^(source\.|encoder\.|memory)/.test(name)) return doc.source;
-	if (/cross_attention\.(key|value)$/.test(name)) return doc.source;
+	if (/(cross_|decoder\.)attention\.(key|value)$/.test(name)) return doc.source;
 	return doc.target ?? doc.source;
 }
 
@@ -132,7 +117,7 @@ export function describe(doc, { name, index }) {
 	const last = name.slice(name.lastIndexOf(".") + 1);
 	const [position = 0, column = 0] = index.slice(-2);
 	const piece = pieceLabels(sideOf(doc, name))[position] ?? position;
-	const isSquare = part && ["scores", "scaled", "masked", "weights"].includes(last);
+	const isSquare = part && ["scores", "energies", "scaled", "masked", "weights"].includes(last);
 	const where = isSquare
 		? `“${piece}” → “${pieceLabels(sidesOf(doc, part).columns)[column] ?? column}”`
 		: last === "logits" || last === "probabilities"

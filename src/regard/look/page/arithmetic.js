@@ -84,11 +84,12 @@ const RULES = {
 
 	async masked(q) {
 		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
-		const lines = [await q.line("scaled score", q.beside("scaled"))];
+		const before = q.beside("scaled") in q.doc.tensors ? "scaled" : "energies";
+		const lines = [await q.line(before, q.beside(before))];
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
 		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
 		const result = total(lines.map((line) => line.value));
-		return q.answer(sentence, "masked = scaled + mask, where the mask is 0 or −∞", result, { lines });
+		return q.answer(sentence, `masked = ${before} + mask, where the mask is 0 or −∞`, result, { lines });
 	},
 
 	async weights(q) {
@@ -205,15 +206,17 @@ const RULES = {
 
 /** @param {Doc} doc @param {string} name */
 export function canDerive(doc, name) {
-	return name.slice(name.lastIndexOf(".") + 1) in RULES && name in doc.tensors;
+	// A recurrent model computes these otherwise.
+	const isOther = "decoder.summary" in doc.tensors && /^mem|^decoder.*(query|key|context|hidden|output)$/.test(name);
+	return name.slice(name.lastIndexOf(".") + 1) in RULES && name in doc.tensors && !isOther;
 }
 
 /** @param {Doc} doc @param {Fetch} fetch @param {Place} place */
 export async function derive(doc, fetch, place) {
 	const traced = (await fetch(place.name)).at(place.index);
 	const question = new Question(doc, fetch, place, traced);
-	const rule = RULES[question.last];
-	return rule ? rule(question) : question.answer(`${place.name} is given, not computed.`, "", traced);
+	const rule = canDerive(doc, place.name) && RULES[question.last];
+	return rule ? rule(question) : question.answer(`${place.name} is not taken apart.`, "", traced);
 }
 
 /** @param {Question} q */

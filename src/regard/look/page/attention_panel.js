@@ -83,6 +83,7 @@ async function squares(app, part) {
 	const masked = app.has(`${part.path}.masked`) ? await app.tensor(`${part.path}.masked`) : null;
 	const notes = Object.entries({
 		scores: "query · key",
+		energies: `a(s, h): ${app.config.attention}`,
 		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
 		masked: masked?.data.includes(-Infinity) ? "hidden cells: −∞" : "nothing hidden",
 		weights: "each row sums to 1",
@@ -112,7 +113,7 @@ export const attentionPanel = {
 	fits: (app) => attentions(app.doc).length > 0,
 	async draw(app) {
 		const part = parsePath(app.state.attention);
-		if (!part || part.kind === "feed_forward") {
+		if (!part || !app.has(`${part.path}.weights`)) {
 			const first = attentions(app.doc)[0];
 			if (first) app.go({ attention: first.path });
 			return [];
@@ -120,7 +121,7 @@ export const attentionPanel = {
 		const { path, kind } = part;
 		const { head } = app.state;
 		const { d_model: width, num_heads: numHeads } = app.config;
-		const size = width / numHeads;
+		const size = app.doc.tensors[`${path}.context`]?.shape[2] ?? 0;
 		const isCross = kind === "cross_attention";
 		const reads = isCross
 			? "Queries come from what is being written, keys and values from the memory of the source."
@@ -129,19 +130,20 @@ export const attentionPanel = {
 		const { parts, put, add, addNorm, isPre } = stations(app, path, first);
 
 		if (isPre) await addNorm();
-		if (app.has(`${path}.query`)) {
+		if (app.has(`${path}.value`)) {
 			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
 			const text = `Three learned maps make ${size} numbers of each position for this head: what it looks for (query), what it offers to be found by (key), what it hands over (value). They read ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
 			put("query", "Query, key, value", text, div("bands", ...bands));
 		}
-		if (app.has(`${path}.weights`)) {
-			const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];
-			const hiding = isMasked
-				? "Hatched cells lie in the future of their row: the mask sets them to −∞, and the softmax makes exactly 0 of that."
-				: "Nothing is hidden here: every key may be seen.";
-			const text = `Rows ask, columns answer. Every query meets every key in a dot product; dividing by √d_k keeps the sums tame; the softmax turns each row into shares. ${hiding}`;
-			put("scores", "From scores to weights", text, div("squares", ...(await squares(app, part))));
-		}
+		const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];
+		const hiding = isMasked
+			? "Hatched cells lie in the future of their row: the mask sets them to −∞, and the softmax makes exactly 0 of that."
+			: "Nothing is hidden here: every key may be seen.";
+		const how = app.has(`${path}.energies`)
+			? "The state is compared with each word"
+			: "Every query meets every key in a dot product; dividing by √d_k keeps the sums tame";
+		const text = `Rows ask, columns answer. ${how}; the softmax turns each row into shares. ${hiding}`;
+		put("scores", "From scores to weights", text, div("squares", ...(await squares(app, part))));
 		const mixed = `Each row is a mixture of the values, by the weights above: ${size} numbers a position.`;
 		await add("context", "Weighted values", mixed, { head, role: "value" });
 		const framed = `All ${numHeads} heads' mixtures in one row of ${width}; the framed part is this head's.`;

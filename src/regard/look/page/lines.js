@@ -79,7 +79,7 @@ export const linesPanel = {
 	fits: (app) => attentions(app.doc).some((part) => app.has(`${part.path}.weights`)),
 	async draw(app) {
 		const part = parsePath(app.state.attention);
-		if (!part || part.kind === "feed_forward") {
+		if (!part || !app.has(`${part.path}.weights`)) {
 			const known = attentions(app.doc);
 			const first = known.find((each) => each.kind === "cross_attention") ?? known[0];
 			if (first) app.go({ attention: first.path });

@@ -15,6 +15,7 @@ interface ModelConfig {
 	d_model: number;
 	d_ff: number;
 	num_heads: number;
+	attention: string;
 	source_vocab_size: number;
 	target_vocab_size: number;
 	position: string;

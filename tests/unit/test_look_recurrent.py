@@ -1,0 +1,110 @@
+"""Recurrent models on the page: the same look, what it shows of them, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from look_fixtures import SENTENCE, make_subject, save_subject
+
+from regard.config import DecodeConfig
+from regard.errors import UsageError
+from regard.look.subject import Subject
+from regard.look.view import Look, look_at
+
+DECODE = DecodeConfig(max_length=9, beam=3)
+
+
+def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
+    return make_subject(
+        architecture=cell,
+        attention=attention,
+        position="none",
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_state=34,
+    )
+
+
+def test_the_document_says_what_there_is() -> None:
+    look = Look(recurrent(), SENTENCE, DECODE)
+    described = look.document()
+    source, target = described["source"]["pieces"], described["target"]["pieces"]
+    assert described["model"]["architecture"] == "gru"
+    assert described["model"]["config"]["num_heads"] == 1
+    assert described["tensors"]["decoder.attention.weights"]["shape"] == [
+        1,
+        len(target),
+        len(source),
+    ]
+    assert described["criteria"] is None
+    assert described["code"]["weights"]["file"] == "src/regard/model/alignment.py"
+    assert described["code"]["logits"]["file"] == "src/regard/model/network.py"
+    assert "src/regard/model/attention.py" in {
+        place["file"]
+        for place in Look(make_subject(), SENTENCE, DECODE).document()["code"].values()
+    }
+
+
+def test_side_by_side_with_a_transformer() -> None:
+    look = Look(recurrent(), SENTENCE, DECODE, make_subject())
+    first = look.document()
+    second = first["compare"]
+    assert "decoder.attention.weights" in first["tensors"]
+    assert "decoder.layers.2.cross_attention.weights" in second["tensors"]
+    assert first["source"]["text"] == second["source"]["text"] == SENTENCE
+
+
+@pytest.mark.parametrize("attention", ["none", "additive", "general"])
+def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path: Path) -> None:
+    folder = save_subject(recurrent(attention, "lstm"), tmp_path / "model")
+    look = look_at(folder, SENTENCE, max_length=7)
+    for name in ("page.html", "picture.svg", "trace.safetensors"):
+        look.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 0
+    drawn = (tmp_path / "picture.svg").read_text()
+    assert ("decoder.attention, mean of its heads" in drawn) == (attention != "none")
+
+
+def test_a_row_written_by_hand() -> None:
+    look = Look(recurrent(), SENTENCE, DECODE)
+    number = len(look.document()["source"]["pieces"])
+    row = [1.0] + [0.0] * (number - 1)
+    changes = [
+        {"kind": "edit-row", "attention": "decoder.attention", "head": 0, "row": 1, "weights": row}
+    ]
+    run = look.session.whatif(changes)
+    assert run.trace["decoder.attention.weights"][0, 1].tolist() == row
+    np.testing.assert_allclose(run.trace["decoder.attention.context"][0, 1], run.trace["memory"][0])
+
+
+def test_what_is_looked_up_can_be_silenced() -> None:
+    look = Look(recurrent("dot"), SENTENCE, DECODE)
+    run = look.session.whatif([{"kind": "head-off", "attention": "decoder.attention", "head": 0}])
+    assert not run.trace["decoder.attention.context"].any()
+
+
+@pytest.mark.parametrize(
+    ("attention", "change", "message"),
+    [
+        ("additive", {"kind": "no-mask"}, "no-mask needs a model with a mask"),
+        ("additive", {"kind": "no-positions"}, "needs a model with positions"),
+        (
+            "additive",
+            {"kind": "head-off", "attention": "decoder.attention", "head": 1},
+            "head must be from 0 to 0: got 1",
+        ),
+        (
+            "none",
+            {"kind": "head-off", "attention": "decoder.attention", "head": 0},
+            "it has one fixed vector; change words instead",
+        ),
+    ],
+)
+def test_what_a_recurrent_model_has_not(
+    attention: str, change: dict[str, object], message: str
+) -> None:
+    look = Look(recurrent(attention), SENTENCE, DECODE)
+    with pytest.raises(UsageError, match=message):
+        look.session.whatif([change])

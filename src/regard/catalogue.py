@@ -132,6 +132,17 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     return chosen
 
 
+def find_by_task(task: str) -> Path:
+    """The first model that does this."""
+    for info in available():
+        if info.manifest.task == task:
+            return info.folder
+    raise UsageError(
+        f"no model is there to {task}: name one with --model, or import one and put its folder into "
+        f"{user_folder()}"
+    )
+
+
 def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates from and to these languages; what is not said may be anything."""
     if not source and not target:

@@ -17,9 +17,11 @@ import typer
 from regard import __version__
 from regard.cli_data import data
 from regard.cli_ending import guarded, run
+from regard.cli_exchange import export, import_model
 from regard.cli_look import look
 from regard.cli_serve import serve
-from regard.cli_train import export, train
+from regard.cli_train import train
+from regard.cli_write import fill, write
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -284,20 +286,25 @@ def models(as_json: AsJson = False) -> None:
         typer.echo(json.dumps([info.to_dict() for info in found]))
         return
     for info in found:
-        source, target = info.languages
+        does = (
+            " to ".join(info.languages) if info.manifest.task == "translate" else info.manifest.task
+        )
         where = "bundled" if info.bundled else str(info.folder)
         typer.echo(
-            f"{info.name:<16} {source} to {target:<6} {info.num_parameters / 1e6:>6.1f} M parameters "
+            f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
             f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
         )
     if not found:
         typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
 
 
+verb(write)
+verb(fill)
 verb(look)
 verb(serve)
 verb(train)
 verb(export)
+app.command("import")(guarded(import_model))
 verb(data)
 
 

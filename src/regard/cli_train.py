@@ -1,4 +1,4 @@
-"""The verbs that make models: train and export."""
+"""The verb that makes models: train."""
 
 from __future__ import annotations
 
@@ -14,24 +14,6 @@ from regard.errors import MissingExtra, UsageError
 KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
 """for the allocator in torch's builds for ARM, read when torch is loaded: a step asks for what the last one gave
 back, and fetching it from the system anew takes 7 % of the time"""
-
-
-def export(
-    model: Annotated[str, typer.Argument(help="A model's name or folder.")],
-    output: Annotated[Path, typer.Argument(help="The folder to write.")],
-    weights: Annotated[
-        str, typer.Option("--weights", metavar="FORM", help="int8, fp16 or fp32.")
-    ] = "int8",
-) -> None:
-    """Write a model folder with smaller or larger weights.
-
-    It also gets the graphs that the CPU engine runs.
-    """
-    from regard.api import export as export_model
-
-    export_model(model, output, weights=weights)
-    size = sum(path.stat().st_size for path in output.iterdir())
-    typer.echo(f"{output}: {size / 1e6:.1f} MB", err=True)
 
 
 Files = list[str] | None

@@ -1,0 +1,116 @@
+"""The verbs of models with one stack: write and fill."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.api import Model
+
+ModelName = Annotated[
+    str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
+Engine = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
+]
+Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
+Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.")]
+
+
+def write(
+    text: Annotated[str, typer.Argument(help="How it begins; - reads stdin.")] = "",
+    model: ModelName = None,
+    length: Annotated[int, typer.Option("--length", "-n", help="Pieces to write at most.")] = 200,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", help="Below 1 sharper, above 1 flatter, 0 not at random."),
+    ] = None,
+    top_p: Annotated[
+        float | None, typer.Option("--top-p", help="Only pieces with this much probability.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="The same gives the same text.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any search setting, such as top_k=40."),
+    ] = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Go on from a text with a language model, word by word as it is found."""
+    from regard.cli_lines import Writer
+    from regard.recipe import parse_settings
+
+    flags = {"temperature": temperature, "top_p": top_p, "seed": seed}
+    options: dict[str, Any] = parse_settings(settings or (), ["decode"]).get("decode", {})
+    options |= {name: value for name, value in flags.items() if value is not None}
+    text = _read(text)
+    loaded = _load(model, "write", engine=engine, device=device, threads=threads)
+    parts = loaded.writing(text, length=length, **options)
+    with Writer(None) as writer:
+        if as_json:
+            written = "".join(parts)
+            answer = {"prompt": text, "text": text + written, "written": written}
+            writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            return
+        writer.write(text)
+        for part in parts:
+            writer.write(part)
+        writer.write("\n")
+
+
+def fill(
+    text: Annotated[
+        str, typer.Argument(help='With blanks: "Paris is the [MASK] of France."; - reads stdin.')
+    ],
+    model: ModelName = None,
+    n_best: Annotated[int, typer.Option("--n-best", help="Words for each blank.")] = 5,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Fill in the blanks of a text with a model that reads it whole."""
+    from regard.cli_lines import Writer, on_one_line
+
+    text = _read(text)
+    loaded = _load(model, "fill", engine=engine, device=device, threads=threads)
+    blanks = loaded.fill(text, n_best=n_best)
+    with Writer(None) as writer:
+        if as_json:
+            answer = {"text": text, "blanks": [[each.to_dict() for each in row] for row in blanks]}
+            writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            return
+        for row in blanks:
+            for each in row:
+                writer.write(f"{each.probability:.4f}  {on_one_line(each.text)}\n")
+
+
+def _read(text: str) -> str:
+    if text != "-":
+        return text
+    if sys.stdin is None:
+        raise UsageError("standard input must be open: it is closed; give a text")
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"standard input must be UTF-8: byte {error.start + 1} is not; convert it with iconv"
+        ) from error
+
+
+def _load(model: str | None, task: str, **options: Any) -> Model:
+    from regard.api import load
+    from regard.catalogue import find_by_task
+
+    return load(model or find_by_task(task), **options)

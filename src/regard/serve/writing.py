@@ -161,7 +161,9 @@ def _steps(
 def _decode(served: Served, prompt: Prompt, wanted: Wanted) -> DecodeConfig:
     """The model's own way of searching, with what is wished."""
     decode = served.manifest.decode
-    method = "greedy" if decode.method == "beam" else decode.method
+    # A beam knows its text only at the end, and a story of the most probable words goes round in circles.
+    streamed = "sample" if served.manifest.task == "write" else "greedy"
+    method = streamed if decode.method == "beam" else decode.method
     room = _positions(served) - 1
     num_tokens = wanted.max_tokens or decode.max_length or prompt.num_default
     limit = min(len(prompt.prefix) + num_tokens, room)

@@ -60,7 +60,7 @@ def main() -> None:
             overload(rows, server, seconds=60 / part)
             slow_clients(rows, server)
         with regard_server(*small) as server:
-            made_up(rows, server, num_described=80 // part, num_raw=2350 // part)
+            made_up(rows, server, num_described=80 // part, num_raw=2700 // part)
         with regard_server(*small[:1]) as server:
             soak(rows, server, num_requests=100_000 // part)
     for row in rows:

@@ -96,7 +96,8 @@ class Server(uvicorn.Server):
 def bind(settings: Settings) -> socket.socket:
     """The socket to listen on, so that a taken port is said before anything is loaded."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small segments at once only where the protocol is named; else an answer waits 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -144,15 +144,18 @@ class BeamSearch:
         What a forced row goes on with never ends it, even where it is the end's own token: see `_settle`.
         """
         pools: dict[int, list[Choice]] = {}
-        for index, row in enumerate(self.rows):
+        for index, (source, total, _) in enumerate(self.rows):
             if index in duties:
                 continue
-            total = row.total
-            pools.setdefault(row.source, []).extend(
-                (total + value, index, token, value)
-                for value, token in zip(values[index], tokens[index], strict=True)
-                if value > -math.inf and token not in excluded
-            )
+            pool = pools.setdefault(source, [])
+            room = self.slots[source]
+            for value, token in zip(values[index], tokens[index], strict=True):
+                if token in excluded:
+                    continue
+                if value == -math.inf or not room:
+                    break
+                pool.append((total + value, index, token, value))
+                room -= 1
         self.forced = forced
         if duties:
             pools |= self._deal(values, tokens, duties)

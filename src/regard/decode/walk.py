@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -114,7 +115,8 @@ def walk(
     if num_paths > 1:
         state = state.select(arrays.integers(paths // num_paths))
     written: list[list[int]] = [[] for _ in paths]
-    totals = np.zeros(len(paths))
+    totals = [0.0] * len(paths)
+    limits = rules.limits.tolist()
     inputs = np.full(len(paths), rules.bos_id)
     length = 0
     step_best = offers_best(model, rules, history) if choose is greedy else None
@@ -123,7 +125,7 @@ def walk(
     if beginning is not None:
         state, inputs, length = beginning.state, beginning.tokens[:, -1], beginning.tokens.shape[1]
         written = beginning.tokens.tolist()
-        totals = beginning.log_probabilities.sum(axis=1)
+        totals = beginning.log_probabilities.sum(axis=1).tolist()
         if isinstance(choose, Sampler):
             choose.skip(paths, length)
         for path, values in enumerate(beginning.log_probabilities.tolist()):
@@ -142,7 +144,8 @@ def walk(
             log_probabilities = log_probabilities_of(model, logits)
             if history is not None:
                 beams = [list(written[path]) for path in paths.tolist()]
-                history.append(record(arrays, log_probabilities, owners, beams, totals[paths]))
+                so_far_totals = np.array([totals[path] for path in paths.tolist()])
+                history.append(record(arrays, log_probabilities, owners, beams, so_far_totals))
             forced = rules.forced(owners, length)
             forced_values = pick_forced(arrays, log_probabilities, forced)
             so_far = [written[path] for path in paths.tolist()] if rules.look_back else None
@@ -151,25 +154,26 @@ def walk(
             tokens[list(forced)] = list(forced.values())
             values[list(forced)] = forced_values
         weights = arrays.host(state.attention) if attention else None
-        goes_on = np.ones(len(paths), dtype=bool)
-        for row, (path, token, value) in enumerate(
-            zip(paths.tolist(), tokens.tolist(), values.tolist(), strict=True)
+        going: list[int] = []
+        for row, (path, owner, token, value) in enumerate(
+            zip(paths.tolist(), owners.tolist(), tokens.tolist(), values.tolist(), strict=True)
         ):
-            if row not in forced and token == rules.eos_id and value > -np.inf:
+            is_forced = row in forced
+            if token == rules.eos_id and value > -math.inf and not is_forced:
                 emission = Emission(None, value, "end")
-            elif length == rules.limits[owners[row]] or value == -np.inf:
+            elif length == limits[owner] or value == -math.inf:
                 emission = Emission(None, 0.0, "length")
             else:
                 emission = Emission(token, value)
                 written[path].append(token)
                 totals[path] += value
-            goes_on[row] = emission.stop is None
-            yield Event(path, emission, row in forced, None if weights is None else weights[row])
+                going.append(row)
+            yield Event(path, emission, is_forced, None if weights is None else weights[row])
         inputs = tokens
-        if not goes_on.all():
-            alive = np.flatnonzero(goes_on)
+        if len(going) < len(paths):
+            alive = np.array(going, dtype=np.int64)
             paths, inputs = paths[alive], tokens[alive]
-            if len(alive):
+            if going:
                 state = state.select(arrays.integers(alive))
         length += 1
 

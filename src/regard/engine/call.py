@@ -15,6 +15,11 @@ class Sources:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     longest: int = 0
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[sentences, 1, 1, keys]"""
+        return self.arrays["source_bias"].shape
+
     def select(self, sentences: np.ndarray) -> Sources:
         arrays = {name: array[sentences] for name, array in self.arrays.items()}
         return Sources(arrays, self.longest)
@@ -35,19 +40,25 @@ class Call:
         inputs: dict[str, np.ndarray],
         outputs: dict[str, np.ndarray],
     ) -> None:
-        self.sources, self.outputs = sources, outputs
+        self.outputs = outputs
         self.tokens, self.positions = inputs["tokens"], inputs["positions"]
         self._last, self._total = inputs["last"], inputs["total"]
         self._session, self._binding = session, session.io_binding()
-        self._inputs = inputs | sources.arrays  # they have to live as long as they are bound
-        for name, array in self._inputs.items():
+        self._inputs = inputs  # they have to live as long as they are bound
+        for name, array in inputs.items():
             self._bind("input", name, array)
+        self.read_from(sources)
         for index, array in enumerate(memory):
             name = f"{('key', 'value')[index % 2]}.{index // 2}"
             self._bind("input", name, array)
             self._bind("output", f"new_{name}", array)
         for name, array in outputs.items():
             self._bind("output", name, array)
+
+    def read_from(self, sources: Sources) -> None:
+        self.sources = sources
+        for name, array in sources.arrays.items():
+            self._bind("input", name, array)
 
     def _bind(self, way: Literal["input", "output"], name: str, array: np.ndarray) -> None:
         assert array.flags.c_contiguous

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-FIRST_CAPACITY = 32
+FIRST_CAPACITY = 64
 MOST_KEPT = 4
 """pieces of memory that wait to be used again"""
 

@@ -221,9 +221,11 @@ class OnnxEngine:
     def _prepared(
         self, memory: Memory, state: OnnxState, length: int, wanted: str, count: int
     ) -> Call:
-        key = wanted, length, count, state.wants_attention
+        key = wanted, length, count, state.sources.shape if state.wants_attention else None
         call: Call | None = memory.piece.prepared.get(key)
-        if call is not None and call.sources is state.sources:
+        if call is not None:
+            if call.sources is not state.sources:
+                call.read_from(state.sources)
             return call
         memory.piece.prepared.clear()  # a search asks one thing at a time
         rows, vocab_size = state.num_rows, self.config.target_vocab_size
@@ -246,7 +248,7 @@ class OnnxEngine:
         else:
             outputs = {"log_probabilities": np.empty((places, vocab_size), np.float32)}
         if state.wants_attention:
-            sentences, _, _, num_keys = state.sources.arrays["source_bias"].shape
+            sentences, _, _, num_keys = state.sources.shape
             queries = places // sentences
             shape = (sentences, self.config.num_heads, queries, num_keys)
             outputs["attention"] = np.empty(shape, np.float32)

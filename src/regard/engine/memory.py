@@ -91,7 +91,8 @@ class Memory:
             place = row
             if row in taken:
                 place = unused.pop()
-                array[:, place, :, :length] = array[:, row, :, :length]
+                for keys in array:  # one by one: NumPy sees that the two cannot overlap
+                    keys[place, :, :length] = keys[row, :, :length]
             taken.add(place)
             places.append(place)
         return places

@@ -8,6 +8,7 @@ a sentence's numbers do not depend on its neighbours; or it is widened once, whe
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -20,6 +21,8 @@ from regard.config import ModelConfig
 from regard.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
+WORTH_THE_NODES = 750_000
+"""From so many weights on `MatMulInteger` with all its nodes is the faster product of a step too."""
 CONTRIB = "com.microsoft"
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
@@ -175,11 +178,14 @@ class Graph:
         if self.widened or self.places[names[0]].kind != "I8":
             weight = self._joined([self.floats(name) for name in names], axis=1 - by_row)
             product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
-        elif self.many_rows or wide:
+        elif self.many_rows or wide or self._num_weights(names) >= WORTH_THE_NODES:
             product = self._integer_product(x, names, by_row)
         else:
             return self._bytes_product(x, names, bias, by_row)
         return self.op("Add", product, bias) if bias else product
+
+    def _num_weights(self, names: list[str]) -> int:
+        return sum(math.prod(self.places[name].shape) for name in names)
 
     def _integer_product(self, x: str, names: list[str], by_row: bool) -> str:
         """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.

@@ -30,7 +30,7 @@ def recurrent(attention: str) -> Subject:
 
 
 @pytest.mark.parametrize("attention", ["none", "additive", "dot"])
-def test_every_panel_opens(serve: Serve, attention: str) -> None:  # noqa: F811
+def test_every_panel_opens(serve: Serve, attention: str) -> None:
     look = Look(recurrent(attention), SENTENCE, DECODE)
     page = serve(look)
     views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
@@ -45,7 +45,7 @@ def test_every_panel_opens(serve: Serve, attention: str) -> None:  # noqa: F811
 
 
 @pytest.mark.parametrize("attention", ["none", "additive", "dot"])
-def test_what_has_an_arithmetic_adds_up(serve: Serve, attention: str) -> None:  # noqa: F811
+def test_what_has_an_arithmetic_adds_up(serve: Serve, attention: str) -> None:
     run = Look(recurrent(attention), SENTENCE, DECODE)
     trace = run.session.original.trace
     page = serve(run)
@@ -67,7 +67,7 @@ def test_what_has_an_arithmetic_adds_up(serve: Serve, attention: str) -> None:  
     assert names <= derived
 
 
-def test_alignments_side_by_side(serve: Serve) -> None:  # noqa: F811
+def test_alignments_side_by_side(serve: Serve) -> None:
     look = Look(recurrent("additive"), SENTENCE, DECODE, make_subject())
     page = serve(look, "compare")
     cards = page.locator("#panel section.card[data-run]")

@@ -15,7 +15,7 @@ Differs from the paper: the four projections carry a bias, as in the authors' ow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -44,6 +44,7 @@ KERNEL_HEAD_DIMS = (16, 32, 64, 128)
 """what our own kernel for packed rows takes; torch's takes the others"""
 
 
+@runtime_checkable
 class Seen(Protocol):
     """What is attended to, wherever it is kept; see also `regard.model.static`."""
 

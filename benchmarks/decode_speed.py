@@ -1,6 +1,6 @@
 """How fast regard decodes, beside Hugging Face `generate` and CTranslate2 with the same weights and work.
 
-    python benchmarks/decode_speed.py --device cpu|cuda [--quick] [--data FILE] [--save]
+    python benchmarks/decode_speed.py --device cpu|cuda [--threads N ...] [--quick] [--data FILE] [--save]
 
 Random weights of the `base` and `small` shapes, copied into every system; all sources of one length, an exact
 number of predictions with the end forbidden before the last, the encoder's time included. Systems take turns in
@@ -172,15 +172,18 @@ def roofline(model: EncoderDecoder, work: Work, threads: int, limits: Limits) ->
     return work.batch * PREDICTIONS / (bound(encoder, work.batch * CPU_SOURCE) + steps)
 
 
-def run_cpu(rounds: int, limits: Limits) -> tuple[list[Row], dict[str, float]]:
+def run_cpu(
+    rounds: int, limits: Limits, thread_counts: Sequence[int]
+) -> tuple[list[Row], dict[str, float]]:
     rows: list[Row] = []
     ratios: dict[str, list[float]] = {}
     for size in VOCABULARIES:
         model = make_model(size)
-        for threads in (1, 2):
+        for threads in thread_counts:
             with tempfile.TemporaryDirectory() as folder:
                 systems = cpu_systems(model, Path(folder), threads)
-                if threads == 1:
+                gc.freeze()  # what the libraries brought is not looked through in every measurement
+                if threads == thread_counts[0]:
                     exact = {name: each for name, each in systems.items() if "int8" not in name}
                     for beam in (1, 4):
                         compare(exact, make_sources(size, 8, CPU_SOURCE), beam)
@@ -299,6 +302,7 @@ def run_file(path: Path, device: str) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="on a CPU")
     parser.add_argument("--quick", action="store_true", help="one round instead of several")
     parser.add_argument(
         "--data", type=Path, help="French sentences, one a line, translated as well"
@@ -310,7 +314,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rounds = 1 if given.quick else 5
     limits = Limits(*(getattr(given, name) for name in Limits._fields))
-    rows, ratios = run_cpu(rounds, limits) if given.device == "cpu" else run_gpu(rounds)
+    if given.device == "cpu":
+        rows, ratios = run_cpu(rounds, limits, given.threads)
+    else:
+        rows, ratios = run_gpu(rounds)
     if given.data is not None:
         rows += run_file(given.data, given.device)
     for name, ratio in ratios.items():

@@ -55,10 +55,19 @@ def test_int8_is_as_good_as_fp32() -> None:
 
 
 def test_both_engines_write_the_same_in_fp32() -> None:
-    sources = [source for source, _ in PAIRS[:9]]
+    sources = [source for source, _ in PAIRS]
     torch_engine = regard.load("fr-en", engine="torch")
     cpu_engine = regard.load("fr-en", engine="onnxruntime", precision="fp32")
     assert torch_engine.translate(sources) == cpu_engine.translate(sources)
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_a_sentence_alone_is_as_in_a_batch(precision: str) -> None:
+    """To the last digit of every score."""
+    model = regard.load("fr-en", engine="onnxruntime", precision=precision)
+    sources = [source for source, _ in PAIRS]
+    together = model.translate(sources, details=True)
+    assert [model.translate(source, details=True) for source in sources] == together
 
 
 @pytest.mark.parametrize("apostrophe", ["'", "’"])

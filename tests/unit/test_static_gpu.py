@@ -9,7 +9,6 @@ import torch
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.candidates import Allowed, candidates
-from regard.engine.candidates_kernel import chunked_top
 from regard.engine.static import Room, StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
@@ -69,6 +68,9 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
 @pytest.mark.parametrize("count", [1, 4, 8])
 def test_the_best_candidates(count):
     """Also where nothing is possible, where the forbidden would be best, and before the end may come."""
+    # Where this file is only collected there may be no GPU, and so no compiler for its kernels.
+    from regard.engine.candidates_kernel import chunked_top
+
     logits = 4 * torch.randn(5, 9001)
     logits[1] = -torch.inf
     logits[3, 0], logits[4, 3] = 50, 60

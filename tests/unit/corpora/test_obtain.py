@@ -133,6 +133,7 @@ def test_what_was_fetched_once_must_stay_the_same(web: Web, tmp_path: Path) -> N
         (tar_of({"x.fr": FRENCH})[:60], "must be an intact file"),
         (b"no archive", "must be an intact file"),
     ],
+    ids=["other file", "link", "cut off", "no archive"],
 )
 def test_archives_that_are_not_what_they_should_be(
     web: Web, tmp_path: Path, archive: bytes, message: str

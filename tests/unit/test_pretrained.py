@@ -142,6 +142,10 @@ def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_p
     [
         (dict(train=TrainConfig(freeze_embeddings=True)), "freeze_embeddings needs word vectors"),
         (
+            dict(train=TrainConfig(freeze_embeddings=True, sharded=True)),
+            "holds rows of whole tables: got sharded=true",
+        ),
+        (
             dict(
                 data=DataConfig(embeddings=("v",)),
                 train=TrainConfig(freeze_embeddings=True, weight_decay=0.1),

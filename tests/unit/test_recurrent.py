@@ -183,3 +183,22 @@ def test_narrow_products_change_little(recurrent_variant, random_model, sentence
     with torch.autocast("cpu", torch.bfloat16):
         narrow = sentences.real(model)
     assert (narrow.float() - expected).norm() < 0.05 * expected.norm()
+
+
+@pytest.mark.gpu
+def test_a_gpu_gives_the_same(recurrent_variant, random_model, sentences):
+    """Logits in full precision, and gradients that are numbers under autocast."""
+    model = random_model(**recurrent_variant)
+    expected = sentences.real(model)
+    there = type(sentences)(
+        *(getattr(sentences, name).cuda() for name in sentences.__dataclass_fields__)
+    )
+    model = model.cuda()
+    is_real = sentences.is_real(model).cuda()
+    close = dict(atol=2e-2, rtol=2e-2)  # cuDNN multiplies in TF32
+    torch.testing.assert_close(there.padded(model)[is_real].cpu(), expected, **close)
+    model.train()
+    with torch.autocast("cuda", torch.bfloat16):
+        loss = there.padded(model)[is_real].float().square().mean()
+    loss.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())

@@ -93,6 +93,11 @@ def test_a_recurrent_model_starts_from_another(corpus: DataConfig, tmp_path: Pat
             "architecture=lstm reads one sentence a row: got packing=true; leave it out",
         ),
         (
+            dict(model=LSTM, train=TrainConfig(sharded=True)),
+            "architecture=lstm steps through its cells and cannot be cut up: got sharded=true; "
+            "leave it out",
+        ),
+        (
             dict(model={**LSTM, "num_heads": 4}),
             "num_heads is a setting of Transformers: got it with architecture=lstm; leave it out",
         ),

@@ -123,6 +123,15 @@ class Request:
                 "tokenizer_file is one tokenizer for both languages: got it with joint=false; "
                 "leave one of them out"
             )
+        if architecture in RECURRENT and self.train.sharded:
+            raise UsageError(
+                f"architecture={architecture} steps through its cells and cannot be cut up: got sharded=true; "
+                "leave it out"
+            )
+        if self.train.freeze_embeddings and self.train.sharded:
+            raise UsageError(
+                "freeze_embeddings holds rows of whole tables: got sharded=true; leave one out"
+            )
         if self.train.freeze_embeddings and not self.data.embeddings:
             raise UsageError(
                 "freeze_embeddings needs word vectors: got none; name some with embeddings"

@@ -9,6 +9,7 @@ text. The first process alone writes.
 from __future__ import annotations
 
 import datetime
+import faulthandler
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -84,10 +87,7 @@ class Processes:
         if on_gpu:
             torch.cuda.set_device(self.local_rank)
         try:
-            dist.init_process_group(
-                "cpu:gloo,cuda:nccl" if on_gpu else "gloo", timeout=STEP_TIMEOUT
-            )
-            self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+            self._connect("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
             yield
         except dist.DistError as error:
             raise TrainingError(_lost(error)) from error
@@ -98,6 +98,20 @@ class Processes:
         finally:
             if dist.is_initialized():
                 dist.destroy_process_group()
+
+    def _connect(self, backend: str) -> None:
+        # While they look for one another gloo keeps to no limit of time, nor lets any other thread run.
+        faulthandler.dump_traceback_later(STEP_TIMEOUT.total_seconds(), exit=True)
+        store, *_ = next(rendezvous("env://", timeout=STEP_TIMEOUT))
+        if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
+            # torchrun's store outlives those it starts again, and with it the addresses of the dead.
+            attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+            store = PrefixStore(f"attempt {attempt}", store)
+        dist.init_process_group(
+            backend, store=store, rank=self.rank, world_size=self.size, timeout=STEP_TIMEOUT
+        )
+        self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+        faulthandler.cancel_dump_traceback_later()
 
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +35,22 @@ class Choice:
         return {"word": self.word, "probability": self.probability, "text": self.text}
 
 
+def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
+    """What the encoder reads of a text, whose blanks are one piece each."""
+    mask = manifest.tokenizer.mask
+    ids = list(tokenizer.beginning)
+    for number, part in enumerate(text.split(mask) if mask else [text]):
+        if number:
+            blank = tokenizer.id_of(mask)
+            if blank is None:
+                raise ModelError(
+                    f"the tokenizer must have the piece {mask}: it has not; get it again"
+                )
+            ids.append(blank)
+        ids += tokenizer.encode(part)
+    return [*ids, manifest.model.eos_id]
+
+
 def fill(
     engine: Reader, manifest: Manifest, tokenizer: Pieces, text: str, count: int
 ) -> list[list[Choice]]:
@@ -46,14 +61,8 @@ def fill(
     parts = text.split(mask)
     if len(parts) == 1:
         raise UsageError(f"a text to fill must have a blank, written {mask}: got {text!r}")
-    encoded = [tokenizer.encode(part) for part in parts]
-    beginning = list(tokenizer.beginning)
-    places = list(accumulate((len(part) + 1 for part in encoded[:-1]), initial=len(beginning)))
-    places = [place - 1 for place in places[1:]]
-    blank = tokenizer.id_of(mask)
-    assert blank is not None
-    ids = [*beginning, *(id for part in encoded for id in (*part, blank))]
-    ids[-1] = manifest.model.eos_id  # in place of the blank after the last part
+    ids = with_blanks(manifest, tokenizer, text)
+    places = [place for place, id in enumerate(ids) if id == tokenizer.id_of(mask)]
     if manifest.model.position == "learned" and len(ids) > manifest.model.max_positions:
         raise UsageError(
             f"a text to fill must have at most {manifest.model.max_positions} pieces: got {len(ids)}; "

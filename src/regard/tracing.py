@@ -14,7 +14,6 @@ from regard.config import DecodeConfig, to_dict
 from regard.decode import Constraints, Hypothesis, StepRecord, search
 from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
-from regard.errors import UsageError
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.trace import Trace
@@ -47,14 +46,18 @@ def find(
 
 
 def trace_search(
-    model: Model, source: Sequence[int], config: DecodeConfig, edits: Edits | None = None
+    model: Model,
+    source: Sequence[int],
+    config: DecodeConfig,
+    edits: Edits | None = None,
+    prefix: Sequence[int] = (),
 ) -> Trace:
     """The trace of the best output that the search finds, and of the search; both under the edits.
 
     An edit sees the whole of what is written so far in each step, as it does in the pass that is traced.
     """
     engine = UncachedEngine(model, lambda position: edits) if edits else TorchEngine(model)
-    found = find(engine, source, config)
+    found = find(engine, source, config, prefix)
     trace = trace_pair(model, source, found.hypotheses[0].tokens, edits)
     trace.check_names(edits or ())
     record_steps(trace, found.history)
@@ -74,18 +77,19 @@ def trace_pair(
 ) -> Trace:
     """The trace of one full masked pass over a source (its end included) and a target (without ends).
 
-    A decoder-only model has no source: it is empty.
+    A decoder-only model has no source, an encoder-only one no target: it is empty.
     """
     tokens = [model.config.bos_id, *target]
     written = (torch.tensor([tokens]), Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
     batched = Trace(edits)
     if isinstance(model, DecoderOnly):
         model(*written, trace=batched)
-    elif isinstance(model, EncoderOnly):
-        raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
     else:
         read = (torch.tensor([source]), Layout.padded(torch.tensor([len(source)]), len(source)))
-        model(*read, *written, trace=batched)
+        if isinstance(model, EncoderOnly):
+            model(*read, trace=batched)
+        else:
+            model(*read, *written, trace=batched)
     trace = Trace()
     for name, value in batched.items():
         trace.record(name, value[0].numpy())

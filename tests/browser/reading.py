@@ -64,7 +64,7 @@ def shown_in(place: Locator, selector: str = "[data-name][data-value]") -> list[
 def traced(run: Run, name: str, index: tuple[int, ...]) -> float:
     """The number of that name, from the trace or from the model's weights."""
     if name == "output":
-        written = [*run.output, run.subject.config.eos_id]
+        written = run.at_places
         return float(run.trace["probabilities"][(*index, written[index[0]])])
     found = run.trace[name] if name.startswith("steps.") else run.tensor(name)
     assert found is not None, f"the trace has no {name}"

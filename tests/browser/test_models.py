@@ -39,6 +39,29 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "feed_forward": "gelu",
         "embedding_norm": True,
     },
+    "relative, silu": {
+        "position": "relative",
+        "num_buckets": 8,
+        "max_distance": 11,
+        "feed_forward": "silu",
+    },
+    "gpt2": {
+        "architecture": "decoder-only",
+        "position": "learned",
+        "norm_placement": "pre",
+        "feed_forward": "gelu-tanh",
+        "scaled_embedding": False,
+        "output_bias": True,
+    },
+    "bert": {
+        "architecture": "encoder-only",
+        "position": "learned",
+        "embedding_norm": True,
+        "feed_forward": "gelu",
+        "scaled_embedding": False,
+        "output_transform": True,
+        "output_bias": True,
+    },
     "scaled, untied": {"position": "scaled", "tied": "none"},
     "integer, batch norm": {"position": "integer", "norm": "batch"},
 }
@@ -78,7 +101,7 @@ def serve(windows: Callable[..., Window]) -> Iterator[Serve]:
 
 def cells(run: Run) -> list[dict[str, Any]]:
     """Two numbers of every value that is computed, the first and one in the middle."""
-    given = ("tokens", "visible")
+    given = ("tokens", "visible", "position_bias")
     places = []
     for name, value in run.trace.items():
         if name.startswith("steps.") or name.endswith(given) or not value.size:
@@ -101,6 +124,19 @@ def test_every_value_adds_up_in_every_kind_of_model(serve: Serve, variant: str) 
         computed = float(result.replace("Infinity", "inf"))
         assert formula, f"{place} has no arithmetic"
         assert computed == pytest.approx(wanted, rel=1e-4, abs=1e-5), place
+
+
+def test_an_encoder_only_model(serve: Serve) -> None:
+    look = Look(make_subject(**VARIANTS["bert"]), PROMPT, DECODE)
+    page = serve(look)
+    expect(page.locator("#sentence .from")).to_have_text(PROMPT)
+    assert page.locator("#map [id^='box-decoder'], #map [id^='box-target']").count() == 0
+    views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
+    assert {"journey", "attention", "heads", "positions", "output"} <= set(views)
+    for view in views:
+        turn_to(page, view)
+        assert page.locator("#panel [role=alert]").count() == 0, view
+        assert_traced(shown_in(page.locator("#panel")), look.session.original, 0)
 
 
 @pytest.mark.parametrize("variant", ["decoder-only", "decoder-only, rotary, rms, gated"])

@@ -47,11 +47,7 @@ def describe(run: Run) -> Document:
             "target_language": subject.manifest.target_language,
         },
         "source": _side(subject, "source", run.source, run.text) if run.source else None,
-        "target": {
-            **_side(subject, "target", [subject.config.bos_id, *run.output], run.translation),
-            "num_given": run.num_given,
-            "stop": run.found.hypotheses[0].stop,
-        },
+        "target": _written(run) if subject.config.has_decoder else None,
         "tensors": {
             name: {"shape": list(value.shape)}
             for name, value in run.trace.items()
@@ -80,6 +76,15 @@ def describe(run: Run) -> Document:
         "code": places(subject.config.is_recurrent),
         "changes": _changes(run),
         "compare": None,
+    }
+
+
+def _written(run: Run) -> Document:
+    subject = run.subject
+    return {
+        **_side(subject, "target", [subject.config.bos_id, *run.output], run.translation),
+        "num_given": run.num_given,
+        "stop": run.found.hypotheses[0].stop,
     }
 
 
@@ -117,11 +122,10 @@ def _steps(run: Run) -> list[Document]:
 
 
 def _output(run: Run) -> list[Document]:
-    """What the full pass gives at each target position, over the whole vocabulary."""
+    """What the full pass gives at each place, over the whole vocabulary."""
     probabilities = run.trace["probabilities"]
-    written = [*run.output, run.subject.config.eos_id]
     answers = []
-    for row, token in zip(probabilities, written, strict=True):
+    for row, token in zip(probabilities, run.at_places, strict=True):
         best = np.argsort(-row, kind="stable")[:NUM_TOP]
         [chosen] = named(run.subject, [token], [row[token]])
         answers.append({**chosen, "top": named(run.subject, best.tolist(), row[best].tolist())})

@@ -69,6 +69,8 @@ def _rows_in_view(described: Document, name: str) -> list[int]:
     if name == "output.weight":
         for place in described["output"]:
             rows |= {place["token"], *(each["token"] for each in place["top"])}
+    elif name.endswith("position_bias.weight"):
+        rows = set(range(described["parameters"][name][0]))
     elif side := described[name.split(".")[0]]:
         rows = set(side["tokens"])
         if name.endswith("position.weight"):

@@ -36,7 +36,7 @@ def probability(run: Run, step: int, text: str) -> Answer:
 
 def neighbours(run: Run, token: int, side: str, count: int = 10) -> Answer:
     """The pieces whose rows of the embedding table point most nearly the same way."""
-    sides = ["source", "target"] if run.subject.config.has_encoder else ["target"]
+    sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
     if side not in sides:
         raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
     table = run.subject.table(side)

@@ -46,12 +46,23 @@ class Run:
 
     @property
     def output(self) -> list[int]:
-        """The target's pieces, without beginning and end."""
-        return self.found.hypotheses[0].tokens
+        """The target's pieces, without beginning and end; none of a model that only reads."""
+        return self.found.hypotheses[0].tokens if self.found.hypotheses else []
 
     @property
     def translation(self) -> str:
-        return self.subject.target.decode(self.output)
+        """What was written; of a model that only reads, the text with its blanks filled in."""
+        return self.subject.target.decode(self.output or self.at_places)
+
+    @property
+    def at_places(self) -> list[int]:
+        """What comes at each place that the full pass has scores for; a blank's most probable piece."""
+        if self.subject.config.has_decoder:
+            return [*self.output, self.subject.config.eos_id]
+        mask = self.subject.manifest.tokenizer.mask
+        blank = self.subject.source.id_of(mask) if mask else None
+        best = self.trace["probabilities"].argmax(axis=-1).tolist()
+        return [best[i] if id == blank else id for i, id in enumerate(self.source)]
 
     def tensor(self, name: str) -> np.ndarray | None:
         """A traced value, or the weight whose name follows `param:`."""
@@ -134,10 +145,14 @@ class Session:
         engine: TorchEngine = TorchEngine(network)
         if plan.edits:
             engine = (UncachedEngine if plan.sees_future else EditedEngine)(network, plan.edits_at)
-        found = find(engine, source, self.decode, plan.prefix or given)
-        trace = trace_pair(network, source, found.hypotheses[0].tokens, plan.edits_at(0))
+        found = Found([], [])
+        if subject.config.has_decoder:
+            found = find(engine, source, self.decode, plan.prefix or given)
+        written = found.hypotheses[0].tokens if found.hypotheses else []
+        trace = trace_pair(network, source, written, plan.edits_at(0))
         record_steps(trace, found.history)
-        written = trace["target.tokens"].tolist()
+        if subject.config.has_decoder:
+            written = trace["target.tokens"].tolist()
         trace.metadata |= {
             "source": text,
             "target": subject.target.decode(written),

@@ -13,7 +13,7 @@ import numpy as np
 from regard.checkpoint import Manifest, open_tokenizers, read_manifest
 from regard.config import ModelConfig
 from regard.engine.torch import load_model
-from regard.errors import UsageError
+from regard.filling import with_blanks
 from regard.model.transformer import Model
 from regard.text.pieces import Pieces
 
@@ -36,11 +36,6 @@ class Subject:
     def open(cls, folder: Path, network: Model | None = None) -> Subject:
         """Load a model folder, or take the network that was loaded from it."""
         manifest = read_manifest(folder)
-        if not manifest.model.has_decoder:
-            raise UsageError(
-                f"a model to look into must write text: {folder.name} is {manifest.model.architecture}; "
-                "name one with a decoder"
-            )
         source, target = open_tokenizers(folder, manifest.tokenizer)
         name = folder.resolve().name
         return cls(name, manifest, network or load_model(folder)[0], source, target)
@@ -58,7 +53,7 @@ class Subject:
 
     def source_ids(self, text: str) -> list[int]:
         """What the encoder reads."""
-        return [*self.source.beginning, *self.source.encode(text), self.config.eos_id]
+        return with_blanks(self.manifest, self.source, text)
 
     def parameter_shapes(self) -> dict[str, list[int]]:
         return {name: list(value.shape) for name, value in self.network.state_dict().items()}

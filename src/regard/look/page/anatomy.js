@@ -38,11 +38,7 @@ function streamAfter(doc, part) {
 	return `${part.path}.${doc.model.config.norm_placement === "pre" ? "residual" : "norm"}`;
 }
 
-/**
- * What the residual stream holds when it enters a sub-layer: the x of LayerNorm(x + SubLayer(x)).
- * @param {Doc} doc
- * @param {SubLayer} part
- */
+/** What the residual stream holds when it enters a sub-layer: the x of LayerNorm(x + SubLayer(x)). @param {Doc} doc @param {SubLayer} part */
 export function streamInto(doc, part) {
 	const stack = inStack(doc, part.stack);
 	const place = stack.findIndex((each) => each.path === part.path);
@@ -51,11 +47,7 @@ export function streamInto(doc, part) {
 	return part.stack === "encoder" ? "source.input" : "target.input";
 }
 
-/**
- * What a stack hands on: the memory, or what the output's linear map reads.
- * @param {Doc} doc
- * @param {"encoder" | "decoder"} stack
- */
+/** What a stack hands on: the memory, or what the output's linear map reads. @param {Doc} doc @param {"encoder" | "decoder"} stack */
 export function stackOutput(doc, stack) {
 	for (const name of [`${stack}.final_norm`, `${stack}.readout.output`]) if (doc.tensors[name]) return name;
 	const last = inStack(doc, stack).at(-1);
@@ -63,12 +55,7 @@ export function stackOutput(doc, stack) {
 	return stack === "encoder" ? "source.input" : "target.input";
 }
 
-/**
- * The vectors that a sub-layer's first linear maps read.
- * @param {Doc} doc
- * @param {SubLayer} part
- * @param {"query" | "key" | "value" | "hidden" | "gate"} map
- */
+/** The vectors that a sub-layer's first linear maps read. @param {Doc} doc @param {SubLayer} part @param {"query" | "key" | "value" | "hidden" | "gate"} map */
 export function readBy(doc, part, map) {
 	if (part.kind === "cross_attention" && (map === "key" || map === "value")) return "memory";
 	return doc.model.config.norm_placement === "pre" ? `${part.path}.norm` : streamInto(doc, part);
@@ -80,12 +67,7 @@ export function layerOutput(doc, stack, layer) {
 	return last ? streamAfter(doc, last) : "";
 }
 
-/**
- * Whose words the rows (queries) and columns (keys) of an attention are.
- * @param {Doc} doc
- * @param {SubLayer} part
- * @returns {{rows: Side, columns: Side}}
- */
+/** Whose words the rows (queries) and columns (keys) of an attention are. @param {Doc} doc @param {SubLayer} part @returns {{rows: Side, columns: Side}} */
 export function sidesOf(doc, part) {
 	const empty = { text: "", tokens: [], pieces: [], words: [] };
 	const source = doc.source ?? empty;
@@ -127,11 +109,7 @@ export function describe(doc, { name, index }) {
 	return `${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
 }
 
-/**
- * The words that are being written, and the positions that write each: one place before they are read.
- * @param {Doc} doc
- * @returns {{labels: string[], spans: number[][]}}
- */
+/** The words that are being written, and the positions that write each: one place before they are read. @param {Doc} doc @returns {{labels: string[], spans: number[][]}} */
 export function writtenWords(doc) {
 	const last = doc.output.length - 1;
 	const words = (doc.target?.words ?? []).slice(1).map((span) => span.map((place) => place - 1));

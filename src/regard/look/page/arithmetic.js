@@ -1,7 +1,4 @@
-/**
- * How each number of the trace follows from others. `derive` names the operands of one number, fetches them
- * and does the sum again in double precision, so that a reader can check it term by term.
- */
+/** How each number follows from others: `derive` fetches its operands and does the sum again in double precision. */
 
 import { readBy, reasonHidden, stackOutput, streamInto } from "./anatomy.js";
 import { count, readable, show } from "./numbers.js";
@@ -17,13 +14,13 @@ const RULES = {
 		const [position, feature] = q.index;
 		const token = q.doc[q.side]?.tokens[position] ?? 0;
 		const entry = (await q.fetch(`param:${q.side}.embedding.weight`, token)).at([feature]);
-		const scale = Math.sqrt(q.config.d_model);
+		const squared = q.config.scaled_embedding ? q.config.d_model : 1;
 		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.pieces[position]}”, row ${token} of the table.`;
 		const lines = [
 			{ text: `table[${token}, ${feature}]`, value: entry },
-			{ text: `times √${q.config.d_model}`, value: scale },
+			{ text: `times √${squared}`, value: Math.sqrt(squared) },
 		];
-		return q.answer(sentence, "embedding = table[token] × √d_model", entry * scale, { lines });
+		return q.answer(sentence, `embedding = table[token] × √${squared}`, entry * Math.sqrt(squared), { lines });
 	},
 
 	async position(q) {
@@ -86,10 +83,13 @@ const RULES = {
 		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
 		const before = q.beside("scaled") in q.doc.tensors ? "scaled" : "energies";
 		const lines = [await q.line(before, q.beside(before))];
+		const bias = `${q.subLayer.stack}.position_bias`;
+		const near = bias in q.doc.tensors && q.subLayer.kind[0] === "s" ? " + bias" : "";
+		if (near) lines.push(await q.line("plus the bias", bias));
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
 		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
 		const result = total(lines.map((line) => line.value));
-		return q.answer(sentence, `masked = ${before} + mask, where the mask is 0 or −∞`, result, { lines });
+		return q.answer(sentence, `masked = ${before}${near} + mask (0 or −∞)`, result, { lines });
 	},
 
 	async weights(q) {
@@ -153,7 +153,8 @@ const RULES = {
 		/** @type {Line[]} */
 		const lines = [await q.line("hidden", q.beside("hidden"))];
 		const x = lines[0]?.value ?? NaN;
-		let result = kind === "relu" ? Math.max(0, x) : kind === "silu" ? x / (1 + Math.exp(-x)) : x * normalShare(x);
+		const z = kind === "silu" ? x : 1.5957691216 * (x + 0.044715 * x ** 3);
+		let result = kind === "relu" ? Math.max(0, x) : x * (kind === "gelu" ? normalShare(x) : 1 / (1 + Math.exp(-z)));
 		lines.push({ text: `${kind} of it`, value: result });
 		if (q.beside("gate") in q.doc.tensors) {
 			const gate = await q.line("times the gate", q.beside("gate"));
@@ -171,11 +172,13 @@ const RULES = {
 
 	async logits(q) {
 		const [position, token] = q.index;
-		const left = await q.row(stackOutput(q.doc, q.doc.target ? "decoder" : "encoder"), position);
+		const last = q.doc.target ? "decoder" : "encoder";
+		const hidden = "transform.norm" in q.doc.tensors ? "transform.norm" : stackOutput(q.doc, last);
+		const bias = (await q.bias("output"))?.[token];
 		const right = { values: (await q.fetch("param:output.weight", token)).data };
-		const sentence = `The score of vocabulary entry ${token} as the next piece.`;
-		const formula = "logit = hidden · E, one column of E for each entry";
-		return q.products({ sentence, formula, heads: ["hidden", "E"], left, right });
+		const sentence = `The score of vocabulary entry ${token}.`;
+		const formula = "logit = hidden · E, one column an entry";
+		return q.products({ sentence, formula, heads: ["hidden", "E"], left: await q.row(hidden, position), right, bias });
 	},
 
 	async probabilities(q) {
@@ -231,6 +234,7 @@ async function deriveNorm(q) {
 		const { [name]: _, ...others } = q.doc.tensors;
 		input = stackOutput({ ...q.doc, tensors: others }, name.startsWith("encoder") ? "encoder" : "decoder");
 	} else if (q.part) input = q.config.norm_placement === "pre" ? streamInto(q.doc, q.part) : q.beside("residual");
+	else if (name === "transform.norm") input = q.beside("activated");
 	else return q.answer("The normalised sum; the sum itself is not kept apart.", "LayerNorm(embedding + position)", q.traced);
 	const row = (await q.fetch(input)).row(position);
 	const gain = (await q.fetch(`param:${name}.weight`)).at([feature]);
@@ -290,22 +294,19 @@ async function deriveHidden(q) {
 	const map = q.last === "gate" ? "gate" : "hidden";
 	const sentence = `Hidden feature ${q.index[1]} of position ${q.index[0]}: the same map at every position.`;
 	const [position, column] = q.index;
-	return q.linear({ sentence, matrix: map === "gate" ? "W_gate" : "W_1", input: readBy(q.doc, q.subLayer, map), position, column });
+	const input = q.part ? readBy(q.doc, q.part, map) : stackOutput(q.doc, "encoder");
+	return q.linear({ sentence, matrix: map === "gate" ? "W_gate" : "W_1", input, position, column });
 }
 
 /** The share of a normal distribution below x, by its series: the Φ of GELU(x) = x Φ(x). @param {number} x */
 function normalShare(x) {
 	if (Math.abs(x) > 8) return x > 0 ? 1 : 0;
-	let term = x;
-	let sum = x;
-	for (let n = 1; Math.abs(term) > 1e-17; n++) {
-		term *= (x * x) / (2 * n + 1);
-		sum += term;
-	}
+	let [term, sum] = [x, x];
+	for (let n = 3; Math.abs(term) > 1e-17; n += 2) sum += term *= (x * x) / n;
 	return 0.5 + (sum * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/** Whether a sum done again in double precision agrees with what the model computed in single precision. @param {Derivation} derivation */
+/** Whether the model's number agrees with the sum done again. @param {Derivation} derivation */
 export function agreement({ traced, result }) {
 	if (traced === result) return "equal to the last digit";
 	const gap = Math.abs(traced - result);

@@ -7,11 +7,7 @@ import { show } from "./numbers.js";
 import { band, card, codeLink, lead, normText, square } from "./parts.js";
 import { range } from "./tensor.js";
 
-/**
- * Which attention, as buttons: kind, layer, head.
- * @param {App} app
- * @param {"one" | "layer" | "all" | string} [heads] whether one head is meant, all of a layer, or those of all layers
- */
+/** Which attention, as buttons: kind, layer, head. @param {App} app @param {"one" | "layer" | "all" | string} [heads] whether one head is meant, all of a layer, or those of all layers */
 export function attentionChoice(app, heads = "one") {
 	const known = attentions(app.doc);
 	const here = parsePath(app.state.attention);
@@ -53,12 +49,7 @@ export function attentionChoice(app, heads = "one") {
 	);
 }
 
-/**
- * The stations of a sub-layer, one under the other.
- * @param {App} app
- * @param {string} path
- * @param {HTMLElement[]} parts what comes first
- */
+/** The stations of a sub-layer, one under the other. @param {App} app @param {string} path @param {HTMLElement[]} parts what comes first */
 function stations(app, path, parts) {
 	/** @param {string} last @param {string} title @param {string} text @param {HTMLElement} content @param {string} [code] */
 	const put = (last, title, text, content, code = last) => {

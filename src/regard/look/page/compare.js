@@ -7,11 +7,7 @@ import { count, joined, percent, readable, show } from "./numbers.js";
 import { lead } from "./parts.js";
 import { byWords, range, total } from "./tensor.js";
 
-/**
- * What each written word reads in a model: the mean of its last cross-attention over the heads, between words.
- * @param {App} app
- * @param {Doc} doc
- */
+/** What each written word reads in a model: the mean of its last cross-attention over the heads, between words. @param {App} app @param {Doc} doc */
 async function alignment(app, doc) {
 	const known = attentions(doc).filter((each) => doc.tensors[`${each.path}.weights`]);
 	const part = known.filter((each) => each.kind === "cross_attention").at(-1) ?? known.at(-1);

@@ -4,12 +4,7 @@ import { show } from "./numbers.js";
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
-/**
- * @template {Element} Kind
- * @param {Kind} node
- * @param {Attributes} attributes names that begin with "on" are listeners
- * @param {Child[]} children
- */
+/** @template {Element} Kind @param {Kind} node @param {Attributes} attributes names that begin with "on" are listeners @param {Child[]} children */
 function filled(node, attributes, children) {
 	for (const [name, value] of Object.entries(attributes)) {
 		if (value === null || value === undefined || value === false) continue;
@@ -22,23 +17,12 @@ function filled(node, attributes, children) {
 	return node;
 }
 
-/**
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Attributes} [attributes]
- * @param {...Child} children
- * @returns {HTMLElementTagNameMap[Tag]}
- */
+/** @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag @param {Attributes} [attributes] @param {...Child} children @returns {HTMLElementTagNameMap[Tag]} */
 export function element(tag, attributes = {}, ...children) {
 	return filled(document.createElement(tag), attributes, children);
 }
 
-/**
- * Makes elements that need nothing but a class.
- * @template {keyof HTMLElementTagNameMap} Tag
- * @param {Tag} tag
- * @returns {(kind: string, ...children: Child[]) => HTMLElementTagNameMap[Tag]}
- */
+/** Makes elements that need nothing but a class. @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag @returns {(kind: string, ...children: Child[]) => HTMLElementTagNameMap[Tag]} */
 const plain =
 	(tag) =>
 	(kind, ...children) =>
@@ -50,13 +34,7 @@ export const span = plain("span");
 export const b = plain("b");
 export const section = plain("section");
 
-/**
- * @template {keyof SVGElementTagNameMap} Tag
- * @param {Tag} tag
- * @param {Attributes} [attributes]
- * @param {...Child} children
- * @returns {SVGElementTagNameMap[Tag]}
- */
+/** @template {keyof SVGElementTagNameMap} Tag @param {Tag} tag @param {Attributes} [attributes] @param {...Child} children @returns {SVGElementTagNameMap[Tag]} */
 export function drawing(tag, attributes = {}, ...children) {
 	return filled(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
 }
@@ -123,11 +101,7 @@ export function pressable(press) {
 	};
 }
 
-/**
- * What an element that shows a number carries: the number itself, and where in the trace it stands.
- * @param {number} value
- * @param {Place | null} [place]
- */
+/** What an element that shows a number carries: the number itself, and where in the trace it stands. @param {number} value @param {Place | null} [place] */
 export function marks(value, place) {
 	return { "data-value": value, "data-name": place?.name, "data-index": place?.index.join(","), "data-run": place?.run };
 }
@@ -157,11 +131,7 @@ export function cell(value, place, text = show(value)) {
 export const caption = (kind, x, y, text, anchor = "middle", more = {}) =>
 	drawing("text", { class: kind, x, y, "text-anchor": anchor, ...more }, text);
 
-/**
- * A canvas of cells to walk through, by the pointer and by the arrow keys; a click or Enter opens one.
- * @param {HTMLCanvasElement} canvas
- * @param {Walk} walk
- */
+/** A canvas of cells to walk through, by the pointer and by the arrow keys; a click or Enter opens one. @param {HTMLCanvasElement} canvas @param {Walk} walk */
 export function walkable(canvas, { size: [numRows, numColumns], at, under, move, open }) {
 	canvas.addEventListener("pointermove", (event) => {
 		const cell = under(event);
@@ -200,12 +170,7 @@ export function bar(share, kind = "") {
 	return node;
 }
 
-/**
- * A drawing's numbers as a table, made when it is opened.
- * @param {string} title
- * @param {string[]} heads
- * @param {() => HTMLElement[]} rows
- */
+/** A drawing's numbers as a table, made when it is opened. @param {string} title @param {string[]} heads @param {() => HTMLElement[]} rows */
 export function twin(title, heads, rows) {
 	const details = element("details", {}, element("summary", {}, title));
 	details.addEventListener("toggle", () => {

@@ -24,13 +24,7 @@ function summary(weights, head) {
 	return { entropy: entropy / numRows, row, column, strongest };
 }
 
-/**
- * @param {CanvasRenderingContext2D} context
- * @param {Tensor[]} layers
- * @param {number} size side of a thumbnail in device pixels
- * @param {number} height
- * @param {number} gap
- */
+/** @param {CanvasRenderingContext2D} context @param {Tensor[]} layers @param {number} size side of a thumbnail in device pixels @param {number} height @param {number} gap */
 function paintAtlas(context, layers, size, height, gap) {
 	const numHeads = layers[0]?.length(0) ?? 0;
 	const width = numHeads * (size + gap);

@@ -94,11 +94,7 @@ export class Heatmap {
 		for (let column = 1; column < this.numColumns; column++) context.fillRect(Math.round((column / this.numColumns) * width), 0, 1, height);
 	}
 
-	/**
-	 * Hidden cells are hatched, so that they differ from small values by more than colour.
-	 * @param {CanvasRenderingContext2D} context
-	 * @param {NonNullable<HeatmapOptions["hidden"]>} hidden
-	 */
+	/** Hidden cells are hatched, so that they differ from small values by more than colour. @param {CanvasRenderingContext2D} context @param {NonNullable<HeatmapOptions["hidden"]>} hidden */
 	paintHidden(context, hidden) {
 		const [width, height] = [context.canvas.width / this.numColumns, context.canvas.height / this.numRows];
 		context.strokeStyle = styleColour("--hatch");

@@ -9,13 +9,7 @@ const FONT = '15px Georgia, "Noto Serif", "DejaVu Serif", serif';
 const GAP = 16;
 const WEIGHT_SPACE = 38;
 
-/**
- * Side by side in two rows where they fit, in two columns where they do not.
- * @param {string[]} queries
- * @param {string[]} keys
- * @param {number} width
- * @returns {Arrangement}
- */
+/** Side by side in two rows where they fit, in two columns where they do not. @param {string[]} queries @param {string[]} keys @param {number} width @returns {Arrangement} */
 export function arrange(queries, keys, width) {
 	const context = element("canvas").getContext("2d");
 	if (context) context.font = FONT;
@@ -78,13 +72,7 @@ export function paintLines(context, lines, places, focus, byHead) {
 	context.globalAlpha = 1;
 }
 
-/**
- * Words on both sides, and on the strongest lines of the word in view their weights.
- * @param {App} app
- * @param {LineSides} sides
- * @param {Arrangement} places
- * @param {Link[]} lines
- */
+/** Words on both sides, and on the strongest lines of the word in view their weights. @param {App} app @param {LineSides} sides @param {Arrangement} places @param {Link[]} lines */
 export function labelsOf(app, sides, places, lines) {
 	const { flat } = places;
 	const strongest = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);

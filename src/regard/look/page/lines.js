@@ -34,12 +34,7 @@ function sidesInUnit(app, part) {
 	};
 }
 
-/**
- * The attentions whose lines are wanted: this one, or this kind in all layers.
- * @param {App} app
- * @param {SubLayer} part
- * @returns {SubLayer[]}
- */
+/** The attentions whose lines are wanted: this one, or this kind in all layers. @param {App} app @param {SubLayer} part @returns {SubLayer[]} */
 function wanted(app, part) {
 	if (app.state.heads !== "all") return [part];
 	return attentions(app.doc).filter((each) => each.stack === part.stack && each.kind === part.kind);

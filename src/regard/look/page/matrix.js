@@ -1,7 +1,4 @@
-/**
- * A heat map that can be read: exact values under the pointer and under the arrow keys, Enter or a click
- * opens a number's arithmetic, and a button turns the picture into a table.
- */
+/** A heat map to read: values under the pointer and the arrow keys, Enter or a click opens one's arithmetic, a button makes a table. */
 
 import { cssColour } from "./colours.js";
 import { button, div, drawToWidth, element, marks, span, table, tableRow, walkable } from "./dom.js";

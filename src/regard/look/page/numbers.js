@@ -1,10 +1,6 @@
 /** Numbers and pieces as a reader sees them. */
 
-/**
- * A number to four decimals, with a true minus sign; very small and very large ones in powers of ten.
- * @param {number} value
- * @param {number} [digits]
- */
+/** A number to four decimals, with a true minus sign; very small and very large ones in powers of ten. @param {number} value @param {number} [digits] */
 export function show(value, digits = 4) {
 	if (value === -Infinity) return "−∞";
 	if (value === Infinity) return "∞";
@@ -51,10 +47,7 @@ export function joined(pieces, words) {
 	});
 }
 
-/**
- * The pieces of a sentence as they are read; its words say which pieces go on with one.
- * @param {{pieces: string[], words: number[][]} | null} side
- */
+/** The pieces of a sentence as they are read; its words say which pieces go on with one. @param {{pieces: string[], words: number[][]} | null} side */
 export function pieceLabels(side) {
 	const first = new Set(side?.words.map(([start]) => start));
 	return (side?.pieces ?? []).map((piece, i) => (first.has(i) ? piece.replace(/^▁/, "") || "␣" : readable(piece)));

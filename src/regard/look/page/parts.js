@@ -6,12 +6,7 @@ import { matrix } from "./matrix.js";
 import { percent, pieceLabels, readable } from "./numbers.js";
 import { extent } from "./tensor.js";
 
-/**
- * A traced array with one row a position and one column a feature.
- * @param {App} app
- * @param {string} name
- * @param {Partial<MatrixOptions> & {head?: number}} [extra]
- */
+/** A traced array with one row a position and one column a feature. @param {App} app @param {string} name @param {Partial<MatrixOptions> & {head?: number}} [extra] */
 export async function band(app, name, { head = 0, ...extra } = {}) {
 	const values = await app.tensor(name);
 	const [numRows = 0, numColumns = 0] = values.shape.slice(-2);

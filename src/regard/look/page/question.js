@@ -30,7 +30,7 @@ export class Question {
 
 	/** An operand inside the same sub-layer. @param {string} name */
 	beside(name) {
-		return `${this.subLayer.path}.${name}`;
+		return this.place.name.slice(0, -this.last.length) + name;
 	}
 
 	/** The pieces that the keys of this attention stand for. @param {number} j */

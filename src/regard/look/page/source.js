@@ -1,7 +1,4 @@
-/**
- * Where the numbers come from. The served page asks its server; a page saved as one file carries them in
- * itself. Nothing else in the page knows the difference.
- */
+/** Where the numbers come from: a served page asks its server, a saved one carries them. Nothing else knows which. */
 
 import { Tensor } from "./tensor.js";
 

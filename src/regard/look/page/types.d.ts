@@ -24,6 +24,7 @@ interface ModelConfig {
 	norm_placement: string;
 	embedding_norm: boolean;
 	max_positions: number;
+	scaled_embedding: boolean;
 	feed_forward: string;
 	tied: string;
 }

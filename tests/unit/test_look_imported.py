@@ -1,0 +1,42 @@
+"""Looking into models with one stack: what the page is told of a text that goes on, and of one with a blank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from huggingface_fixtures import MAKERS
+
+from regard.api import import_model
+from regard.look.view import look_at
+
+
+def test_a_blank_is_looked_into(tmp_path: Path) -> None:
+    MAKERS["bert"](tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    look = look_at(tmp_path / "ours", "Jane [MASK] l'Afrique.")
+    told = look.document()
+    assert told["target"] is None and told["steps"] == [] and told["hypotheses"] == []
+    pieces = told["source"]["pieces"]
+    assert pieces[0] == "[CLS]" and pieces[-1] == "[SEP]" and pieces.count("[MASK]") == 1
+    place = pieces.index("[MASK]")
+    best = int(np.argmax(look.trace["probabilities"][place]))
+    assert told["output"][place]["token"] == best
+    assert [each["token"] for each in told["output"]][:place] == told["source"]["tokens"][:place]
+    assert "[MASK]" not in look.text
+    look.save(tmp_path / "look.html")
+    assert (tmp_path / "look.html").stat().st_size > 50_000
+
+
+def test_every_family_is_looked_into(tmp_path: Path) -> None:
+    for kind in ("marian", "t5", "gpt2"):
+        MAKERS[kind](tmp_path / kind)
+        import_model(tmp_path / kind, tmp_path / f"our-{kind}")
+        look = look_at(tmp_path / f"our-{kind}", "Jane visits", max_length=9)
+        told = look.document()
+        assert len(told["output"]) == len(told["target"]["tokens"])
+        assert (told["source"] is None) == (kind == "gpt2")
+        if kind == "t5":
+            assert "encoder.position_bias" in told["tensors"]
+        look.save(tmp_path / f"{kind}.html")
+        assert (tmp_path / f"{kind}.html").stat().st_size > 50_000

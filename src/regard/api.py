@@ -15,7 +15,7 @@ from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.exchange import formats
-from regard.filling import Choice, Reader, fill
+from regard.filling import Choice, Reader, fill, with_blanks
 from regard.text.given import check_text
 from regard.text.glossary import Glossary
 from regard.translation import Candidate, Sentence, Translation
@@ -145,7 +145,8 @@ class Model:
         """Every intermediate value of translating one sentence, by name; needs torch.
 
         With a target, of that translation; without, of the one the search finds. `edits` maps names to
-        functions that change the value there, [batch, ...], in the search as well.
+        functions that change the value there, [batch, ...], in the search as well. A model that goes on from a
+        text reads it as the beginning of its target, and one that fills in blanks has no target.
         """
         check_text(source, "the sentence to trace")
         if target is not None:
@@ -154,19 +155,25 @@ class Model:
             from regard import tracing
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "torch", "torch", "tracing a model") from error
-        translator = self.translator
-        [ids] = translator.source_ids([source])
-        if target is None:
-            trace = tracing.trace_search(self._network, ids, self._decode_config(decode), edits)
+        own, config = self._translator, self.manifest.model
+        ids = with_blanks(self.manifest, own.source, source) if config.has_encoder else []
+        given = [] if config.has_encoder else own.target.encode(source)
+        if target is None and config.has_decoder:
+            search = self._decode_config(decode)
+            trace = tracing.trace_search(self._network, ids, search, edits, given)
         else:
-            trace = tracing.trace_pair(self._network, ids, translator.target.encode(target), edits)
+            written = [*own.target.beginning, *given, *own.target.encode(target or "")]
+            trace = tracing.trace_pair(self._network, ids, written, edits)
             trace.check_names(edits or ())
-        read, written = trace["source.tokens"].tolist(), trace["target.tokens"].tolist()
+        read, written = (
+            trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
+            for side in ("source", "target")
+        )
         trace.metadata |= {
             "source": source,
-            "target": translator.target.decode(written),
-            "source_pieces": translator.source.pieces(read),
-            "target_pieces": translator.target.pieces(written),
+            "target": own.target.decode(written),
+            "source_pieces": own.source.pieces(read),
+            "target_pieces": own.target.pieces(written),
             "source_language": self.manifest.source_language,
             "target_language": self.manifest.target_language,
         }

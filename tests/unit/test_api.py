@@ -368,7 +368,6 @@ def test_a_model_that_only_writes_can_be_looked_into(tmp_path: Path) -> None:
     for ask in (
         lambda: model.translate("Bonjour."),
         lambda: model.score(["a"], ["b"]),
-        lambda: model.trace("a"),
     ):
         with pytest.raises(ModelError, match=refused):
             ask()

@@ -98,7 +98,13 @@ def import_folder(
         decode=_decode(read_json(folder, "generation_config.json", optional=True), family),
         longest=min(config.max_positions, _MOST_PIECES) - 2,
     )
-    tensors = family.tensors_of(theirs, config)
+    try:
+        tensors = family.tensors_of(theirs, config)
+    except (ValueError, IndexError) as error:  # shapes that cannot be put together
+        raise ModelError(
+            f"the tensors of {folder} must have the sizes that {CONFIG} names: they have others ({error}); "
+            "the two files are not of one model, get it again"
+        ) from error
     save(output, manifest, tensors, files, _card(folder, values), graphs=graphs)
     return manifest
 

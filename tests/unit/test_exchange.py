@@ -1,0 +1,244 @@
+"""What the import refuses, by one sentence each; pickles; and the commands of models with one stack."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+from huggingface_fixtures import MAKERS
+from typer.testing import CliRunner
+
+from regard.api import import_model, load
+from regard.cli import app
+from regard.errors import ModelError, RegardError, UsageError
+from regard.exchange.huggingface import read_safetensors
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("foreign")
+    return {kind: make(folder / kind)[0] for kind, make in MAKERS.items()}
+
+
+@pytest.fixture(scope="module")
+def ours(foreign: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("ours")
+    for kind in ("gpt2", "bert", "marian"):
+        import_model(foreign[kind], folder / kind)
+    return {kind: folder / kind for kind in ("gpt2", "bert", "marian")}
+
+
+def copied(source: Path, folder: Path, **changes: Any) -> Path:
+    """The folder again, with changes to its config.json."""
+    folder.mkdir()
+    for path in source.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    values = json.loads((folder / "config.json").read_bytes())
+    (folder / "config.json").write_text(json.dumps({**values, **changes}))
+    return folder
+
+
+def refusal(folder: Path, output: Path, **options: Any) -> str:
+    with pytest.raises(RegardError) as refused:
+        import_model(folder, output, **options)
+    assert not output.exists()
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "sentence"),
+    [
+        (
+            "marian",
+            {"model_type": "llama"},
+            "a model to import must be one of marian, bart, pegasus",
+        ),
+        (
+            "marian",
+            {"activation_function": "tanh"},
+            "activation_function must be one of relu, gelu",
+        ),
+        ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
+        ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2.self_attn"),
+        ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
+        ("marian", {"d_model": 24}, "must have the sizes that config.json names"),
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must"),
+        ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention must be False"),
+        (
+            "bert",
+            {"position_embedding_type": "relative_key"},
+            "position_embedding_type must be abso",
+        ),
+        ("t5", {"d_kv": 5}, r"d_kv \* num_heads must be 18, as d_model"),
+        ("t5", {"feed_forward_proj": "gated-tanh"}, "feed_forward_proj must be relu or gelu"),
+        ("bart", {"num_heads": 5, "encoder_attention_heads": 4}, "encoder_attention_heads"),
+    ],
+)
+def test_what_cannot_be_imported_is_named(
+    foreign: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, Any], sentence: str
+) -> None:
+    folder = copied(foreign[kind], tmp_path / "theirs", **changes)
+    with pytest.raises(ModelError, match=sentence):
+        import_model(folder, tmp_path / "ours")
+    assert not (tmp_path / "ours").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("config.json", None, "must be a Hugging Face folder: it has no config.json"),
+        ("config.json", b"{", "config.json must be JSON: it is not"),
+        ("config.json", b"[]", "config.json must be a JSON object: it is not"),
+        ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'encoder"),
+        ("model.safetensors", b"\x10", "model.safetensors is truncated or corrupt"),
+        ("model.safetensors", None, "must have its weights in model.safetensors: it has none"),
+        ("source.spm", None, "must have the tokenizer's file source.spm"),
+    ],
+)
+def test_damaged_folders(
+    foreign: dict[str, Path], tmp_path: Path, name: str, content: bytes | None, sentence: str
+) -> None:
+    folder = copied(foreign["marian"], tmp_path / "theirs")
+    (folder / name).unlink()
+    if content is not None:
+        (folder / name).write_bytes(content)
+    assert sentence in refusal(folder, tmp_path / "ours").replace("'vocab_size'", "'encoder")
+
+
+def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(
+    ours: dict[str, Path], tmp_path: Path
+) -> None:
+    for kind, name, sentence in (
+        ("marian", "source.spm", "must be a SentencePiece model"),
+        ("marian", "vocab.json", "must be a JSON object of pieces"),
+        ("gpt2", "tokenizer.json", "must be a tokenizer.json"),
+    ):
+        folder = tmp_path / f"{kind}-{name}"
+        folder.mkdir()
+        for path in ours[kind].iterdir():
+            (folder / path.name).write_bytes(path.read_bytes())
+        (folder / name).write_bytes(b"[1")
+        with pytest.raises(ModelError, match=sentence):
+            load(folder)
+        (folder / name).unlink()
+        with pytest.raises(ModelError, match="must be a tokenizer file"):
+            load(folder)
+
+
+class Harmful:
+    """What a pickle can do to whoever reads it."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_pickle_is_read_only_when_asked_and_only_its_weights(
+    foreign: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = copied(foreign["gpt2"], tmp_path / "theirs")
+    weights = read_safetensors(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    tensors = {name: torch.from_numpy(tensor) for name, tensor in weights.items()}
+    torch.save(tensors, folder / "pytorch_model.bin")
+    assert "add --convert-pickle if you trust" in refusal(folder, tmp_path / "refused")
+    import_model(folder, tmp_path / "ours", convert_pickle=True)
+    import_model(foreign["gpt2"], tmp_path / "safe")
+    ours, safe = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("ours", "safe"))
+    assert ours == safe
+    mark = tmp_path / "mark"
+    torch.save({**tensors, "harm": Harmful(mark)}, folder / "pytorch_model.bin")
+    sentence = refusal(folder, tmp_path / "harmed", convert_pickle=True)
+    assert "must be a pickle of weights alone: it was refused" in sentence
+    assert not mark.exists()
+
+
+def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> None:
+    """Weights as bfloat16, in two files with an index."""
+    folder = copied(foreign["gpt2"], tmp_path / "theirs")
+    weights = read_safetensors(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    names = sorted(weights)
+    shards = {"one.safetensors": names[::2], "two.safetensors": names[1::2]}
+    from safetensors.torch import save_file
+
+    for file, held in shards.items():
+        halves = {name: torch.from_numpy(weights[name]).bfloat16() for name in held}
+        save_file(halves, folder / file)
+    index = {"weight_map": {name: file for file, held in shards.items() for name in held}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    import_model(folder, tmp_path / "ours")
+    got = safetensors.numpy.load_file(tmp_path / "ours" / "model.safetensors")
+    table = torch.from_numpy(weights["transformer.wte.weight"]).bfloat16().float().numpy()
+    assert np.array_equal(got["target.embedding.weight"], table)
+    index["weight_map"][names[0]] = "../one.safetensors"
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "must name files of its folder" in refusal(folder, tmp_path / "outside")
+
+
+def test_our_own_folder_is_not_imported(ours: dict[str, Path], tmp_path: Path) -> None:
+    assert "it is regard's own; use it as it is" in refusal(ours["gpt2"], tmp_path / "again")
+    assert "a model to import must be a folder" in refusal(tmp_path / "no", tmp_path / "again")
+
+
+def run(*arguments: object, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
+
+
+def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
+    result = run("import", foreign["bert"], tmp_path / "bert", "--weights", "int8")
+    assert result.exit_code == 0, result.output
+    filled = run("fill", "--model", tmp_path / "bert", "Jane [MASK] l'Afrique.", "--n-best", 3)
+    assert filled.exit_code == 0 and len(filled.output.splitlines()) == 3
+    answer = run("fill", "-m", tmp_path / "bert", "-", "--json", stdin="A [MASK] b [MASK]")
+    assert [len(blank) for blank in json.loads(answer.output)["blanks"]] == [5, 5]
+    for text, code in (("no blank", 2), ("[MASK] " * 70, 2)):
+        assert run("fill", "-m", tmp_path / "bert", text).exit_code == code
+    assert run("import", foreign["gpt2"], tmp_path / "gpt2").exit_code == 0
+    options = ["write", "-m", tmp_path / "gpt2", "Jane", "--length", 9, "--seed", 3]
+    first, again = run(*options), run(*options)
+    assert first.output == again.output and first.output.startswith("Jane")
+    written = json.loads(run(*options, "--json", "--top-p", 0.5).output)
+    assert written["text"] == written["prompt"] + written["written"]
+    for more in (["--length", 0], ["--length", 61], ["--set", "method=beam"]):
+        assert run(*options, *more).exit_code == 2
+    for verb in ("translate", "write", "fill"):
+        wrong = tmp_path / ("gpt2" if verb == "fill" else "bert")
+        assert run(verb, "-m", wrong, "x").exit_code == 1
+
+
+def test_without_a_model_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.catalogue.BUNDLED", tmp_path)
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
+    from regard.catalogue import find_by_task
+
+    with pytest.raises(UsageError, match="no model is there to write: name one with --model"):
+        find_by_task("write")
+
+
+def test_traces_of_models_with_one_stack(ours: dict[str, Path]) -> None:
+    bert = load(ours["bert"]).trace("Jane [MASK].")
+    assert "target.tokens" not in bert and bert.metadata["source_pieces"][2] == "[MASK]"
+    gpt2 = load(ours["gpt2"])
+    trace = gpt2.trace("Jane", max_length=9)
+    assert trace.metadata["target"].startswith("Jane") and "steps.0.beams" in trace
+    whole = gpt2.trace("Jane", " visits")
+    assert whole.metadata["target"] == "Jane visits"
+
+
+def test_a_text_is_the_same_in_parts(ours: dict[str, Path]) -> None:
+    model = load(ours["gpt2"])
+    parts = list(model.writing("Jane", length=17, seed=5))
+    assert "Jane" + "".join(parts) == model.write("Jane", length=17, seed=5)
+    assert len(parts) > 1
+    long = "Jane visits Africa. " * 40
+    assert model.write(long, length=5, temperature=0).startswith(long)

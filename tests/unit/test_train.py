@@ -29,7 +29,7 @@ from regard.train.lock import locked
 from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
-from regard.train.prepare import with_languages
+from regard.train.prepare import read_corpora, with_languages
 from regard.train.request import Request
 from regard.train.run import TrainResult
 from regard.train.update import Updater
@@ -103,6 +103,17 @@ def test_stopping_anywhere_changes_nothing(corpus: DataConfig, tmp_path: Path) -
     whole, parts = checkpoint_of(tmp_path / "whole", 30), checkpoint_of(tmp_path / "parts", 30)
     for name, tensor in whole.items():
         assert torch.equal(tensor, parts[name]), name
+
+
+def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig) -> None:
+    data = dataclasses.replace(corpus, test_source=corpus.source, test_target=corpus.target)
+    said: list[str] = []
+    training, _ = read_corpora(data, 1, said.append)
+    [told] = [line for line in said if "as well" in line]
+    known = set(zip(training.sources, training.targets, strict=True))
+    texts = [Path(file[0]).read_text().splitlines() for file in (corpus.source, corpus.target)]
+    num_known = sum(pair in known for pair in zip(*texts, strict=True))
+    assert 500 < num_known and told.startswith(f"{num_known} of 600 pairs of the test set train")
 
 
 def test_separate_vocabularies_and_pairs_from_one_file(corpus: DataConfig, tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from typing import IO, cast
 from regard.corpora.listing import Source
 from regard.errors import DataError
 
+MOST_BYTES = 1 << 24
+"""of a line; an archive of a few bytes can hold endless ones"""
 _SEGMENT = re.compile(rb"<seg[^>]*>(.*?)</seg>")
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
@@ -28,7 +30,12 @@ def lines_of(fetched: Path, source: Source) -> Iterator[bytes]:
     """Without their ends."""
     try:
         with _opened(fetched, source) as file:
-            for line in file:
+            while line := file.readline(MOST_BYTES):
+                if len(line) >= MOST_BYTES:  # of a member of a zip there may come more
+                    raise DataError(
+                        f"{source.url} must hold lines of text: one has {MOST_BYTES:,} bytes or more; "
+                        f"remove {fetched}, and tell its publisher"
+                    )
                 line = line.rstrip(b"\r\n")
                 if source.member.endswith(".sgm"):
                     if found := _SEGMENT.search(line):

@@ -81,7 +81,9 @@ class Tokenizer:
             special = [
                 getattr(self._processor, f"{kind}_id")() for kind in ("pad", "unk", "bos", "eos")
             ]
-        except (RuntimeError, OSError) as error:
+            self.vocab_size: int = self._processor.vocab_size()
+            self._processor.id_to_piece(list(range(self.vocab_size)))  # each must be text
+        except (RuntimeError, OSError, ValueError) as error:
             raise ModelError(
                 f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
             ) from error
@@ -90,7 +92,6 @@ class Tokenizer:
                 f"{name} must have the ids pad, unk, bos, eos = {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: "
                 f"got {special}; use a tokenizer trained by regard"
             )
-        self.vocab_size: int = self._processor.vocab_size()
 
     @classmethod
     def train(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -33,7 +34,8 @@ NUM_SAMPLED = 2000
 
 def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Corpus, Corpus]:
     """Training and validation pairs; without validation files some are held out of the training."""
-    read_test_sets(data)  # a test set that cannot be scored is better known before the training
+    # A test set that cannot be scored is better known before the training.
+    test_sets = read_test_sets(data)
     corpus = read_pairs(
         data.source,
         data.target,
@@ -46,7 +48,17 @@ def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tup
     corpus, report = clean(corpus, data)
     say(str(report))
     if data.valid_source or data.valid_target:
-        return corpus, read_pairs(data.valid_source, data.valid_target, strict=True)
+        valid = read_pairs(data.valid_source, data.valid_target, strict=True)
+        say_leaks("the validation text", valid.sources, valid.targets, corpus, say)
+    else:
+        corpus, valid = _hold_out(corpus, seed)
+        say(f"{len(valid):,} pairs held out for validation")
+    for name, sources, references in test_sets:
+        say_leaks(f"the test set {name}", sources, references, corpus, say)
+    return corpus, valid
+
+
+def _hold_out(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
     held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
@@ -57,8 +69,25 @@ def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tup
     inside = [(s, t) in wanted for s, t in zip(corpus.sources, corpus.targets, strict=True)]
     valid = Corpus([s for s, _ in sorted(wanted)], [t for _, t in sorted(wanted)])
     rest = [i for i, is_held_out in enumerate(inside) if not is_held_out]
-    say(f"{len(valid):,} pairs held out for validation")
     return Corpus([corpus.sources[i] for i in rest], [corpus.targets[i] for i in rest]), valid
+
+
+def say_leaks(
+    name: str,
+    sources: Sequence[str],
+    references: Sequence[str],
+    corpus: Corpus,
+    say: Callable[[str], None],
+) -> None:
+    """Tell how many pairs are learnt by heart, and so measure nothing."""
+    measured = Counter(zip(sources, references, strict=True))
+    found = {pair for pair in zip(corpus.sources, corpus.targets, strict=True) if pair in measured}
+    num_known = sum(measured[pair] for pair in found)
+    if num_known:
+        say(
+            f"{num_known:,} of {len(sources):,} pairs of {name} are in the training text as well: "
+            "a score on them says little; leave them out of one"
+        )
 
 
 def learn_tokenizers(

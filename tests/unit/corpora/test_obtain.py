@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from web_fixtures import Page, Web
 from regard.corpora.find import find_files
 from regard.corpora.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
 from regard.corpora.obtain import CHECKSUMS, obtain
+from regard.corpora.unpack import MOST_BYTES
 from regard.errors import DataError, RegardError, UsageError
 from regard.recipe import named_recipes, read_recipe
 
@@ -142,6 +144,32 @@ def test_archives_that_are_not_what_they_should_be(
     with pytest.raises(DataError, match=message):
         obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.tgz", "x.fr"),))), tmp_path)
     assert not (tmp_path / "x.fr").exists()
+
+
+def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: Path) -> None:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("x.fr", "w") as member:
+            for _ in range(64):
+                member.write(bytes(1 << 20))
+    web.pages["/x.zip"] = Page(output.getvalue())
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match="must hold lines of text: one has"):
+            obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.zip", "x.fr"),))), tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * MOST_BYTES
+    assert not (tmp_path / "x.fr").exists()
+
+
+@pytest.mark.parametrize("name", ["../x.fr", "/x.fr", "a/../../x.fr"])
+def test_names_inside_an_archive_choose_no_place(web: Web, tmp_path: Path, name: str) -> None:
+    web.pages["/x.tgz"] = Page(tar_of({name: FRENCH}))
+    [path] = obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.tgz", name),))), tmp_path / "data")
+    assert path == tmp_path / "data" / "x.fr" and path.read_bytes() == FRENCH
+    assert every_file(tmp_path) <= {"data/x.fr", f"data/{CHECKSUMS}"}
 
 
 def test_sides_of_unequal_length(web: Web, tmp_path: Path) -> None:

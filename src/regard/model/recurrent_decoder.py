@@ -101,7 +101,7 @@ class RecurrentDecoder(nn.Module):
 
     @property
     def cells(self) -> Sequence[nn.RNNBase]:
-        return cast(Sequence[nn.RNNBase], self.layers)
+        return [cast(nn.RNNBase, layer) for layer in self.layers]
 
     def begin(
         self,

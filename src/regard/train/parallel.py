@@ -131,7 +131,7 @@ class Processes:
         if not self.alone:
             torch.manual_seed((seed << 40) + (step << 12) + self.rank)
 
-    def agree(self, number: float) -> float:
+    def agree(self, number: int | float) -> int | float:
         """The largest that any process has."""
         if self.alone:
             return number

@@ -26,7 +26,7 @@ Files = dict[str, bytes]
 def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files]:
     """The tokenizer of a folder as our config.json names it, and its files."""
     kind = values["model_type"]
-    if kind == "marian":
+    if kind == "marian" or (folder / "source.spm").is_file():
         return _marian(folder)
     if (folder / JSON).is_file():
         files = {JSON: (folder / JSON).read_bytes()}

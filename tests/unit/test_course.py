@@ -143,11 +143,11 @@ def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
     """As on a GPU, where every batch has one shape: with all memory can hold, the run is that of those settings."""
     gather = Updater.gather
 
-    def limited(self: Updater, batches: list) -> object:  # type: ignore[type-arg]
+    def limited(self: Updater, batches: list, num_targets: int) -> object:  # type: ignore[type-arg]
         for fed in batches:
             if fed.tensors.source.numel() + fed.tensors.target_input.numel() > 1000:
                 raise OutOfMemory("memory must hold a batch: it does not")
-        return gather(self, batches)
+        return gather(self, batches, num_targets)
 
     settings = dataclasses.replace(QUICK, batch_tokens=3600, packing=True)
     fitting = dataclasses.replace(settings, batch_tokens=900, accumulate=4)
@@ -164,5 +164,5 @@ def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
     assert not (tmp_path / "none").exists()
 
 
-def _never(self: Updater, batches: object) -> object:
+def _never(self: Updater, batches: object, num_targets: object) -> object:
     raise OutOfMemory("memory must hold a batch: it does not")

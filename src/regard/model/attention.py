@@ -122,7 +122,7 @@ def fused(
 
 
 def packed(
-    projected: Sequence[Float[Tensor, "tokens parts heads head_dim"]], visibility: Visibility
+    projected: Sequence[Float[Tensor, "_ _ heads head_dim"]], visibility: Visibility
 ) -> Float[Tensor, "query_len heads head_dim"]:
     """The same for packed rows on a GPU: each sentence attends within its own boundaries only.
 

@@ -181,7 +181,7 @@ def _backward(  # type: ignore[no-untyped-def]
     "Tensor last_query) -> (Tensor, Tensor)",
 )
 def packed_attention(
-    projected: Sequence[Float[Tensor, "tokens parts heads head_dim"]],
+    projected: Sequence[Float[Tensor, "_ _ heads head_dim"]],
     first_key: Int[Tensor, " queries"],
     last_key: Int[Tensor, " queries"],
     first_query: Int[Tensor, " keys"],

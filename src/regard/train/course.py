@@ -20,7 +20,7 @@ class Course:
 
     settings: TrainConfig
 
-    def rate(self, step: int, seconds: float) -> float:
+    def rate(self, step: int, seconds: int | float) -> float:
         """The learning rate of a step, counted from 1, that begins after so many seconds."""
         peak = self.settings.learning_rate
         assert peak is not None
@@ -33,14 +33,14 @@ class Course:
         warm = step / self.settings.warmup if self.settings.warmup else done / WARMUP_SHARE
         return peak * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * done))
 
-    def done(self, step: int, seconds: float) -> float:
+    def done(self, step: int, seconds: int | float) -> float:
         """The part that is behind, between 0 and 1."""
         if self.settings.minutes is not None:
             return min(1.0, seconds / (60 * self.settings.minutes))
         assert self.settings.steps
         return min(1.0, step / self.settings.steps)
 
-    def is_due(self, step: int, seconds: float, last_seconds: float) -> bool:
+    def is_due(self, step: int, seconds: int | float, last_seconds: int | float) -> bool:
         """Whether to validate after this step; the last time was after `last_seconds`."""
         if self.done(step, seconds) == 1:
             return True

@@ -143,7 +143,7 @@ class Trainer:
         self.step += 1
         meter.add(batches, sums, self.update.guard.skips)
 
-    def _ends_at(self, last: float) -> bool:
+    def _ends_at(self, last: int | float) -> bool:
         return self.is_done or self._exhausted or self.step >= last
 
     @property

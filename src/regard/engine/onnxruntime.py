@@ -111,17 +111,17 @@ class OnnxEngine:
         suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
         self.quantized = manifest.weights == "int8" and not suffix
         """whether products are of bytes"""
-        options = _options(threads, quantized=self.quantized)
+        options = session_options(threads, quantized=self.quantized)
         layout = sha256(checkpoint.read_header(folder)).hexdigest()
         self._encoder, seen = None, set()
         if self.config.has_encoder:
             path = folder / f"encoder{suffix}.onnx"
-            self._encoder = _open(path, options, layout, {"tokens", "lengths"})
+            self._encoder = open_graph(path, options, layout, {"tokens", "lengths"})
             seen = {output.name for output in self._encoder.get_outputs()}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         takes = {*_SMALL_INPUTS, *past, *seen}
-        self._decoder = _open(folder / f"decoder{suffix}.onnx", options, layout, takes)
+        self._decoder = open_graph(folder / f"decoder{suffix}.onnx", options, layout, takes)
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = Pool(self.config.num_decoder_layers, self.config.num_heads, width)
 
@@ -257,7 +257,7 @@ class OnnxEngine:
         return call
 
 
-def _open(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
+def open_graph(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
     if not path.is_file():
         raise ModelError(
             f"the onnxruntime engine needs {path}, which is not there: "
@@ -279,7 +279,7 @@ def _open(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
     return session
 
 
-def _options(threads: int | None, *, quantized: bool) -> Any:
+def session_options(threads: int | None, *, quantized: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = default_threads() if threads is None else threads
     options.inter_op_num_threads = 1

@@ -12,8 +12,7 @@ import numpy as np
 from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.engine.onnxruntime import _open as open_graph
-from regard.engine.onnxruntime import _options as session_options
+from regard.engine.onnxruntime import open_graph, session_options
 from regard.errors import UsageError
 
 

@@ -62,3 +62,29 @@ def test_recorded_updates_are_the_plain_ones(num_batches: int) -> None:
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     recorded, plain = weights
     assert (recorded - plain).norm() < 1e-3 * plain.norm()
+
+
+def test_a_recorded_step_without_a_number_changes_nothing() -> None:
+    model = make_model()
+    settings = TrainConfig(compile=False, packing=True)
+    update = Updater(model, make_optimizer(model, settings), settings, longest=max(LENGTHS))
+
+    def everything() -> list[torch.Tensor]:
+        moments = [value for state in update.optimizer.state.values() for value in state.values()]
+        return [tensor.detach().clone() for tensor in (*model.parameters(), *moments)]
+
+    with update.own_stream():
+        for step in range(STEPS_BEFORE_RECORDING + 2):
+            update([packed_batch(step)], rate=1e-3)
+        [first, *_] = model.parameters()
+        held = first[0, 0].clone()
+        first.data[0, 0] = torch.nan
+        before = everything()
+        update([packed_batch(50)], rate=1e-3)
+        for one, other in zip(before, everything(), strict=True):
+            assert torch.equal(one.nan_to_num(7.0), other.nan_to_num(7.0))
+        assert update.guard.read() == (1, 1, 1)
+        first.data[0, 0] = held
+        update([packed_batch(50)], rate=1e-3)
+        assert not all(torch.equal(a, b) for a, b in zip(before[1:], everything()[1:], strict=True))
+        assert update.guard.read() == (1, 0, 1)

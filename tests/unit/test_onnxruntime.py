@@ -118,25 +118,30 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
     assert np.array_equal(last, expected[[1, 0]])
 
 
-def test_rows_that_repeat_and_change_places(engine: OnnxEngine) -> None:
-    """A long walk with random selections, each row against its own tokens read alone."""
+@pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (41, 11)])
+def test_rows_that_repeat_and_change_places(
+    engine: OnnxEngine, num_sentences: int, num_steps: int
+) -> None:
+    """Random selections within each sentence, each row against its own tokens read alone."""
     generator = np.random.default_rng(11)
-    state = engine.start([SOURCES[0], SOURCES[2]])
-    state = state.select(np.array([0, 0, 0, 1, 1, 1]))
-    written: list[list[int]] = [[] for _ in range(6)]
-    for _ in range(37):
-        tokens = generator.integers(4, VOCABULARY, 6)
-        written = [[*row, token] for row, token in zip(written, tokens.tolist(), strict=True)]
+    sources = [[4 + number, *SOURCES[number % 3]] for number in range(num_sentences)]
+    sentence_of = np.arange(num_sentences).repeat(3)
+    state = engine.start(sources).select(sentence_of)
+    written: list[list[int]] = [[] for _ in sentence_of]
+    for _ in range(num_steps):
+        tokens = generator.integers(4, VOCABULARY, len(written))
         values, state = engine.step(tokens, state)
-        rows = np.concatenate([generator.integers(0, 3, 3), generator.integers(3, 6, 3)])
-        kept, last = [written[row] for row in rows.tolist()], values[rows]
-        written, state = kept, state.select(rows)
-    for source, half in ((SOURCES[0], slice(0, 3)), (SOURCES[2], slice(3, 6))):
-        for tokens_alone, expected in zip(written[half], last[half], strict=True):
-            alone = engine.start([source])
-            for token in tokens_alone:
-                found, alone = engine.step(np.array([token]), alone)
-            assert np.array_equal(found[0], expected)
+        rows = 3 * sentence_of + generator.integers(0, 3, len(written))
+        # In a large batch only a few sentences change, wherever they stand.
+        still = ~np.isin(sentence_of, generator.choice(num_sentences, 2, replace=False))
+        rows[still] = np.flatnonzero(still)
+        written = [[*written[row], int(tokens[row])] for row in rows.tolist()]
+        last, state = values[rows], state.select(rows)
+    for row in range(0, len(written), 5):
+        alone = engine.start([sources[sentence_of[row]]])
+        for token in written[row]:
+            found, alone = engine.step(np.array([token]), alone)
+        assert np.array_equal(found[0], last[row])
 
 
 @pytest.mark.parametrize(

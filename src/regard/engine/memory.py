@@ -82,15 +82,19 @@ class Memory:
         return other
 
     def spread(self, rows: list[int], length: int) -> list[int]:
-        """A row for each of `rows` alone: where one is asked for again, a copy in place of one nobody asks for."""
-        unused = set(range(self.num_rows)).difference(rows)
+        """A row for each of `rows` alone: where one is asked for again, a copy in place of one nobody asks for.
+
+        The rows of a sentence lie together, as many as before, and are asked for together: so the first unused
+        one is always of the same sentence.
+        """
+        unused = iter(sorted(set(range(self.num_rows)).difference(rows)))
         taken: set[int] = set()
         places = []
         array = self.piece.array
         for row in rows:
             place = row
             if row in taken:
-                place = unused.pop()
+                place = next(unused)
                 for keys in array:  # one by one: NumPy sees that the two cannot overlap
                     keys[place, :, :length] = keys[row, :, :length]
             taken.add(place)

@@ -65,6 +65,8 @@ class Memory:
         self.num_rows, self.capacity = num_rows, capacity
         self.filled = 0
         """how many places of each row are written"""
+        self.num_holders = 0
+        """states that go on from it"""
 
     def __del__(self) -> None:
         self._pool.give_back(self.piece)

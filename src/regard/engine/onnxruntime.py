@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -49,6 +48,14 @@ class OnnxState:
     all_sources: Sources
     attention: np.ndarray | None = None
     wants_attention: bool = False
+
+    def __post_init__(self) -> None:
+        if self.memory is not None:
+            self.memory.num_holders += 1
+
+    def __del__(self) -> None:
+        if self.memory is not None:
+            self.memory.num_holders -= 1
 
     def select(self, indices: np.ndarray) -> OnnxState:
         indices = np.asarray(indices)
@@ -213,8 +220,8 @@ class OnnxEngine:
         ):
             if len(set(rows)) == len(rows):
                 return memory, state.rows
-            # Held by this state, this function and the question: what no row goes on with may be overwritten.
-            if sys.getrefcount(memory) <= 3:
+            # Held by this state alone: what none of its rows goes on with may be overwritten.
+            if memory.num_holders == 1:
                 return memory, np.array(memory.spread(rows, state.position))
         return memory.moved(state.sources, rows, state.position, room), np.arange(state.num_rows)
 

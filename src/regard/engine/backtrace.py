@@ -17,34 +17,40 @@ def backtrace(
     num_sentences, beam, _ = choices.shape
     sentences, places = np.nonzero(endings[:, :beam] >= 0)
     ending = endings[sentences, places]
-    rows, lengths, cut = (ending >> 1) % beam, (ending >> 1) // beam, (ending & 1).astype(bool)
-    longest = int(lengths.max(initial=0))
-    tokens = np.zeros((len(rows), longest + 1), dtype=np.int64)
-    values = np.zeros((len(rows), longest + 1))
-    for place in range(longest - 1, -1, -1):
-        there = np.flatnonzero(place < lengths)
-        at = sentences[there], rows[there], place
-        choice = choices[at]
-        tokens[there, place], values[there, place] = choice // beam, gains[at]
-        rows[there] = choice % beam
-    ended = ~cut
-    values[np.flatnonzero(ended), lengths[ended]] = end_gains[sentences, places][ended]
+    lengths, rows, cut = (ending >> 1) // beam, (ending >> 1) % beam, (ending & 1).astype(bool)
+    at = _path(choices, sentences, rows, lengths)
+    tokens = choices.reshape(-1).take(at) // beam
+    steps = np.arange(at.shape[1])
+    values = np.where(steps < lengths[:, None], gains.reshape(-1).take(at), 0.0)
+    last = np.where(cut, 0.0, end_gains[sentences, places])
     penalties = np.array(
-        [length_penalty(length, config.length_penalty) for length in range(longest + 2)]
+        [length_penalty(length, config.length_penalty) for length in range(at.shape[1] + 2)]
     )
-    scores = values.sum(axis=1) / penalties[lengths + ended]
+    scores = (values.sum(axis=1) + last) / penalties[lengths + ~cut]
+    order = np.lexsort((-scores, cut, sentences))
+    ranks = np.arange(len(order)) - np.searchsorted(sentences, sentences[order])
+    order = order[ranks < config.n_best]
     best: list[list[Hypothesis]] = [[] for _ in range(num_sentences)]
-    for index in np.lexsort((-scores, cut, sentences)).tolist():
-        chosen = best[int(sentences[index])]
-        if len(chosen) < config.n_best:
-            length = int(lengths[index])
-            stop: Stop = "length" if cut[index] else "end"
-            chosen.append(
-                hypothesis(
-                    tokens[index, :length].tolist(),
-                    values[index, : length + int(ended[index])].tolist(),
-                    stop,
-                    config.length_penalty,
-                )
-            )
+    whole = (sentences, lengths, cut, tokens, values, last)
+    for sentence, length, is_cut, token, value, end in zip(
+        *(each[order].tolist() for each in whole), strict=True
+    ):
+        gained = value[:length] if is_cut else [*value[:length], end]
+        stop: Stop = "length" if is_cut else "end"
+        best[sentence].append(hypothesis(token[:length], gained, stop, config.length_penalty))
     return best
+
+
+def _path(choices: Host, sentences: Host, rows: Host, lengths: Host) -> Host:
+    """Where in `choices`, flattened, each step of each output stands; behind its end, anywhere."""
+    _, beam, max_len = choices.shape
+    steps = np.arange(int(lengths.max(initial=0)))
+    first = sentences * (beam * max_len)
+    if beam == 1:
+        return first[:, None] + steps
+    at = np.empty((len(steps), len(rows)), dtype=np.int64)
+    flat = choices.reshape(-1)
+    for step in steps[::-1]:
+        at[step] = first + rows * max_len + step
+        rows = np.where(step < lengths, flat.take(at[step]) % beam, rows)
+    return at.T

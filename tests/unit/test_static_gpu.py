@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from regard.engine.candidates import Allowed, candidates
 from regard.engine.static import Room, StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
+from regard.model.norm import SubLayer
 from regard.model.static import Bank, Written
 from regard.model.transformer import build
 
@@ -62,6 +65,22 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
         query.double().cpu(), None, None
     )
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
+    torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("d_model", [48, 512])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_add_and_norm_in_one_kernel(d_model, dtype):
+    """A box that only reads, on the GPU, against one in double precision."""
+    box = SubLayer(ModelConfig(d_model=d_model), dropout=0.1).eval()
+    torch.nn.init.normal_(box.norm.weight)
+    torch.nn.init.normal_(box.norm.bias)
+    x, output = (3 * torch.randn(7, 2, d_model).to(dtype) for _ in range(2))
+    with torch.no_grad():
+        found = copy.deepcopy(box).to("cuda", dtype).after(x.cuda(), output.cuda(), None, None)
+        expected = box.to(dtype).double().after(x.double(), output.double(), None, None)
+    tolerance = 1e-5 if dtype == torch.float32 else 2e-2
+    assert found.dtype == dtype
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
 
 

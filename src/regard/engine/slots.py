@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.penalties import length_penalty
+from regard.engine.recorded import Recorded
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,9 @@ class Slots:
         def integers(*sizes: int) -> Tensor:
             return torch.zeros(sizes, dtype=torch.int64, device=device)
 
-        # the queue
-        self.limits = integers(num_sentences)
-        self.num_waiting = integers(1)
+        # the queue: how many, and their limits, which the host writes in one go
+        self._queue = integers(1 + num_sentences)
+        self.num_waiting, self.limits = self._queue[:1], self._queue[1:]
         self.next = integers(1)
         self.num_done = integers(1)
         # the slots
@@ -80,27 +81,35 @@ class Slots:
         self.penalties = self.totals.new_ones(max_len + 2)
         self.first_totals = self.totals.new_full((1, beam), -torch.inf)
         self.first_totals[0, 0] = 0
+        self._alpha: float | None = None
+        self._reset = Recorded(self._empty, device)
 
     def begin(self, limits: Tensor, alpha: float) -> None:
         """Queue sentences with these limits of length, and put the first ones into the slots."""
-        shape = self.shape
         count = len(limits)
-        assert count <= shape.num_sentences and int(limits.max()) < shape.max_len
-        self.limits.zero_()
-        self.limits[:count] = limits.to(self.limits.device)
-        self.num_waiting.fill_(count)
-        self.next.fill_(min(count, shape.num_slots))
+        assert count <= self.shape.num_sentences and int(limits.max()) < self.shape.max_len
+        queue = torch.zeros(self._queue.shape, dtype=torch.int64)
+        queue[0], queue[1 : 1 + count] = count, limits
+        self._queue.copy_(queue)
+        if alpha != self._alpha:
+            penalties = [length_penalty(length, alpha) for length in range(len(self.penalties))]
+            self.penalties.copy_(torch.tensor(penalties, dtype=torch.float64))
+            self._alpha = alpha
+        self._reset()
+
+    def _empty(self) -> None:
+        """Nothing is written, and the first sentences of the queue are in the slots."""
+        shape = self.shape
+        self.next.copy_(self.num_waiting.clamp(max=shape.num_slots))
         self.num_done.zero_()
         slots = torch.arange(shape.num_slots, device=self.sentence.device)
-        self.sentence.copy_(slots.masked_fill(slots >= count, shape.num_sentences))
+        self.sentence.copy_(slots.masked_fill(slots >= self.num_waiting, shape.num_sentences))
         self.positions.zero_()
         self.tokens.fill_(self.bos_id)
         self.totals.copy_(self.first_totals.expand_as(self.totals))
         self.num_ended.zero_()
         self.ended_scores.fill_(-torch.inf)
         self.endings.fill_(-1)
-        penalties = [length_penalty(length, alpha) for length in range(len(self.penalties))]
-        self.penalties.copy_(torch.tensor(penalties, dtype=torch.float64))
 
     def advance(self, values: Tensor, tokens: Tensor) -> None:
         """One step of every slot: `values` are the log-probabilities of `tokens` [rows, candidates]."""

@@ -265,25 +265,26 @@ class Reader:
 
     def __init__(self, recording: Recording, batch: int, source_len: int) -> None:
         self.recording = recording
-        self.source = torch.zeros((batch, source_len), dtype=torch.int64, device=recording.device)
-        self.lengths = torch.ones(batch, dtype=torch.int64, device=recording.device)
-        self.sentences = torch.zeros_like(self.lengths)
+        # One tensor, so that one copy brings everything.
+        self._inputs = torch.zeros(
+            batch * (source_len + 2), dtype=torch.int64, device=recording.device
+        )
+        source, self.lengths, self.sentences = self._inputs.split(
+            [batch * source_len, batch, batch]
+        )
+        self.source = source.view(batch, source_len)
         self._recorded = Recorded(self._read, recording.device)
 
     def __call__(self, sources: Sequence[Sequence[int]], first: int) -> None:
         """Read these sources as sentences `first` and so on; rows without one read nobody's."""
         batch, source_len = self.source.shape
-        nobody = self.recording.shape.num_sentences
-        rows, lengths = pad(
-            [*sources, *[[self.recording.config.eos_id]] * (batch - len(sources))], 0
-        )
-        padded = np.zeros((batch, source_len), dtype=np.int64)
-        padded[:, : rows.shape[1]] = rows
-        sentences = np.full(batch, nobody)
+        inputs = np.zeros(len(self._inputs), dtype=np.int64)
+        source, lengths, sentences = np.split(inputs, [batch * source_len, -batch])
+        lengths[:], sentences[:] = 1, self.recording.shape.num_sentences
+        rows, lengths[: len(sources)] = pad(sources, 0)
+        source.reshape(batch, source_len)[: len(sources), : rows.shape[1]] = rows
         sentences[: len(sources)] = np.arange(first, first + len(sources))
-        self.source.copy_(torch.from_numpy(padded))
-        self.lengths.copy_(torch.from_numpy(lengths))
-        self.sentences.copy_(torch.from_numpy(sentences))
+        self._inputs.copy_(torch.from_numpy(inputs))
         self._recorded()
 
     def _read(self) -> None:

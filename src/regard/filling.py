@@ -38,17 +38,17 @@ class Choice:
 def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
     mask = manifest.tokenizer.mask
-    ids = list(tokenizer.beginning)
-    for number, part in enumerate(text.split(mask) if mask else [text]):
-        if number:
-            blank = tokenizer.id_of(mask)
-            if blank is None:
-                raise ModelError(
-                    f"the tokenizer must have the piece {mask}: it has not; get it again"
-                )
-            ids.append(blank)
-        ids += tokenizer.encode(part)
-    return [*ids, manifest.model.eos_id]
+    parts = text.split(mask) if mask else [text]
+    if len(parts) == 1:
+        return [*tokenizer.beginning, *tokenizer.encode(text), manifest.model.eos_id]
+    blank = tokenizer.id_of(mask)
+    if blank is None:
+        raise ModelError(f"the tokenizer must have the piece {mask}: it has not; get it again")
+    return [
+        *tokenizer.beginning,
+        *tokenizer.encode_around(parts, blank),
+        manifest.model.eos_id,
+    ]
 
 
 def fill(

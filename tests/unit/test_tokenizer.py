@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import DataError, ModelError, UsageError
-from regard.text.tokenizer import NUM_SPECIAL, Tokenizer, default_vocabulary
+from regard.text.tokenizer import Tokenizer, default_vocabulary
 
 WORDS = "the cat sat on a mat while seven small dogs were running around unfinished houses".split()
 
@@ -67,7 +67,8 @@ def test_any_text_comes_back_and_no_special_id_comes_out(texts: list[str]) -> No
         for text in texts:
             ids = tokenizer.encode(text)
             assert tokenizer.decode(ids) == text
-            assert all(NUM_SPECIAL <= id < tokenizer.vocab_size for id in ids)
+            assert not tokenizer.special_ids & set(ids)
+            assert all(0 <= id < tokenizer.vocab_size for id in ids)
 
 
 @settings(max_examples=300, deadline=None)
@@ -76,7 +77,7 @@ def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> Non
     for tokenizer in (BPE, UNIGRAM):
         ids = tokenizer.encode(text, sampling=0.3, seed=seed)
         assert tokenizer.decode(ids) == text
-        assert all(id >= NUM_SPECIAL for id in ids)
+        assert not tokenizer.special_ids & set(ids)
 
 
 @settings(max_examples=300, deadline=None)
@@ -269,3 +270,38 @@ def test_the_module_is_light() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert answer.stdout.strip() == "light"
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_sign_stands_for_no_text_and_is_found_in_none(kind: str) -> None:
+    tokenizer = Tokenizer.train(
+        sentences(211), vocabulary=400, kind=kind, exact=False, signs=["[MASK]"]
+    )
+    sign = tokenizer.id_of("[MASK]")
+    assert sign is not None and sign in tokenizer.special_ids
+    text = "ka [MASK] tomi"
+    ids = tokenizer.encode(text)
+    assert sign not in ids and tokenizer.decode([sign, *ids, sign]) == text
+    assert sign not in tokenizer.encode_sampled([text], 0.3, 5)[0]
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_text_around_a_sign_has_the_pieces_of_the_whole_text(kind: str) -> None:
+    text = sentences(211)
+    tokenizer = Tokenizer.train(text, vocabulary=700, kind=kind, exact=False, signs=["[MASK]"])
+    sign = tokenizer.id_of("[MASK]")
+    assert sign is not None
+    tried = 0
+    for sentence in text[:23]:
+        ids = tokenizer.encode(sentence)
+        words = sentence.split(" ")
+        for place, word in enumerate(words[:-1]):
+            alone = tokenizer.encode(word)
+            if len(alone) > 1:
+                continue
+            parts = [" ".join([*words[:place], ""]), " ".join(["", *words[place + 1 :]])]
+            before = len(tokenizer.encode(" ".join(words[:place])))
+            expected = [*ids[:before], sign, *ids[before + 1 :]]
+            assert tokenizer.encode_around(parts, sign) == expected
+            tried += 1
+    assert tried > 10

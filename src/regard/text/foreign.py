@@ -52,6 +52,12 @@ class _Foreign:
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         return [self.encode(text) for text in texts]
 
+    def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
+        ids = self.encode(parts[0])
+        for part in parts[1:]:
+            ids += [sign, *self._encode(_SURROGATE.sub("\ufffd", part))]
+        return ids
+
     def decode(self, ids: Iterable[int]) -> str:
         return self._decode([int(id) for id in ids if id not in self.special_ids])
 

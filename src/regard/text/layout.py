@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.text.packing import Buffer, Rows
+from regard.text.packing import Buffer, Rows, group_by_length, pack
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import PAD_ID
 
@@ -28,6 +29,24 @@ class Batch:
     packed: bool
     num_tokens: int
     """real tokens, source and target"""
+
+
+def batches_of(
+    source: Ragged,
+    target: Ragged,
+    *,
+    batch_tokens: int,
+    buffer: Buffer | None,
+    seed: Sequence[int],
+) -> list[Batch]:
+    """All sequences in batches: packed where there is a buffer, else rows of like length in random order."""
+    source_lengths, target_lengths = source.lengths, target.lengths - 1
+    if buffer is not None:
+        groups = pack(source_lengths, target_lengths, buffer)
+        return [packed_batch(source, target, rows, buffer) for rows in groups]
+    groups = group_by_length(source_lengths, target_lengths, batch_tokens)
+    order = np.random.default_rng(list(seed)).permutation(len(groups))
+    return [padded_batch(source, target, groups[place]) for place in order]
 
 
 def packed_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer) -> Batch:

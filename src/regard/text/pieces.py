@@ -28,6 +28,9 @@ class Pieces(Protocol):
     def encode(self, text: str) -> list[int]:
         """The ids of a text, without beginning and end."""
 
+    def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
+        """The ids of a text with a sign, such as that of a blank, between its parts."""
+
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
 
     def decode(self, ids: Iterable[int]) -> str:

@@ -65,7 +65,12 @@ class Ragged:
     ) -> NDArray[np.int32]:
         """The tokens of some sequences end to end, each without its first or last few."""
         starts = self.offsets[rows] + skip_first
-        lengths = self.offsets[rows + 1] - skip_last - starts
+        return self.between(starts, self.offsets[rows + 1] - skip_last).ids
+
+    def between(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Ragged:
+        """Stretches of the flat array as sequences; they may overlap."""
+        lengths = stops - starts
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0
-        return self.ids[np.repeat(starts - ends + lengths, lengths) + np.arange(total)]
+        places = np.repeat(starts - ends + lengths, lengths) + np.arange(total)
+        return Ragged.of_lengths(self.ids[places], lengths)

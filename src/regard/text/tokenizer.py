@@ -37,7 +37,6 @@ PAD_ID = 0
 UNK_ID = 1
 BOS_ID = 2
 EOS_ID = 3
-NUM_SPECIAL = 4
 
 _SPACE_MARK = "\u2581"
 _ESCAPE = "\U000f2581"
@@ -66,7 +65,6 @@ class Tokenizer:
     """A trained SentencePiece model."""
 
     pad_id, unk_id, bos_id, eos_id = PAD_ID, UNK_ID, BOS_ID, EOS_ID
-    special_ids = frozenset(range(NUM_SPECIAL))
     beginning: Sequence[int] = ()
 
     def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
@@ -83,6 +81,7 @@ class Tokenizer:
             ]
             self.vocab_size: int = self._processor.vocab_size()
             self._processor.id_to_piece(list(range(self.vocab_size)))  # each must be text
+            control = self._processor.is_control(list(range(self.vocab_size)))
         except (RuntimeError, OSError, ValueError) as error:
             raise ModelError(
                 f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
@@ -92,6 +91,7 @@ class Tokenizer:
                 f"{name} must have the ids pad, unk, bos, eos = {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: "
                 f"got {special}; use a tokenizer trained by regard"
             )
+        self.special_ids = frozenset([UNK_ID, *(id for id, is_one in enumerate(control) if is_one)])
 
     @classmethod
     def train(
@@ -104,18 +104,20 @@ class Tokenizer:
         seed: int = 1,
         exact: bool = True,
         max_sentences: int = 1_000_000,
+        signs: Sequence[str] = (),
     ) -> Tokenizer:
         """Learn pieces from raw text; the same text and seed give the same pieces.
 
         With exact=False a number of pieces that the text cannot give is replaced by the nearest it can.
-        Of more than `max_sentences` a sample is drawn. With `path` the model is saved there.
+        Of more than `max_sentences` a sample is drawn. With `path` the model is saved there. `signs` are pieces
+        that stand for no text and are never found in any, such as [MASK].
         """
         sample = _sample(_trainable(sentences), max_sentences, seed)
         if not sample:
             raise DataError(
                 "a tokenizer needs text to learn from: got only empty lines; give other files"
             )
-        tokenizer = cls(_train(sample, vocabulary, kind, exact))
+        tokenizer = cls(_train(sample, vocabulary, kind, exact, signs))
         if path is not None:
             tokenizer.save(path)
         return tokenizer
@@ -164,9 +166,18 @@ class Tokenizer:
 
         return Sampler(self._processor)
 
+    def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
+        """The ids of a text with a sign between its parts, each in place of one piece and the space before it."""
+        ids = self.encode(parts[0].removesuffix(" "))
+        for number, part in enumerate(parts[1:], start=1):
+            text = part if number == len(parts) - 1 else part.removesuffix(" ")
+            # After a line end a text goes on; at its beginning SentencePiece would add a space.
+            ids += [sign, *self.encode(f"\n{text}")[2:]]
+        return ids
+
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids; special ids have none."""
-        text: str = self._processor.decode([int(id) for id in ids if id >= NUM_SPECIAL])
+        text: str = self._processor.decode([int(id) for id in ids if id not in self.special_ids])
         return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
@@ -214,7 +225,9 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
     return sample
 
 
-def _train(sample: list[str], vocabulary: int, kind: Kind, exact: bool) -> bytes:
+def _train(
+    sample: list[str], vocabulary: int, kind: Kind, exact: bool, signs: Sequence[str]
+) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
@@ -237,6 +250,7 @@ def _train(sample: list[str], vocabulary: int, kind: Kind, exact: bool) -> bytes
             unk_id=UNK_ID,
             bos_id=BOS_ID,
             eos_id=EOS_ID,
+            control_symbols=list(signs),
             num_threads=_NUM_TRAINING_THREADS,
             minloglevel=2,
         )
@@ -245,7 +259,7 @@ def _train(sample: list[str], vocabulary: int, kind: Kind, exact: bool) -> bytes
         if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
             least = int(too_small.group(1))
             if not exact:
-                return _train(sample, least + vocabulary, kind, exact)
+                return _train(sample, least + vocabulary, kind, exact, signs)
             raise UsageError(
                 f"vocabulary must hold every byte and every letter of the text, {least} pieces: "
                 f"got {vocabulary}; raise it to some thousands or leave it out"

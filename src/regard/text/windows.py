@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.text.layout import Batch, packed_batch, padded_batch
-from regard.text.packing import Buffer, group_by_length, pack
+from regard.text.layout import Batch, batches_of
+from regard.text.packing import Buffer
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.text.workers import Arrays, Message, serve
@@ -54,13 +54,9 @@ class Builder:
         return Ragged.joined([sampled, plain]).take(rows)
 
     def build(self, source: Ragged, target: Ragged, seed: Sequence[int]) -> list[Batch]:
-        source_lengths, target_lengths = source.lengths, target.lengths - 1
-        if self.buffer is not None:
-            groups = pack(source_lengths, target_lengths, self.buffer)
-            return [packed_batch(source, target, rows, self.buffer) for rows in groups]
-        groups = group_by_length(source_lengths, target_lengths, self.batch_tokens)
-        order = np.random.default_rng(list(seed)).permutation(len(groups))
-        return [padded_batch(source, target, groups[place]) for place in order]
+        return batches_of(
+            source, target, batch_tokens=self.batch_tokens, buffer=self.buffer, seed=seed
+        )
 
     def to_message(self) -> Message:
         arrays = {"target": np.frombuffer(self.target_tokenizer.proto, np.uint8)}
@@ -87,7 +83,7 @@ class Builder:
         seed = header["seed"]
         if "target_bytes" in arrays:
             source, target = self.encode(
-                _texts_from_arrays("source", arrays), _texts_from_arrays("target", arrays), seed
+                texts_from_arrays("source", arrays), texts_from_arrays("target", arrays), seed
             )
         else:
             source = Ragged(arrays["source_ids"], arrays["source_offsets"])
@@ -101,7 +97,7 @@ def texts_to_arrays(side: str, texts: Sequence[str]) -> Arrays:
     return {f"{side}_bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{side}_lengths": lengths}
 
 
-def _texts_from_arrays(side: str, arrays: Arrays) -> list[str]:
+def texts_from_arrays(side: str, arrays: Arrays) -> list[str]:
     joined = arrays[f"{side}_bytes"].tobytes()
     ends = np.cumsum(arrays[f"{side}_lengths"]).tolist()
     return [

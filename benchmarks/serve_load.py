@@ -21,7 +21,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -90,12 +89,11 @@ class Served:
 
 @contextlib.contextmanager
 def started(command: list[str]) -> Iterator[Served]:
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    found = re.search(r":(\d+)/", process.stderr.readline())
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert process.stdout is not None
+    found = re.search(r":(\d+)/", process.stdout.readline())
     assert found, "the server did not start"
-    # The log must be read, or the server would wait for it to be.
-    threading.Thread(target=lambda: [None for _ in process.stderr or ()], daemon=True).start()
     try:
         load(int(found[1]), list(translations(["Bonjour."] * 4)), 2)
         yield Served(process, int(found[1]))
@@ -179,7 +177,7 @@ def serve_plainly() -> None:
 
     HTTPServer.request_queue_size = 128
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        print(f"http://127.0.0.1:{server.server_port}/", file=sys.stderr, flush=True)
+        print(f"http://127.0.0.1:{server.server_port}/", flush=True)
         server.serve_forever()
 
 

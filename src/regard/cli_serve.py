@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -127,11 +128,11 @@ def serve(
             device=device,
             threads=threads,
         )
-        for reason in left_out:
-            typer.echo(f"regard: not served, {reason}", err=True)
         address = address_of(listening)
-        typer.echo(f"{address}/  serves {', '.join(served.all)}  (Ctrl-C ends)", err=True)
-        log.write("start", address=address, models=list(served.all))
+        # For a person, and apart from the log, of which every line can be parsed.
+        typer.echo(f"{address}/  serves {', '.join(served.all)}  (Ctrl-C ends)")
+        sys.stdout.flush()
+        log.write("start", address=address, models=list(served.all), not_served=left_out)
         well = run(App(served, settings, metrics, log), listening, log)
     if not well:
         raise typer.Exit(1)

@@ -73,6 +73,12 @@ def test_a_word_shows_where_it_comes_from(page: Page) -> None:
     expect(page.locator(".word.linked")).to_have_text("September")
 
 
+def test_a_word_is_found_also_behind_a_sign_that_is_two_to_the_page(page: Page) -> None:
+    page.fill("#source", f"😀😀 Oui. {SENTENCE}")
+    page.locator(".sentence").last.locator(".word", has_text="Africa").hover()
+    expect(page.locator("#backdrop mark")).to_have_text("Afrique")
+
+
 def test_other_ways_to_say_it(page: Page, model: regard.Model) -> None:
     page.fill("#source", "Le chat dort. Il fait beau.")
     first = page.locator(".sentence").first
@@ -87,6 +93,7 @@ def test_other_ways_to_say_it(page: Page, model: regard.Model) -> None:
     )
     page.keyboard.press("Escape")
     expect(page.locator("#sentence")).to_be_hidden()
+    expect(first).to_be_focused()
 
 
 def test_everything_goes_by_keyboard(page: Page, model: regard.Model) -> None:
@@ -157,6 +164,47 @@ def test_copy(windows: Callable[..., Window], serving: Running, model: regard.Mo
     page.click("#copy")
     expect(page.locator("#copy")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == model.translate(SENTENCE)
+
+
+def test_copy_where_the_browser_has_no_clipboard(
+    windows: Callable[..., Window], serving: Running
+) -> None:
+    window = windows(permissions=["clipboard-read", "clipboard-write"])
+    clipboard = "const clipboard = navigator.clipboard; window.pasted = () => clipboard.readText();"
+    hidden = "Object.defineProperty(navigator, 'clipboard', { value: undefined });"
+    window.page.add_init_script(clipboard + hidden)
+    page = opened(window, serving.url)
+    page.fill("#source", "Bonjour.")
+    expect(page.locator("#copy")).to_be_enabled()
+    page.click("#copy")
+    expect(page.locator("#copy")).to_have_text("Copied")
+    assert page.evaluate("window.pasted()") == "Hello."
+
+
+def test_a_new_conversation_knows_nothing_of_one_that_was_broken_off(
+    page: Page, serving: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine: Any = serving.app.models.all["chat"].translator.engine
+    step, may_go_on = engine.step, threading.Event()
+
+    def held(tokens: Any, state: Any) -> Any:
+        assert may_go_on.wait(60)
+        return step(tokens, state)
+
+    monkeypatch.setattr(engine, "step", held)
+    page.click("#tab-chat")
+    page.fill("#message", "Hi how are you")
+    page.keyboard.press("Enter")
+    expect(page.locator("#stop-chat")).to_be_visible()
+    page.click("#new-chat")
+    may_go_on.set()
+    page.fill("#message", "The cat sleeps")
+    with page.expect_request("**/v1/chat/completions") as asked:
+        page.keyboard.press("Enter")
+    sent = asked.value.post_data_json
+    assert sent["messages"] == [{"role": "user", "content": "The cat sleeps"}]
+    expect(page.locator("#send")).to_be_visible(timeout=30_000)
+    expect(page.locator(".bubble.user")).to_have_count(1)
 
 
 def test_chat(page: Page) -> None:
@@ -268,3 +316,15 @@ def test_an_error_is_said_and_the_text_stays(
     page.fill("#source", "a" * 20_001)
     expect(page.locator("#status")).to_contain_text("at most 20000 characters")
     assert len(page.input_value("#source")) == 20_001
+
+
+def test_an_error_leaves_no_translation_of_another_text(
+    windows: Callable[..., Window], serving: Running
+) -> None:
+    page = opened(windows(expected="400"), serving.url)
+    page.fill("#source", "Bonjour.")
+    expect(page.locator("#result")).to_have_text("Hello.")
+    page.fill("#source", "Der Hund liegt den ganzen Tag auf dem Sofa, weil es draußen regnet.")
+    expect(page.locator("#status")).to_have_text("no model here translates German into English")
+    expect(page.locator("#result")).to_have_text("")
+    expect(page.locator("#copy")).to_be_disabled()

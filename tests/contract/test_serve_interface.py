@@ -11,8 +11,10 @@ from serve_fuzz import Fuzz
 
 from regard.documents import translate_document
 from regard.errors import RegardError
+from regard.serve.site import page_names
 
-NOT_DESCRIBED = {"/", "/{name}", "/page/look", "/look/{look}/{path:path}"}
+NOT_DESCRIBED = {"/", *(f"/{name}" for name in page_names())}
+NOT_DESCRIBED |= {"/page/look", "/look/{look}/{path:path}"}
 """the page's files, and look, whose interface is its page's alone"""
 NUM_DESCRIBED, NUM_RAW = 2, 30
 

@@ -182,5 +182,6 @@ def test_suggestions_are_off(server: Running) -> None:
 
 def test_what_is_not_there_is_said_in_json(server: Running) -> None:
     assert server.get("/nothing/here").json == {"error": "there is nothing here"}
-    wrong = server.ask("PUT", "/translate")
-    assert wrong.status == 405 and set(wrong.json) == {"error"}
+    for method, path in (("PUT", "/translate"), ("GET", "/translate"), ("POST", "/")):
+        wrong = server.ask(method, path)
+        assert wrong.status == 405 and set(wrong.json) == {"error"}

@@ -95,6 +95,16 @@ def test_a_language_model_goes_on(server: Running) -> None:
     assert echoed["choices"][0]["text"] == "Hello, how" + choice["text"]
 
 
+def test_what_was_read_is_counted_once_for_each_prompt(server: Running) -> None:
+    def num_read(prompt: Any, **fields: Any) -> int:
+        asked = {"model": "story", "prompt": prompt, "max_tokens": 3, **fields}
+        return int(answered(server, WRITE, **asked)["usage"]["prompt_tokens"])
+
+    first, second = num_read("Hello, how"), num_read("Jane visits Africa")
+    assert first != second
+    assert num_read(["Hello, how", "Jane visits Africa"], n=2) == first + second
+
+
 @pytest.mark.parametrize(
     ("path", "fields"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -17,10 +18,24 @@ from fixtures import make_model_folder
 from serve_fixtures import KEY, make_folders
 
 from regard.errors import UsageError
-from regard.serve import files, metrics, models, reading, security
+from regard.serve import files, metrics, models, reading, security, site
 from regard.serve.refusal import Refusal
 from regard.serve.running import bind
 from regard.serve.settings import Settings, is_loopback, read_keys
+from regard.text.word_alignment import Link
+from regard.translation import Candidate, Sentence, Translation
+
+# the page
+
+
+def test_places_are_counted_as_the_page_counts_them() -> None:
+    links = [Link((0, 1), (0, 1), 1.0), Link((2, 6), (2, 5), 1.0)]
+    candidate = Candidate("😀 cat", [], 0.0, 0.0, [], "end", links)
+    sentence = Sentence("😀 chat", [candidate], source_start=2, start=2)
+    shown = site._sentence(sentence, Translation("🎉 😀 chat", "🎉 😀 cat", [], [sentence]))
+    assert shown["source_start"] == shown["start"] == 3
+    assert shown["targets"][0]["links"] == [[0, 2, 0, 2], [3, 7, 3, 6]]
+
 
 # settings
 
@@ -229,8 +244,8 @@ def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
 def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     folder = make_model_folder(tmp_path / "fr-en")
     process = start(REGARD_PORT="0", REGARD_SERVE=str(folder), REGARD_KEYS=KEY, REGARD_THREADS="1")
-    assert process.stderr is not None
-    first = process.stderr.readline()
+    assert process.stdout is not None
+    first = process.stdout.readline()
     found = re.match(r"http://127\.0\.0\.1:(\d+)/  serves fr-en", first)
     assert found, first
     with connected(int(found[1])) as client:
@@ -239,7 +254,9 @@ def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     output, errors = process.communicate(timeout=40)
     assert process.returncode == 0 and output == ""
-    assert '"event": "stop", "signal": "SIGTERM"' in errors and KEY not in errors
+    events = [json.loads(line) for line in errors.splitlines()]
+    assert sorted(each["event"] for each in events) == ["request", "start", "stop"]
+    assert '"signal": "SIGTERM"' in errors and KEY not in errors
 
 
 def connected(port: int) -> socket.socket:

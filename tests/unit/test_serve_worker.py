@@ -35,8 +35,8 @@ class Engine:
         return self._engine.start(sources, attention=attention)
 
     def step(self, tokens: Any, state: Any) -> Any:
-        assert self.open.wait(20)
         self.num_steps += 1
+        assert self.open.wait(20)
         return self._engine.step(tokens, state)
 
 
@@ -194,7 +194,7 @@ def test_what_nobody_waits_for_is_not_computed(served: Served) -> None:
     engine.open.clear()
     begun, waiting = ticket(3), ticket(5)
     worker.submit(begun)
-    wait_until(lambda: worker._batch)
+    wait_until(lambda: engine.num_steps)
     worker.submit(waiting)
     assert begun.future.cancel() and waiting.future.cancel()
     engine.open.set()

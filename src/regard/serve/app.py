@@ -21,13 +21,15 @@ from regard.serve.models import Models
 from regard.serve.openai import OpenAI
 from regard.serve.refusal import json_response
 from regard.serve.settings import Settings
-from regard.serve.site import Site
+from regard.serve.site import Site, page_names
 from regard.serve.spec import specification
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_OPEN = {"/", "/{name}", "/health"}
-"""without a key: whether it is well, and the page's files"""
+_FILES = {"/": "index.html", **{f"/{name}": name for name in page_names()}}
+"""of the page, by their paths"""
+_OPEN = {"/health", *_FILES}
+"""without a key"""
 _TAKE_FILES = {"/translate_file"}
 
 
@@ -73,8 +75,7 @@ class App:
             ("POST", "/page/look", site.open_look),
             ("GET", "/look/{look}/{path:path}", site.look),
             ("POST", "/look/{look}/{path:path}", site.look),
-            ("GET", "/", site.file),
-            ("GET", "/{name}", site.file),
+            *(("GET", path, site.file(name)) for path, name in _FILES.items()),
         ]
         return [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
 

@@ -23,9 +23,10 @@ _SECONDS: dict[Awaited, float] = {
 }
 
 
+_NO_ROOM_BODY = b'{"error":"too many connections here"}'
 _NO_ROOM = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    b'Connection: close\r\nContent-Length: 36\r\n\r\n{"error":"too many connections here"}'
+    b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(_NO_ROOM_BODY), _NO_ROOM_BODY)
 )
 
 

@@ -188,7 +188,7 @@ class Guard:
                     key = None
         if key is None or not self._keys.fit(key):
             status = 401 if speaks_openai(path) else 403
-            what = "needs" if key is None else "does not know this"
+            what = "needs an" if key is None else "does not know this"
             raise Refusal(status, f"this server {what} API key", code="invalid_api_key")
 
     async def _run(

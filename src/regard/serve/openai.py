@@ -76,7 +76,9 @@ class OpenAI:
         return await self._answer(asked, wanted, shape)
 
     async def _answer(self, asked: list[Asked], wanted: Wanted, shape: Shape) -> Response:
-        usage = Usage(sum(each.prompt.num_tokens for each in asked[:1] if each.prompt))
+        # The choices of one prompt have read it together.
+        prompts = {id(each): each.prompt for each in asked}.values()
+        usage = Usage(sum(prompt.num_tokens for prompt in prompts if prompt))
         if shape.streams:
             return await self._stream(asked, wanted, shape, usage)
         choices = await asyncio.gather(

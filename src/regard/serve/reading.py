@@ -9,10 +9,14 @@ from typing import Any
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
 from starlette.requests import Request
 
 from regard.serve.refusal import Refusal
 from regard.text.given import check_text
+
+# An upload stays in memory, where its body is anyway: what anyone sends is never written to a disk.
+MultiPartParser.spool_max_size = 1 << 30
 
 _MOST_FIELDS = 192
 _MOST_DIGITS = 24

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,14 +48,14 @@ class Site:
         self._pass = secrets.token_urlsafe(24)
         self._one_at_a_time = asyncio.Lock()
 
-    async def file(self, request: Request) -> Response:
-        """A file of the page; only a name that is listed there is ever opened."""
-        name = request.path_params.get("name", "index.html")
-        suffix = Path(name).suffix
-        if name not in page_names() or suffix not in _TYPES:
-            raise Refusal(404, "there is nothing here")
+    def file(self, name: str) -> Callable[[Request], Awaitable[Response]]:
+        """What answers with a file of the page."""
         data = (resources.files("regard.serve") / "page" / name).read_bytes()
-        return Response(data, media_type=_TYPES[suffix])
+
+        async def send(request: Request) -> Response:
+            return Response(data, media_type=_TYPES[Path(name).suffix])
+
+        return send
 
     async def state(self, request: Request) -> Response:
         """What the page can offer."""
@@ -93,7 +94,7 @@ class Site:
                 "source": code,
                 "probability": None if found is None else found.probability,
                 "text": answer.text,
-                "sentences": [_sentence(each) for each in answer.sentences],
+                "sentences": [_sentence(each, answer) for each in answer.sentences],
             }
         )
 
@@ -162,7 +163,8 @@ class Site:
     def _pair(self, source: str, target: str) -> Served:
         served = self._models.pairs.get((source, target))
         if served is None:
-            raise Refusal(400, "no model translates between these languages", param="target")
+            names = f"{name_of(source[:20])} into {name_of(target[:20])}"
+            raise Refusal(400, f"no model here translates {names}", param="target")
         return served
 
 
@@ -172,7 +174,7 @@ def can_look() -> bool:
 
 def page_names() -> list[str]:
     folder = resources.files("regard.serve") / "page"
-    return sorted(each.name for each in folder.iterdir() if each.is_file())
+    return sorted(each.name for each in folder.iterdir() if Path(each.name).suffix in _TYPES)
 
 
 def _look_at(served: Served, text: str) -> Any:
@@ -181,17 +183,30 @@ def _look_at(served: Served, text: str) -> Any:
     return look_at(served.folder, text)
 
 
-def _sentence(sentence: Sentence) -> dict[str, Any]:
+def _sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
     """Where it stands in the source and in the text, and every way to write it with its links."""
+    [source_start] = _as_javascript_counts(answer.source, [sentence.source_start])
+    [start] = _as_javascript_counts(answer.text, [sentence.start])
     return {
         "source": sentence.source,
-        "source_start": sentence.source_start,
-        "start": sentence.start,
+        "source_start": source_start,
+        "start": start,
         "targets": [
             {
                 "text": candidate.text,
-                "links": [[*link.source, *link.target] for link in candidate.alignment or ()],
+                "links": [
+                    [
+                        *_as_javascript_counts(sentence.source, link.source),
+                        *_as_javascript_counts(candidate.text, link.target),
+                    ]
+                    for link in candidate.alignment or ()
+                ],
             }
             for candidate in sentence.candidates
         ],
     }
+
+
+def _as_javascript_counts(text: str, places: Iterable[int]) -> list[int]:
+    """Places in a text, in units of UTF-16: a sign such as 😀 is two."""
+    return [len(text[:place].encode("utf-16-le")) // 2 for place in places]

@@ -1,15 +1,15 @@
 // A conversation.
 
-import { get, make, say } from "./dom.js";
+import { chooser, get, make, say } from "./dom.js";
 import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
 /** @param {ServerState} state */
 export function openChat(state) {
-	const model = state.chat[0];
-	get("no-chat", HTMLElement).hidden = Boolean(model);
-	get("chat", HTMLElement).hidden = !model;
-	if (!model) return;
+	get("no-chat", HTMLElement).hidden = state.chat.length > 0;
+	get("chat", HTMLElement).hidden = !state.chat.length;
+	if (!state.chat.length) return;
+	const model = chooser("chat-model", state.chat);
 
 	const form = get("chat-form", HTMLFormElement);
 	const input = get("message", HTMLTextAreaElement);
@@ -43,14 +43,16 @@ export function openChat(state) {
 		input.value = "";
 		say(trouble, "");
 		messages.push({ role: "user", content: text });
-		add("user", text);
+		const question = add("user", text);
 		const bubble = add("assistant", "");
 		const words = make("span");
 		bubble.prepend(words);
 		const controller = (writing = new AbortController());
+		const conversation = messages;
+		const wish = { model: model(), messages };
 		setBusy(true);
 		try {
-			for await (const part of stream("v1/chat/completions", { model, messages }, controller.signal)) {
+			for await (const part of stream("v1/chat/completions", wish, controller.signal)) {
 				words.textContent += part;
 				log.scrollTop = log.scrollHeight;
 			}
@@ -58,11 +60,15 @@ export function openChat(state) {
 			if (!controller.signal.aborted) say(trouble, error instanceof Error ? error.message : String(error));
 		}
 		const said = words.textContent ?? "";
-		if (said) messages.push({ role: "assistant", content: said });
+		if (said) conversation.push({ role: "assistant", content: said });
 		else {
-			messages.pop();
+			// Nothing came of it: it can be said again.
+			conversation.pop();
+			question.remove();
 			bubble.remove();
+			input.value ||= text;
 		}
+		if (writing !== controller) return;
 		writing = null;
 		setBusy(false);
 		input.focus();
@@ -74,7 +80,7 @@ export function openChat(state) {
 		// As the model reads it: a turn a line, up to what was last said to it.
 		const last = messages.map((message) => message.role).lastIndexOf("user");
 		const turns = messages.slice(0, last + 1).map((message) => message.content.replace(/\s+/g, " "));
-		return turns.length ? { text: turns.join("\n"), model } : null;
+		return turns.length ? { text: turns.join("\n"), model: model() } : null;
 	});
 
 	form.addEventListener("submit", (event) => {
@@ -89,8 +95,11 @@ export function openChat(state) {
 	stop.addEventListener("click", () => writing?.abort());
 	get("new-chat", HTMLButtonElement).addEventListener("click", () => {
 		writing?.abort();
+		writing = null;
+		setBusy(false);
 		messages = [];
 		log.replaceChildren();
+		say(trouble, "");
 		input.focus();
 	});
 }

@@ -37,10 +37,34 @@ export function say(element, text) {
 
 /** @param {HTMLButtonElement} button @param {() => string} text what is copied */
 export function copies(button, text) {
+	const label = button.textContent;
 	button.addEventListener("click", async () => {
-		const label = button.textContent;
-		await navigator.clipboard.writeText(text());
-		button.textContent = "Copied";
+		button.textContent = (await toClipboard(text())) ? "Copied" : "Not copied";
 		setTimeout(() => (button.textContent = label), 1200);
 	});
+}
+
+/** @param {string} text @returns {Promise<boolean>} whether it is there now */
+async function toClipboard(text) {
+	// Browsers have a clipboard only for this machine and over HTTPS; elsewhere the old way is left.
+	if (navigator.clipboard)
+		return navigator.clipboard.writeText(text).then(
+			() => true,
+			() => false,
+		);
+	const held = make("textarea", { className: "unseen", "aria-hidden": "true" });
+	held.value = text;
+	document.body.append(held);
+	held.select();
+	const done = document.execCommand("copy");
+	held.remove();
+	return done;
+}
+
+/** @param {string} id of a choice between models @param {string[]} models @returns {() => string} the chosen one */
+export function chooser(id, models) {
+	const select = get(id, HTMLSelectElement);
+	select.append(...models.map((name) => make("option", { value: name, text: name })));
+	select.hidden = models.length < 2;
+	return () => select.value;
 }

@@ -62,7 +62,11 @@ async function enter() {
 			form.hidden = true;
 			return found;
 		} catch (error) {
-			if (!(error instanceof Refused) || ![401, 403].includes(error.status)) throw error;
+			if (!(error instanceof Refused)) throw error;
+			if (![401, 403].includes(error.status)) {
+				say(get("trouble", HTMLElement), `${error.message} Load the page again in a moment.`);
+				return new Promise(() => undefined);
+			}
 			const first = form.hidden;
 			form.hidden = false;
 			say(get("key-trouble", HTMLElement), first ? "" : "This is not one of its keys.");

@@ -170,6 +170,12 @@ export class Result {
 		this.atWord(words[Math.min(Math.max(now + step, 0), words.length - 1)] ?? null);
 	}
 
+	/** @param {number} number of a sentence */
+	focus(number) {
+		const sentence = this.place.querySelector(`[data-number="${number}"]`);
+		if (sentence instanceof HTMLElement) sentence.focus();
+	}
+
 	/** @param {EventTarget | null} node */
 	open(node) {
 		const sentence = node instanceof HTMLElement ? node.closest(".sentence") : null;

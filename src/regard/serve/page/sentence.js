@@ -60,13 +60,20 @@ export function openSentence(state, result) {
 		panel.hidden = true;
 	}
 
+	/** The reader goes back to where they came from. */
+	function leave() {
+		const number = opened;
+		close();
+		result.focus(number);
+	}
+
 	opensLook(look, status, () => {
 		const sentence = result.translation?.sentences[opened];
 		return sentence ? { text: sentence.source, source: result.language, target: result.target } : null;
 	});
-	get("close-sentence", HTMLButtonElement).addEventListener("click", close);
+	get("close-sentence", HTMLButtonElement).addEventListener("click", leave);
 	panel.addEventListener("keydown", (event) => {
-		if (event.key === "Escape") close();
+		if (event.key === "Escape") leave();
 	});
 	result.onOpen = open;
 	return { close };

@@ -49,7 +49,7 @@ export function openTranslate(state) {
 		asking?.abort();
 		const text = source.value;
 		sentence.close();
-		get("count", HTMLElement).textContent = `${text.length} / ${state.characters}`;
+		get("count", HTMLElement).textContent = `${[...text].length} / ${state.characters}`;
 		if (!text.trim()) {
 			result.clear();
 			copy.disabled = true;
@@ -69,10 +69,13 @@ export function openTranslate(state) {
 			}
 			result.show(found, wish.target);
 			copy.disabled = !found.text;
-			const detected = from.value === AUTO ? `${nameOf(found.source)}, detected` : "";
+			const detected = from.value === AUTO && found.probability ? `${nameOf(found.source)}, detected` : "";
 			say(status, [detected, wish.target === to.value ? "" : `into ${nameOf(wish.target)}`].filter(Boolean).join(" "));
 		} catch (error) {
 			if (controller.signal.aborted) return;
+			// What stood there was the translation of another text.
+			result.clear();
+			copy.disabled = true;
 			say(status, error instanceof Error ? error.message : String(error));
 		}
 		if (asking === controller) get("result", HTMLElement).setAttribute("aria-busy", "false");

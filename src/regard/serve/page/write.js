@@ -1,16 +1,16 @@
 // A text that goes on.
 
-import { copies, get, make, say } from "./dom.js";
+import { chooser, copies, get, make, say } from "./dom.js";
 import { opensLook } from "./look.js";
 import { stream } from "./server.js";
 
 /** @param {ServerState} state */
 export function openWrite(state) {
-	const model = state.write[0];
 	const form = get("write", HTMLFormElement);
-	get("no-write", HTMLElement).hidden = Boolean(model);
-	form.hidden = !model;
-	if (!model) return;
+	get("no-write", HTMLElement).hidden = state.write.length > 0;
+	form.hidden = !state.write.length;
+	if (!state.write.length) return;
+	const model = chooser("write-model", state.write);
 
 	const story = get("story", HTMLElement);
 	const go = get("go", HTMLButtonElement);
@@ -37,7 +37,7 @@ export function openWrite(state) {
 		go.hidden = true;
 		stop.hidden = false;
 		const wish = {
-			model,
+			model: model(),
 			prompt,
 			max_tokens: Number(get("length", HTMLInputElement).value),
 			temperature: Number(get("temperature", HTMLInputElement).value),
@@ -63,5 +63,8 @@ export function openWrite(state) {
 	copies(copy, () => story.textContent ?? "");
 	const look = get("look-story", HTMLButtonElement);
 	look.hidden = !state.look;
-	opensLook(look, get("look-story-status", HTMLElement), () => ({ text: get("prompt", HTMLTextAreaElement).value, model }));
+	opensLook(look, get("look-story-status", HTMLElement), () => ({
+		text: get("prompt", HTMLTextAreaElement).value,
+		model: model(),
+	}));
 }

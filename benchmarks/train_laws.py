@@ -24,15 +24,17 @@ from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 TOLERANCES = {"fp32": (1e-5, 1e-4), "bf16": (2e-3, 3e-2)}
 """relative, of the loss and of the gradients, by the precision of the matrix products"""
-NUM_PAIRS_TOKENS = 16384
+NUM_TOKENS = {"cuda": 16384, "cpu": 2048}
+"""of the one batch, whose logits are written out"""
 
 
-def measure_laws(shape: ModelConfig, device: torch.device, *, tokens: int) -> list[Row]:
+def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> list[Row]:
     """One row a form: how far its loss and gradients are from the reference."""
     torch.manual_seed(1)
     model = build(replace(shape, num_encoder_layers=2, num_decoder_layers=2)).to(device).train()
     assert isinstance(model, EncoderDecoder)
-    sentences = mixed(tokens, shape.target_vocab_size)
+    num_tokens = 1024 if quick else NUM_TOKENS[device.type]
+    sentences = mixed(num_tokens, shape.target_vocab_size)
     one_padded = fed(sentences.padded_whole(), device)
     one_packed = fed(sentences.packed_whole(), device)
     reference = _plain(model, one_padded, device)

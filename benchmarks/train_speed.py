@@ -198,7 +198,7 @@ def main() -> None:
     parts += ("table",) * (asked.table and "table" not in parts)
     measures: dict[str, Callable[[], list[Row]]] = {
         "small": measure_small,
-        "laws": lambda: measure_laws(setup.shape("base"), device, tokens=setup.tokens(16 * K)),
+        "laws": lambda: measure_laws(setup.shape("base"), device, quick=asked.quick),
         "base": lambda: measure_regard(setup, "base"),
         "big": lambda: measure_regard(setup, "big"),
         "memory": lambda: measure_memory(setup),

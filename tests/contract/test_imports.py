@@ -97,3 +97,19 @@ def test_nothing_is_unpickled_or_evaluated(path: Path) -> None:
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             assert called not in ("torch.load", "eval", "exec", "numpy.load", "np.load"), called
+
+
+def test_translating_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    """Neither a cache of ours nor what onnxruntime keeps, and sends, about its users where it is let."""
+    folder, home = make_model_folder(tmp_path / "model"), tmp_path / "home"
+    home.mkdir()
+    kept = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    run = subprocess.run(
+        [sys.executable, "-m", "regard", "translate", "--model", str(folder), "Bonjour."],
+        env={**environment, "HOME": str(home), "USERPROFILE": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout and list(home.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,10 @@ from regard.checkpoint import read_manifest
 from regard.config import RECURRENT, ModelConfig
 from regard.decode.interface import State
 from regard.errors import MissingExtra, UsageError
+
+# onnxruntime tells its maker over the network of every session, and marks the machine with a number, unless
+# this is said before it is imported. Nothing that is done here leaves the machine.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 EngineKind = Literal["auto", "onnxruntime", "torch"]
 Precision = Literal["auto", "fp32", "int8", "bf16"]

@@ -34,7 +34,7 @@ from regard.text.tokenizer import Tokenizer
 FORMAT_VERSION = 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
 
-Task = Literal["translate", "chat", "write", "fill"]
+Task = Literal["translate", "chat", "write", "fill", "search"]
 TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
 
 

@@ -34,6 +34,9 @@ def train(
     architecture: Annotated[
         str | None, typer.Option(help="transformer, or the older rnn, gru or lstm.")
     ] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="translation, or contrastive, for search.")
+    ] = None,
     attention: Annotated[
         str | None, typer.Option(help="Of the older: additive, dot, general or none.")
     ] = None,
@@ -74,6 +77,8 @@ def train(
     shape = {"size": size, "architecture": architecture, "attention": attention}
     asked["model"] = {key: value for key, value in shape.items() if value}
     asked["train"] = {} if seed is None else {"seed": seed}
+    if objective:
+        asked["train"]["objective"] = objective
     if freeze_embeddings:
         asked["train"]["freeze_embeddings"] = True
     start = read_recipe(recipe).with_files(data) if recipe else Recipe()
@@ -104,8 +109,9 @@ def train(
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
+        trying = "translate" if plan.train.objective == "translation" else "search"
         typer.echo(
-            f"finished in {result.seconds:,.0f} s; try  regard translate --model {result.folder}",
+            f"finished in {result.seconds:,.0f} s; try  regard {trying} --model {result.folder}",
             err=True,
         )
 

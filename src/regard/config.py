@@ -26,6 +26,7 @@ FeedForwardKind = Literal[
 ]
 Tying = Literal["all", "decoder", "none"]
 Precision = Literal["auto", "fp32", "bf16"]
+Objective = Literal["translation", "contrastive"]
 
 _Config = TypeVar("_Config")
 
@@ -204,6 +205,14 @@ class ModelConfig:
         return {"d_model": self.d_model, "d_ff": self.d_ff, "heads": self.num_heads}
 
     @property
+    def num_layers(self) -> tuple[int, int]:
+        """Of the encoder and of the decoder, none of a stack that is not there."""
+        return (
+            self.num_encoder_layers if self.has_encoder else 0,
+            self.num_decoder_layers if self.has_decoder else 0,
+        )
+
+    @property
     def is_recurrent(self) -> bool:
         return self.architecture in RECURRENT
 
@@ -349,6 +358,8 @@ class DataConfig:
 class TrainConfig:
     """How to train. None means: chosen from the corpus and the device, and printed."""
 
+    objective: Objective = "translation"
+    """what is learnt: the target word by word, or contrastive, for search: which texts belong together"""
     steps: int | None = None
     """updates of the weights"""
     minutes: float | None = None
@@ -381,6 +392,8 @@ class TrainConfig:
     """on the embedding sums and each sub-layer's output, as in the paper"""
     freeze_embeddings: bool = False
     """leave the rows that came from word vectors as they are"""
+    contrast_temperature: float = 0.05
+    """contrastive: scores are divided by it; the smaller, the more the nearest wrong answers count"""
     r_drop: float = 0.0
     """weight of the agreement of two dropout passes; 0 turns it off"""
     ema: float = 0.999
@@ -411,7 +424,7 @@ class TrainConfig:
         _check_positive(
             self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
         )
-        _check_positive(self, "validate_every", "epsilon", "minutes")
+        _check_positive(self, "validate_every", "epsilon", "minutes", "contrast_temperature")
         if self.minutes is not None and self.steps is not None:
             raise UsageError(
                 f"a run lasts so many steps or so many minutes: got steps={self.steps} and "

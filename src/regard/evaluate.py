@@ -1,6 +1,8 @@
-"""How good translations are: corpus BLEU and chrF, each with the signature that makes it comparable.
+"""How good translations are, and how good a search is.
 
-Papineni et al. 2002 and Popović 2015, as sacreBLEU computes them (Post 2018).
+Corpus BLEU and chrF, each with the signature that makes it comparable: Papineni et al. 2002 and Popović 2015, as
+sacreBLEU computes them (Post 2018). Of a search, how often the right answer is among the first, and the mean of one
+over its place.
 """
 
 from __future__ import annotations
@@ -53,6 +55,48 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         bleu_signature=bleu.get_signature().format(),
         chrf_signature=chrf.get_signature().format(),
         num_sentences=len(references),
+        name=name,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retrieval:
+    """How far from the top the right answers of some queries stood; all in percent."""
+
+    recall_1: float
+    """right answers that came first"""
+    recall_10: float
+    """those among the first ten"""
+    mrr: float
+    """mean reciprocal rank"""
+    num_queries: int
+    name: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.name}  " if self.name else ""
+        return (
+            f"{name}recall@1 {self.recall_1:.1f}  recall@10 {self.recall_10:.1f}  "
+            f"MRR {self.mrr:.1f}  ({self.num_queries:,} queries)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:
+    """Score a search by where it put the right answer of each query, from 1.
+
+    >>> print(retrieval([1, 4]))
+    recall@1 50.0  recall@10 100.0  MRR 62.5  (2 queries)
+    """
+    if not places:
+        raise DataError("a search must have queries to be scored: got none; give some")
+    percent = 100 / len(places)
+    return Retrieval(
+        recall_1=percent * sum(place == 1 for place in places),
+        recall_10=percent * sum(place <= 10 for place in places),
+        mrr=percent * sum(1 / place for place in places),
+        num_queries=len(places),
         name=name,
     )
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from regard.checkpoint import Manifest
 from regard.config import ModelConfig
-from regard.evaluate import Score
+from regard.evaluate import Retrieval, Score
+
+PIPELINES = {"translate": "translation", "search": "sentence-similarity", "fill": "fill-mask"}
+"""what a task is called on the hub"""
 
 
 def model_card(
@@ -16,29 +20,35 @@ def model_card(
     *,
     num_parameters: int,
     training: Sequence[tuple[str, str]],
-    scores: Sequence[Score],
+    scores: Sequence[Score | Retrieval],
     licence: str = "other",
     notes: str = "",
 ) -> str:
     """`training` is shown as a table of what and how much."""
     languages = [code for code in (manifest.source_language, manifest.target_language) if code]
-    front = ["---", "library_name: regard", "pipeline_tag: translation", f"license: {licence}"]
+    kind = PIPELINES.get(manifest.task, manifest.task)
+    front = ["---", "library_name: regard", f"pipeline_tag: {kind}", f"license: {licence}"]
     if languages:
         front += ["language:", *(f"- {code}" for code in languages)]
-    front += ["metrics:", "- bleu", "- chrf"]
+    figures = [_figures(score) for score in scores]
     if scores:
+        front += ["metrics:", *(f"- {figure.kind}" for figure in figures[0])]
         front += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
-        for score in scores:
-            front += [
-                "  - task: {type: translation}",
-                f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
-                "    metrics:",
-                f"    - {{type: bleu, value: {score.bleu:.2f}, name: SacreBLEU}}",
-                f"    - {{type: chrf, value: {score.chrf:.2f}, name: chrF}}",
-            ]
+    for score, row in zip(scores, figures, strict=True):
+        front += [
+            f"  - task: {{type: {kind}}}",
+            f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
+            "    metrics:",
+            *(
+                f"    - {{type: {figure.kind}, value: {figure.value:.2f}, name: {figure.name}}}"
+                for figure in row
+            ),
+        ]
     model = manifest.model
     purpose = "translation" if manifest.task == "translate" else manifest.task
     direction = " to ".join(languages) if len(languages) == 2 else purpose
+    if manifest.task == "search":
+        direction = f"search in {' and '.join(languages)}" if languages else "search"
     body = [
         f"# {name}",
         "",
@@ -46,7 +56,7 @@ def model_card(
         "",
         "| | |",
         "|---|---|",
-        f"| layers | {model.num_encoder_layers} + {model.num_decoder_layers} |",
+        f"| layers | {' + '.join(map(str, model.num_layers))} |",
         f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
         f"| pieces | {model.target_vocab_size:,} |",
         f"| parameters | {num_parameters:,} |",
@@ -54,15 +64,41 @@ def model_card(
         "",
     ]
     if scores:
-        body += ["| test set | sentences | BLEU | chrF |", "|---|---|---|---|"]
-        body += [
-            f"| {score.name} | {score.num_sentences:,} | {score.bleu:.2f} | {score.chrf:.2f} |"
-            for score in scores
-        ]
-        body += ["", f"Signatures: `{scores[0].bleu_signature}`, `{scores[0].chrf_signature}`.", ""]
+        names = " | ".join(figure.shown for figure in figures[0])
+        body += [f"| test set | sentences | {names} |", "|---" * (2 + len(figures[0])) + "|"]
+        for score, row in zip(scores, figures, strict=True):
+            count = score.num_sentences if isinstance(score, Score) else score.num_queries
+            values = " | ".join(f"{figure.value:.2f}" for figure in row)
+            body.append(f"| {score.name} | {count:,} | {values} |")
+        body.append("")
+        if isinstance(scores[0], Score):
+            first = scores[0]
+            body += [f"Signatures: `{first.bleu_signature}`, `{first.chrf_signature}`.", ""]
     if notes:
         body += [notes, ""]
     return "\n".join([*front, "---", "", *body])
+
+
+class Figure(NamedTuple):
+    """One number of a score: what kind of metric it is, by which name, and how a table calls it."""
+
+    kind: str
+    name: str
+    shown: str
+    value: float
+
+
+def _figures(score: Score | Retrieval) -> list[Figure]:
+    if isinstance(score, Score):
+        return [
+            Figure("bleu", "SacreBLEU", "BLEU", score.bleu),
+            Figure("chrf", "chrF", "chrF", score.chrf),
+        ]
+    return [
+        Figure("recall_at_1", "recall@1", "recall@1", score.recall_1),
+        Figure("recall_at_10", "recall@10", "recall@10", score.recall_10),
+        Figure("mrr", "MRR", "MRR", score.mrr),
+    ]
 
 
 def _kind(model: ModelConfig) -> str:

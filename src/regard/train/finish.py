@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import torch
 
 from regard import checkpoint
 from regard.checkpoint import Manifest
 from regard.engine.torch import to_tensors
-from regard.evaluate import Score, evaluate
+from regard.evaluate import Retrieval, Score, evaluate
 from regard.exchange import onnx
+from regard.model.transformer import EncoderOnly, Translating
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
@@ -20,6 +23,7 @@ from regard.train.loop import Trainer
 from regard.train.parallel import whole_model
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.request import Plan
+from regard.train.retrieval import find_own
 from regard.train.state import weights_of
 from regard.train.validate import translate_all
 
@@ -31,7 +35,7 @@ def finish(
     valid: Corpus,
     output: Path,
     seconds: float,
-) -> list[Score]:
+) -> Sequence[Score | Retrieval]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
     model = whole_model(trainer.model).eval()
     best = [step for *_, step in trainer.history.best]
@@ -40,9 +44,15 @@ def finish(
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
 
-    def measure(name: str, sources: list[str], references: list[str]) -> Score:
+    def measure(name: str, sources: list[str], references: list[str]) -> Score | Retrieval:
+        if isinstance(model, EncoderOnly):
+            return find_own(
+                model, tokenizers[0], sources, references, plan.train.precision, name=name
+            )
         hypotheses = trainer.processes.shared(
-            lambda some: translate_all(model, some, tokenizers, plan.decode, plan.train.precision),
+            lambda some: translate_all(
+                cast(Translating, model), some, tokenizers, plan.decode, plan.train.precision
+            ),
             sources,
         )
         return evaluate(hypotheses, references, name=name)
@@ -53,6 +63,7 @@ def finish(
         return scores
     files = JOINT if plan.data.joint else SEPARATE
     manifest = Manifest(
+        task="search" if plan.train.objective == "contrastive" else "translate",
         source_language=plan.data.source_language,
         target_language=plan.data.target_language,
         model=plan.model,

@@ -16,7 +16,7 @@ import torch
 
 from regard.config import TrainConfig
 from regard.errors import TrainingError
-from regard.model.transformer import Translating
+from regard.model.transformer import Model
 from regard.text.batches import BatchStream
 from regard.train.checkpoints import load_latest, save_best, save_checkpoint, tidy
 from regard.train.course import Course
@@ -60,9 +60,9 @@ class Trainer:
 
     def __init__(
         self,
-        model: Translating,
+        model: Model,
         stream: BatchStream,
-        validate: Callable[[Translating], Validation],
+        validate: Callable[[Any], Validation],
         settings: TrainConfig,
         run: Path,
         *,

@@ -12,10 +12,10 @@ import torch
 
 from regard.config import ModelConfig, TrainConfig
 from regard.errors import TrainingError
-from regard.model.transformer import Translating, build
-from regard.train.loss import Tensors, batch_loss
+from regard.model.transformer import Model, build
+from regard.train.loss import Tensors
 from regard.train.plan import LEAST_BATCH, divide
-from regard.train.update import autocast
+from regard.train.update import autocast, loss_for
 
 TRIALS = (4096, 16384)
 """tokens of the two batches that are measured"""
@@ -33,7 +33,6 @@ def fit_to_memory(
     free, _ = torch.cuda.mem_get_info(device)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         network = build(model, settings.dropout or 0.0).to(device)
-        assert isinstance(network, Translating)
         kept = num_bytes_kept(sum(p.numel() for p in network.parameters()), settings)
         measured = measure(network, settings, device)
     del network
@@ -54,23 +53,17 @@ def fit_to_memory(
     )
 
 
-def measure(network: Translating, settings: TrainConfig, device: torch.device) -> dict[int, int]:
+def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict[int, int]:
     """The bytes that the gradients of batches of some sizes take beside what stays; of those that fit."""
     found = {}
+    loss = loss_for(dataclasses.replace(settings, compile=False), device)
     for size in TRIALS:
         batch = trial_batch(size, network.config, packed=bool(settings.packing), device=device)
         before = torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         try:
             with autocast(device, settings.precision):
-                sums = batch_loss(
-                    network,
-                    batch,
-                    packed=bool(settings.packing),
-                    longest=SENTENCE,
-                    label_smoothing=settings.label_smoothing,
-                    r_drop=settings.r_drop,
-                )
+                sums = loss(network, batch, packed=bool(settings.packing), longest=SENTENCE)
             sums.loss.backward()
         except torch.OutOfMemoryError:
             break

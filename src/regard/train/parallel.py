@@ -26,7 +26,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
-from regard.model.transformer import Translating, build
+from regard.model.transformer import Model, build
 from regard.text.tokenizer import PAD_ID
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
@@ -42,7 +42,7 @@ Loss = Callable[..., Sums]
 class LossModule(nn.Module):
     """The loss of a batch as a module, which is what torch's wrappers take hold of."""
 
-    def __init__(self, model: Translating, loss: Loss) -> None:
+    def __init__(self, model: Model, loss: Loss) -> None:
         super().__init__()
         self.model, self.loss = model, loss
 
@@ -175,7 +175,7 @@ class Processes:
             for each, size in zip(held, sizes, strict=True)
         ]
 
-    def wrap(self, model: Translating, loss: Loss, *, sharded: bool) -> Wrapped:
+    def wrap(self, model: Model, loss: Loss, *, sharded: bool) -> Wrapped:
         """The loss, whose gradients will be those of all processes. Before an optimizer is made."""
         module = LossModule(model, loss)
         if self.alone:
@@ -224,13 +224,12 @@ def fill(place: Tensor, values: Tensor) -> None:
         place.copy_(values)
 
 
-def whole_model(model: Translating) -> Translating:
+def whole_model(model: Model) -> Model:
     """The model itself, or where each process has a part of it one that is there as a whole."""
     if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
         return model
     device = next(model.parameters()).device
     copy = build(model.config).to(device)
-    assert isinstance(copy, Translating)
     for place, parameter in zip(copy.parameters(), model.parameters(), strict=True):
         fill(place, whole(parameter))
     return copy.eval()

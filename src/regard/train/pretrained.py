@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import DataError
-from regard.model.transformer import Translating
+from regard.model.transformer import Model
 from regard.text.tokenizer import Tokenizer
 from regard.text.vectors import Vectors, read_vectors
 
@@ -22,7 +22,7 @@ _SPACE_MARK = "\u2581"
 
 
 def start_from_vectors(
-    network: Translating,
+    network: Model,
     tokenizers: tuple[Tokenizer, Tokenizer],
     files: Sequence[str],
     *,
@@ -30,9 +30,9 @@ def start_from_vectors(
     say: Callable[[str], None],
 ) -> None:
     """Fill in the tables of a network on its device; of several files the first that has a word gives its vector."""
-    tables = {"source": network.source.embedding, "target": network.target.embedding}
-    if tables["source"] is tables["target"]:
-        tables = {"source": tables["source"]}
+    tables = {"source": network.source.embedding}
+    if network.config.has_decoder and network.target.embedding is not network.source.embedding:
+        tables["target"] = network.target.embedding
     for (side, table), tokenizer in zip(tables.items(), tokenizers, strict=False):
         words = whole_words(tokenizer)
         vectors = _vectors_of(words, files, table.embedding_dim)

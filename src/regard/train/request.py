@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoint import Manifest
 from regard.config import (
     RECURRENT,
     DataConfig,
@@ -72,8 +73,9 @@ class Plan:
         if model.is_recurrent:
             kind = f"{model.architecture} cells, attention {model.attention}"
         widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
+        layers = "+".join(map(str, model.num_layers))
         return (
-            f"model: {model.num_encoder_layers}+{model.num_decoder_layers} layers, {widths}, "
+            f"model: {layers} layers, {widths}, "
             f"{kind}, {model.target_vocab_size:,} pieces\n"
             f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
             f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
@@ -108,8 +110,10 @@ class Request:
 
     def check(self) -> None:
         """Refuse what contradicts itself, before any text is read."""
-        architecture = self.model.get("architecture", "encoder-decoder")
-        if architecture not in ("encoder-decoder", *RECURRENT):
+        architecture = self.architecture
+        if self.train.objective == "contrastive":
+            self._check_contrastive()
+        elif architecture not in ("encoder-decoder", *RECURRENT):
             raise UsageError(
                 f"regard train trains encoder-decoder models: got architecture={architecture}; leave it out"
             )
@@ -150,6 +154,28 @@ class Request:
                     "leave it out"
                 )
 
+    def _check_contrastive(self) -> None:
+        if self.architecture != "encoder-only":
+            raise UsageError(
+                "objective=contrastive trains an encoder alone: got "
+                f"architecture={self.architecture}; leave it out"
+            )
+        if not self.data.joint:
+            raise UsageError(
+                "objective=contrastive reads both sides with one encoder: got joint=false, a vocabulary for "
+                "each; leave it out"
+            )
+        if self.train.r_drop:
+            raise UsageError(
+                f"r_drop is for words that are predicted: got r_drop={self.train.r_drop} with "
+                "objective=contrastive; leave it out"
+            )
+
+    @property
+    def architecture(self) -> str:
+        alone = self.train.objective == "contrastive"
+        return str(self.model.get("architecture", "encoder-only" if alone else "encoder-decoder"))
+
     def check_against(self, plan: Plan) -> None:
         """A run is resumed as it began: refuse settings that say otherwise."""
         parts = ((self.data, plan.data), (self.train, plan.train), (self.decode, plan.decode))
@@ -178,9 +204,30 @@ class Request:
         }
         if tokenizers[0] is not tokenizers[1]:
             chosen["tied"] = "decoder"
-        check_types(ModelConfig, self.model, "model")
+        model = {**self.model, "architecture": self.architecture}
+        check_types(ModelConfig, model, "model")
         size = self.size or choose_size(num_pairs)
-        return from_dict(ModelConfig, {**chosen, **shape_of(size, self.model)}, "model")
+        return from_dict(ModelConfig, {**chosen, **shape_of(size, model)}, "model")
+
+    def model_from(self, manifest: Manifest) -> ModelConfig:
+        """That of the model to start from, or of its encoder where no more is trained."""
+        model, joint = manifest.model, manifest.tokenizer.joint
+        if self.train.objective != "contrastive":
+            return model
+        if model.is_recurrent or not model.has_encoder or not joint:
+            vocabulary = "one vocabulary" if joint else "two vocabularies"
+            raise UsageError(
+                "objective=contrastive starts from a Transformer with an encoder and one vocabulary: got "
+                f"architecture={model.architecture} with {vocabulary}; use another --init"
+            )
+        return dataclasses.replace(
+            model,
+            architecture="encoder-only",
+            target_vocab_size=model.source_vocab_size,
+            tied="all",
+            output_bias=False,
+            output_transform=False,
+        )
 
 
 def _asked(config: Any) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,8 +26,9 @@ from regard.checkpoint import read_manifest, read_tensors
 from regard.config import TrainConfig
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError, UsageError
-from regard.evaluate import Score
-from regard.model.transformer import Translating, build
+from regard.evaluate import Retrieval, Score
+from regard.model.transformer import Model, Translating, build
+from regard.tensors import expected_tensors
 from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
@@ -54,6 +55,7 @@ from regard.train.prepare import (
 from regard.train.pretrained import start_from_vectors
 from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
+from regard.train.retrieval import RetrievalValidator
 from regard.train.split import OutOfMemory
 from regard.train.validate import Validator
 
@@ -63,7 +65,7 @@ class TrainResult:
     """What a finished run leaves."""
 
     folder: Path
-    scores: list[Score]
+    scores: Sequence[Score | Retrieval]
     seconds: float
 
 
@@ -117,7 +119,7 @@ def _train(
                 say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
             processes.wait()
             try:
-                validator = Validator(valid, tokenizers, plan.train, processes)
+                validator = _validator(plan, valid, tokenizers, processes)
                 trainer = _trainer(plan, stream, validator, output, processes, say)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
@@ -147,7 +149,7 @@ def _train(
 def _trainer(
     plan: Plan,
     stream: BatchStream,
-    validator: Validator,
+    validator: Validator | RetrievalValidator,
     output: Path,
     processes: Processes,
     say: Callable[[str], None],
@@ -188,10 +190,14 @@ def _prepare(
     else:
         manifest = read_manifest(request.init)
         tokenizers = load_tokenizers(request.init, manifest.tokenizer)
-        model, data = manifest.model, dataclasses.replace(data, joint=manifest.tokenizer.joint)
+        data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
+        model = request.model_from(manifest)
         save_tokenizers(tokenizers, output / TOKENIZERS)
+    wanted = request.train
+    if wanted.objective == "contrastive":
+        wanted = dataclasses.replace(wanted, metric="loss")
     settings = complete(
-        request.train,
+        wanted,
         model,
         num_pairs=len(corpus),
         num_tokens=estimate_tokens(corpus, tokenizers),
@@ -210,15 +216,25 @@ def _prepare(
     return plan, corpus, valid, tokenizers
 
 
-def _network(plan: Plan, device: torch.device) -> Translating:
+def _validator(
+    plan: Plan, valid: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], processes: Processes
+) -> Validator | RetrievalValidator:
+    if plan.train.objective == "contrastive":
+        return RetrievalValidator(valid, tokenizers, plan.train)
+    return Validator(valid, tokenizers, plan.train, processes)
+
+
+def _network(plan: Plan, device: torch.device) -> Model:
     network = build(plan.model, plan.train.dropout or 0.0)
-    if not isinstance(network, Translating):
+    if plan.train.objective == "translation" and not isinstance(network, Translating):
         raise UsageError(
             f"regard train trains encoder-decoder models: got one that is {plan.model.architecture}; "
             "use another --init or architecture"
         )
     if plan.init:
-        network.load_state_dict(to_state_dict(read_tensors(plan.init), plan.model))
+        tensors = read_tensors(plan.init)
+        wanted = {name: tensors[name] for name in expected_tensors(plan.model)}
+        network.load_state_dict(to_state_dict(wanted, plan.model))
     return network.to(device)
 
 

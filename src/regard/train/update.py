@@ -10,12 +10,14 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 
 from regard.config import TrainConfig
-from regard.model.transformer import Translating
+from regard.model.transformer import Model
+from regard.train.contrast import contrastive_loss
 from regard.train.feed import Fed
 from regard.train.guard import Guard
 from regard.train.loss import Sums, Tensors, batch_loss
@@ -47,7 +49,14 @@ def fastest_products(device: torch.device, precision: str) -> Iterator[None]:
 
 
 def loss_for(settings: TrainConfig, device: torch.device) -> Loss:
-    return compiled(batch_loss, device) if settings.compile else batch_loss
+    """What the settings say is to be minimised, of a batch and its layout."""
+    if settings.objective == "contrastive":
+        loss: Loss = contrastive_loss
+        options = {"temperature": settings.contrast_temperature}
+    else:
+        loss = batch_loss
+        options = {"label_smoothing": settings.label_smoothing, "r_drop": settings.r_drop}
+    return partial(compiled(loss, device) if settings.compile else loss, **options)
 
 
 def compiled(loss: Loss, device: torch.device) -> Loss:
@@ -64,7 +73,7 @@ class Updater:
 
     def __init__(
         self,
-        model: Translating,
+        model: Model,
         optimizer: torch.optim.AdamW,
         settings: TrainConfig,
         *,
@@ -77,15 +86,17 @@ class Updater:
         self._loss = loss or Wrapped(LossModule(model, loss_for(settings, self.device)))
         if settings.compile and model.config.position == "sinusoidal":
             # The compiler would otherwise compute a sine for every number it adds.
-            for side in (model.source, model.target):
-                side.position.tabulate(longest, self.device)
+            for name in ("source", "target")[: 1 + model.config.has_decoder]:
+                getattr(model, name).position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
         self.guard = Guard(self.device)
         alone = isinstance(self._loss.module, LossModule)
         self.records = self.device.type == "cuda" and bool(settings.packing) and alone
         """whether all batches must have one shape, that of the recording"""
-        self.can_retry = alone and not self.records
-        """whether a step that failed can be done again otherwise: nobody else takes part in it"""
+        divisible = settings.objective != "contrastive"
+        self.can_retry = alone and not self.records and divisible
+        """whether a step that failed can be done again in parts: nobody else takes part in it, nor do its pairs
+        count for one another"""
         self._num_updates = 0
         self._recorded: Recording | None = None
         self.stream = torch.cuda.Stream(self.device) if self.records else None
@@ -143,13 +154,7 @@ class Updater:
         precision = self.settings.precision
         with fastest_products(self.device, precision):
             with autocast(self.device, precision):
-                sums = self._loss(
-                    tensors,
-                    packed=packed,
-                    longest=self.longest,
-                    label_smoothing=self.settings.label_smoothing,
-                    r_drop=self.settings.r_drop,
-                )
+                sums = self._loss(tensors, packed=packed, longest=self.longest)
             (sums.loss / self._num_targets).backward()
         return Sums(sums.loss.detach(), sums.negative_log_likelihood.detach())
 

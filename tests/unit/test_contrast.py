@@ -1,0 +1,200 @@
+"""Training for search: the loss is the formula, however the pairs are laid out, and a run learns from it."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+import torch
+from fixtures import make_model_folder
+from torch import Tensor
+from torch.nn import functional as F
+from train_fixtures import QUICK, SENTENCES, SHAPE, VOCABULARY, counting_corpus, make_batch, run
+
+from regard.checkpoint import read_manifest, read_tensors
+from regard.config import TrainConfig, sized
+from regard.errors import UsageError
+from regard.evaluate import Retrieval
+from regard.model.layout import Layout
+from regard.model.pooling import sentence_vectors
+from regard.model.transformer import EncoderOnly, build
+from regard.text.tokenizer import Tokenizer
+from regard.train.contrast import contrastive_loss, pair_loss
+from regard.train.feed import Fed
+from regard.train.loss import Sums
+from regard.train.parallel import Processes, _without_answers
+from regard.train.retrieval import find_own, vectors_of
+
+TEMPERATURE = 0.07
+CONTRASTIVE = dataclasses.replace(QUICK, objective="contrastive", steps=60, validate_every=30)
+
+
+def encoder() -> EncoderOnly:
+    torch.manual_seed(5)
+    model = build(
+        sized(
+            "tiny",
+            architecture="encoder-only",
+            source_vocab_size=VOCABULARY,
+            target_vocab_size=VOCABULARY,
+        )
+    )
+    assert isinstance(model, EncoderOnly)
+    return model
+
+
+def loss_of(model: EncoderOnly, fed: Fed) -> Sums:
+    return contrastive_loss(
+        model, fed.tensors, packed=fed.packed, longest=31, temperature=TEMPERATURE
+    )
+
+
+def one_by_one(model: EncoderOnly, fed: Fed) -> tuple[Tensor, Tensor]:
+    """The vectors of a padded batch, a text at a time: the mean of what the encoder makes of its words."""
+    tensors = fed.tensors
+    sides = []
+    for tokens, lengths in (
+        (tensors.source, tensors.source_lengths),
+        (tensors.target_output, tensors.target_lengths),
+    ):
+        texts = [row[:length][None] for row, length in zip(tokens, lengths.tolist(), strict=True)]
+        means = [
+            model.encode(text, Layout.padded(torch.tensor([text.shape[1]]), text.shape[1]))[0].mean(
+                dim=0
+            )
+            for text in texts
+        ]
+        sides.append(torch.stack([mean / mean.norm() for mean in means]))
+    return sides[0], sides[1]
+
+
+def written_out(model: EncoderOnly, fed: Fed) -> Tensor:
+    queries, passages = one_by_one(model, fed)
+    scores = queries @ passages.T / TEMPERATURE
+    right = torch.arange(len(scores))
+    return (F.cross_entropy(scores, right) + F.cross_entropy(scores.T, right)) / 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_loss_and_its_gradient_are_those_of_cross_entropy(packed: bool) -> None:
+    model = encoder()
+    fed = make_batch(packed)
+    found = loss_of(model, fed).loss / fed.num_targets
+    found.backward()
+    gradients = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+    expected = written_out(model, make_batch(packed=False))
+    expected.backward()
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+    assert len(gradients) == len(dict(model.named_parameters()))
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-5)
+
+
+def test_vectors_are_the_same_packed_and_padded() -> None:
+    model, fed = encoder(), make_batch(packed=True)
+    lengths = fed.tensors.source_lengths
+    layout = Layout.packed(lengths, fed.tensors.source.shape[1], 31)
+    packed = sentence_vectors(model.encode(fed.tensors.source, layout), layout)
+    alone, _ = one_by_one(model, make_batch(packed=False))
+    torch.testing.assert_close(packed[: len(SENTENCES)], alone)
+    assert packed[lengths == 0].eq(0).all() and (lengths == 0).any()
+
+
+def test_what_is_no_pair_counts_nothing() -> None:
+    torch.manual_seed(3)
+    queries, passages = F.normalize(torch.randn(2, 5, 11), dim=-1)
+    is_pair = torch.tensor([True, False, True, True, False])
+    some = pair_loss(queries, passages, is_pair, TEMPERATURE)
+    alone = pair_loss(queries[is_pair], passages[is_pair], is_pair[is_pair], TEMPERATURE)
+    torch.testing.assert_close(some, alone)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_batch_without_answers_changes_nothing(packed: bool) -> None:
+    model = encoder()
+    sums = loss_of(model, _without_answers(make_batch(packed)))
+    sums.loss.backward()
+    assert sums.loss == 0
+    assert all(p.grad is None or not p.grad.any() for p in model.parameters())
+
+
+def test_each_finds_its_own(tmp_path: Path) -> None:
+    folder = make_model_folder(tmp_path / "model")
+    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    torch.manual_seed(3)
+    model = build(
+        sized(
+            "tiny",
+            architecture="encoder-only",
+            source_vocab_size=len(tokenizer),
+            target_vocab_size=len(tokenizer),
+        )
+    )
+    assert isinstance(model, EncoderOnly)
+    texts = ["Bonjour.", "Le chat dort.", "Jane visits Africa.", "Hello"]
+    found = find_own(model, tokenizer, texts, texts, "fp32", name="same")
+    assert found == Retrieval(recall_1=100, recall_10=100, mrr=100, num_queries=4, name="same")
+    twice = find_own(model, tokenizer, [texts[0]] * 3, [texts[0]] * 3, "fp32")
+    assert twice.recall_1 == 100, "the same text several times is one answer"
+    vectors = vectors_of(model, tokenizer, texts, "fp32")
+    torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(len(texts)))
+
+
+def test_a_run_learns_to_search(tmp_path: Path) -> None:
+    result = run(counting_corpus(tmp_path), tmp_path / "run", CONTRASTIVE)
+    [score] = result.scores
+    assert score.mrr > 50, "by chance it would be about 27"
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest.task == "search" and manifest.model.architecture == "encoder-only"
+    assert (tmp_path / "run" / "encoder.onnx").is_file()
+    assert "sentence-similarity" in (tmp_path / "run" / "README.md").read_text()
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    data = counting_corpus(tmp_path)
+    settings = dataclasses.replace(CONTRASTIVE, steps=12, validate_every=4)
+    run(data, tmp_path / "whole", settings)
+    assert run(data, tmp_path / "parts", settings, stop_at=7) is None
+    run(data, tmp_path / "parts", settings, resume=True)
+    whole, parts = (read_tensors(tmp_path / name) for name in ("whole", "parts"))
+    assert all((whole[name] == parts[name]).all() for name in whole)
+
+
+def test_a_run_starts_from_the_encoder_of_a_translator(tmp_path: Path) -> None:
+    translator = make_model_folder(tmp_path / "translator")
+    settings = dataclasses.replace(CONTRASTIVE, steps=1, learning_rate=1e-9, ema=0.0)
+    run(counting_corpus(tmp_path), tmp_path / "run", settings, init=translator)
+    before, after = read_tensors(translator), read_tensors(tmp_path / "run")
+    assert set(after) == {name for name in before if name.startswith(("source.", "encoder."))}
+    for name in after:
+        torch.testing.assert_close(*(torch.from_numpy(each[name]) for each in (before, after)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (dict(model={**SHAPE, "architecture": "gru"}), "an encoder alone"),
+        (dict(settings=dataclasses.replace(CONTRASTIVE, r_drop=1.0)), "r_drop"),
+        (dict(settings=CONTRASTIVE, joint=False), "one encoder"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    data = counting_corpus(tmp_path)
+    if "joint" in changes:
+        data = dataclasses.replace(data, joint=changes.pop("joint"))
+    settings = changes.pop("settings", CONTRASTIVE)
+    assert isinstance(settings, TrainConfig)
+    with pytest.raises(UsageError, match=message):
+        run(data, tmp_path / "run", settings, **changes)
+
+
+def test_nothing_is_divided_where_pairs_count_for_one_another() -> None:
+    from regard.train.optimizer import make_optimizer
+    from regard.train.update import Updater
+
+    model = encoder()
+    settings = TrainConfig(objective="contrastive", compile=False, packing=False)
+    updater = Updater(model, make_optimizer(model, settings), settings, longest=31)
+    assert not updater.can_retry and Processes().alone

@@ -54,13 +54,20 @@ class Network(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
+    def transformed(
+        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "*batch d_model"]:
+        """What enters the output's linear map."""
+        if self.transform is None:
+            return hidden
+        changed: Tensor = self.transform(hidden, trace=at(trace, "transform"))
+        return changed
+
     def project(
         self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
     ) -> Float[Tensor, "*batch vocab"]:
         """The score of every piece of the vocabulary."""
-        if self.transform is not None:
-            hidden = self.transform(hidden, trace=at(trace, "transform"))
-        logits = keep(trace, "logits", self.output(hidden))
+        logits = keep(trace, "logits", self.output(self.transformed(hidden, trace=trace)))
         if trace is not None:
             keep(trace, "probabilities", logits.softmax(dim=-1))
         return logits

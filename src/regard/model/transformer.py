@@ -199,13 +199,14 @@ class EncoderDecoder(Transformer):
 class DecoderOnly(Transformer):
     """A text in, its continuation out."""
 
-    def forward(
+    def decode(
         self,
         target: Int[Tensor, "batch target_len"],
         layout: Layout,
         *,
         trace: Trace | None = None,
-    ) -> Float[Tensor, "batch target_len vocab"]:
+    ) -> Float[Tensor, "batch target_len d_model"]:
+        """The last hidden vectors, all positions at once under the look-ahead mask."""
         layout = self._marked(layout, target)
         positions = layout.positions()
         hidden, _ = self.decoder(
@@ -214,7 +215,16 @@ class DecoderOnly(Transformer):
             rotation=self._rotation(positions),
             trace=at(trace, "decoder"),
         )
-        return self.project(hidden, trace=trace)
+        return hidden
+
+    def forward(
+        self,
+        target: Int[Tensor, "batch target_len"],
+        layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch target_len vocab"]:
+        return self.project(self.decode(target, layout, trace=trace), trace=trace)
 
     def start(self) -> DecoderState:
         """Nothing read yet."""

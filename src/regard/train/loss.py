@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float, Int
@@ -22,14 +22,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.model.layout import Layout
-from regard.model.transformer import Translating
+from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
 
 SCORES_AT_ONCE = {"cpu": 1 << 21, "cuda": 1 << 29}
 """how many scores of the vocabulary are held at a time; on a processor they should stay in its cache"""
 
 
 class Tensors(NamedTuple):
-    """A batch on the device that trains."""
+    """A batch on the device that trains; running text has no source, and its blanks stand in the target's input."""
 
     source: Int[Tensor, "batch source_len"]
     source_lengths: Int[Tensor, " sequences"]
@@ -197,7 +197,7 @@ def disagreement(
 
 
 def batch_loss(
-    model: Translating,
+    model: Model,
     batch: Tensors,
     *,
     packed: bool,
@@ -214,16 +214,23 @@ def batch_loss(
         return Layout.padded(lengths, length)
 
     def hidden() -> Tensor:
-        source_layout = layout(batch.source_lengths, batch.source)
         target_layout = layout(batch.target_lengths, batch.target_input)
+        if isinstance(model, DecoderOnly):
+            return model.decode(batch.target_input, target_layout).flatten(0, 1)
+        if isinstance(model, EncoderOnly):
+            return model.encode(batch.target_input, target_layout).flatten(0, 1)
+        source_layout = layout(batch.source_lengths, batch.source)
         memory = model.encode(batch.source, source_layout)
-        return model.decode(batch.target_input, target_layout, memory, source_layout).flatten(0, 1)
+        found = cast(Translating, model).decode(
+            batch.target_input, target_layout, memory, source_layout
+        )
+        return found.flatten(0, 1)
 
     correct, pad_id = batch.target_output.flatten(), model.config.pad_id
     if r_drop == 0 and torch.is_grad_enabled() and not model.config.output_bias:
         return Sums(
             *LinearCrossEntropy.apply(
-                hidden(), model.output.weight, correct, pad_id, label_smoothing
+                model.transformed(hidden()), model.output.weight, correct, pad_id, label_smoothing
             )
         )
     first = model.project(hidden())

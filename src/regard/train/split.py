@@ -107,7 +107,7 @@ def cut(fed: Fed, largest: int | None) -> list[Fed]:
 def _num_sequences(fed: Fed) -> int:
     """Without the dummies and empty slots at the end of a packed batch."""
     lengths = fed.tensors.target_lengths
-    return int((lengths.cumsum(0) - lengths < fed.num_targets).sum())
+    return int((lengths.cumsum(0) - lengths < _count(fed.tensors.target_input)).sum())
 
 
 def _padded_part(fed: Fed, start: int, stop: int) -> Fed:
@@ -144,8 +144,8 @@ def _packed_part(fed: Fed, start: int, stop: int) -> Fed:
 
 
 def _part(fed: Fed, tensors: Tensors) -> Fed:
-    num_targets = _count(tensors.target_output)
-    return Fed(tensors, fed.packed, _count(tensors.source) + num_targets, num_targets, fed.position)
+    num_tokens = _count(tensors.source) + _count(tensors.target_input)
+    return Fed(tensors, fed.packed, num_tokens, _count(tensors.target_output), fed.position)
 
 
 def _count(tokens: Tensor) -> int:

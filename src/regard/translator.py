@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from regard.checkpoint import Manifest
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
-from regard.decode import Constraints, Hypothesis, StepModel, score, search
+from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
 from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces
@@ -197,9 +197,15 @@ class Translator:
         ids = self.source_ids(sentences)
         found: dict[int, list[Hypothesis]] = {}
         decode = request.decode
+        wanted = [request.constraints(each) for each in sentences]
+        constraints = [each or Constraints() for each in wanted] if any(wanted) else None
         num_paths = max(decode.beam, decode.n_best)
-        for group in batches_for_inference(ids, max(self._batch_tokens // num_paths, 1)):
-            constraints = [request.constraints(sentences[i]) for i in group]
+        groups: Iterable[Sequence[int]]
+        if whole_search(self.engine, decode, constraints, request.alignment) is not None:
+            groups = [range(len(ids))]
+        else:
+            groups = batches_for_inference(ids, max(self._batch_tokens // num_paths, 1))
+        for group in groups:
             hypotheses = search(
                 self.engine,
                 [ids[i] for i in group],
@@ -207,9 +213,7 @@ class Translator:
                 bos_id=self.config.bos_id,
                 eos_id=self.config.eos_id,
                 pad_id=self.config.pad_id,
-                constraints=[each or Constraints() for each in constraints]
-                if any(constraints)
-                else None,
+                constraints=None if constraints is None else [constraints[i] for i in group],
                 numbers=None if numbers is None else [numbers[i] for i in group],
                 attention=request.alignment,
             )

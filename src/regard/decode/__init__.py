@@ -3,7 +3,7 @@
 from regard.decode.constraints import Constraints
 from regard.decode.interface import Emission, Hypothesis, State, StepModel, StepRecord
 from regard.decode.scoring import score
-from regard.decode.search import search, stream
+from regard.decode.search import search, stream, whole_search
 
 __all__ = [
     "Constraints",
@@ -15,4 +15,5 @@ __all__ = [
     "score",
     "search",
     "stream",
+    "whole_search",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from regard.config import DecodeConfig
@@ -36,8 +36,8 @@ def search(
     if not sources:
         return []
     rules = Rules(sources, config, constraints, bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
-    whole = getattr(model, "search_whole", None)
-    if whole is not None and history is None and not attention and _is_plain(config, constraints):
+    whole = None if history is not None else whole_search(model, config, constraints, attention)
+    if whole is not None:
         _check_single_path(config, rules)
         outputs: list[list[Hypothesis]] = whole(sources, config, rules.limits)
         return outputs
@@ -98,13 +98,22 @@ def stream(
     return (event.emission for event in events if not event.forced)
 
 
-def _is_plain(config: DecodeConfig, constraints: Sequence[Constraints] | None) -> bool:
-    """Whether the outputs follow from the sources and the configuration alone, and nothing is drawn."""
-    return (
+def whole_search(
+    model: StepModel,
+    config: DecodeConfig,
+    constraints: Sequence[Constraints] | None,
+    attention: bool,
+) -> Callable[..., list[list[Hypothesis]]] | None:
+    """The model's own way to search, which takes any number of sources, where it has one for such outputs.
+
+    They must follow from the sources and the configuration alone, with nothing drawn.
+    """
+    plain = (
         config.method != "sample"
         and not config.coverage_penalty
         and not any(each.prefix or each.banned or each.required for each in constraints or ())
     )
+    return getattr(model, "search_whole", None) if plain and not attention else None
 
 
 def _check_single_path(config: DecodeConfig, rules: Rules) -> None:

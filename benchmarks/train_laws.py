@@ -24,6 +24,7 @@ from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 TOLERANCES = {"fp32": (1e-5, 1e-4), "bf16": (2e-3, 3e-2)}
 """relative, of the loss and of the gradients, by the precision of the matrix products"""
+SMOOTHING = 0.1
 NUM_TOKENS = {"cuda": 16384, "cpu": 2048}
 """of the one batch, whose logits are written out"""
 
@@ -39,7 +40,9 @@ def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> li
     one_packed = fed(sentences.packed_whole(), device)
     reference = _plain(model, one_padded, device)
     on_gpu = device.type == "cuda"
-    settings = TrainConfig(precision="auto", learning_rate=1e-9, dropout=0.0)
+    settings = TrainConfig(
+        precision="auto", learning_rate=1e-9, dropout=0.0, label_smoothing=SMOOTHING
+    )
     forms: list[tuple[str, Fed, TrainConfig, int]] = [
         ("padded", one_padded, replace(settings, packing=False, compile=False), 0),
         ("packed", one_packed, replace(settings, packing=True, compile=False), 0),
@@ -83,8 +86,7 @@ def _plain(model: EncoderDecoder, batch: Fed, device: torch.device) -> Found:
         Layout.padded(tensors.target_lengths, tensors.target_input.shape[1]),
     )
     correct = tensors.target_output.flatten()
-    smoothing = TrainConfig().label_smoothing
-    sums = smoothed_cross_entropy(logits.flatten(0, 1), correct, model.config.pad_id, smoothing)
+    sums = smoothed_cross_entropy(logits.flatten(0, 1), correct, model.config.pad_id, SMOOTHING)
     (sums.loss / batch.num_targets).backward()
     return sums.loss.detach() / batch.num_targets, _take_gradients(model)
 

@@ -26,16 +26,23 @@ def train(
     source: Annotated[Files, typer.Option(help="Source sentences, one a line (.gz, .xz).")] = None,
     target: Annotated[Files, typer.Option(help="Their translations.")] = None,
     pairs: Annotated[Files, typer.Option(help="Files of source TAB target.")] = None,
+    text: Annotated[
+        Files, typer.Option(help="Running text, for a decoder-only or encoder-only model.")
+    ] = None,
     valid_source: Annotated[Files, typer.Option(help="Validation; else held out.")] = None,
     valid_target: Annotated[Files, typer.Option(help="Its translations.")] = None,
     test_source: Annotated[Files, typer.Option(help="Scored once at the end.")] = None,
     test_target: Annotated[Files, typer.Option(help="Its references.")] = None,
+    valid_text: Annotated[Files, typer.Option(help="Of running text: validation.")] = None,
+    test_text: Annotated[Files, typer.Option(help="Of running text: measured at the end.")] = None,
     size: Annotated[str | None, typer.Option(help="tiny, small, base or big.")] = None,
     architecture: Annotated[
-        str | None, typer.Option(help="transformer, or the older rnn, gru or lstm.")
+        str | None,
+        typer.Option(help="transformer, decoder-only, encoder-only, or the older rnn, gru, lstm."),
     ] = None,
     objective: Annotated[
-        str | None, typer.Option(help="translation, or contrastive, for search.")
+        str | None,
+        typer.Option(help="translation, language, masked, or contrastive, for search."),
     ] = None,
     attention: Annotated[
         str | None, typer.Option(help="Of the older: additive, dot, general or none.")
@@ -57,13 +64,16 @@ def train(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --output.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the scores.")] = False,
 ) -> None:
-    """Train a model from raw parallel text, and score it."""
+    """Train a model from raw parallel text or running text, and score it."""
     from regard.recipe import SECTIONS, Recipe, parse_settings, read_recipe
 
     files = {
         "source": source,
         "target": target,
         "pairs": pairs,
+        "text": text,
+        "valid_text": valid_text,
+        "test_text": test_text,
         "valid_source": valid_source,
         "valid_target": valid_target,
         "test_source": test_source,
@@ -84,8 +94,10 @@ def train(
     start = read_recipe(recipe).with_files(data) if recipe else Recipe()
     plan = start.changed(asked, "the command line")
     plan = plan.changed(parse_settings(settings or (), SECTIONS), "--set")
-    if not (plan.data.source or plan.data.pairs or resume):
-        raise UsageError("training needs text: got none; give --source and --target, or --pairs")
+    if not (plan.data.source or plan.data.pairs or plan.data.text or resume):
+        raise UsageError(
+            "training needs text: got none; give --source and --target, --pairs, or --text"
+        )
     if init:
         from regard.catalogue import find
 
@@ -109,7 +121,9 @@ def train(
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
-        trying = "translate" if plan.train.objective == "translation" else "search"
+        from regard.checkpoint import read_manifest
+
+        trying = read_manifest(result.folder).task
         typer.echo(
             f"finished in {result.seconds:,.0f} s; try  regard {trying} --model {result.folder}",
             err=True,

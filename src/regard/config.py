@@ -26,7 +26,7 @@ FeedForwardKind = Literal[
 ]
 Tying = Literal["all", "decoder", "none"]
 Precision = Literal["auto", "fp32", "bf16"]
-Objective = Literal["translation", "contrastive"]
+Objective = Literal["translation", "language", "masked", "contrastive"]
 
 _Config = TypeVar("_Config")
 
@@ -44,6 +44,8 @@ OF_TRANSFORMERS = (
     "feed_forward",
     "output_transform",
 )
+RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}
+"""the objectives that learn from running text, and the architecture of each"""
 OF_RECURRENT = ("d_state",)
 """settings that the other kind of model does not have"""
 
@@ -248,13 +250,16 @@ def sized(size: str, **changes: Any) -> ModelConfig:
 def shape_of(size: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a named size sets for an architecture, with changes.
 
-    A recurrent model has one layer on each side, as Bahdanau et al. 2015, and states so wide that it has as
+    A model of one stack has the layers of the deeper one. A recurrent model has one layer on each side, as Bahdanau et al. 2015, and states so wide that it has as
     many weights as the Transformer of that size, the tables left out, which are the same.
     """
     if size not in SIZES:
         raise UsageError(
             f"size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}"
         )
+    if changes.get("architecture") in RUNNING_TEXT.values():
+        one_stack = dict(num_decoder_layers=SIZES[size]["num_encoder_layers"])
+        return {**SIZES[size], **one_stack, **changes}
     if changes.get("architecture") not in RECURRENT:
         return {**SIZES[size], **changes}
     recurrent = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=SIZES[size]["d_model"])
@@ -309,6 +314,10 @@ class DataConfig:
     """files of their translations, the same number of lines"""
     pairs: tuple[str, ...] = ()
     """files of source TAB target; name a file n times to sample it n-fold, file#label for the lines with that third column"""
+    text: tuple[str, ...] = ()
+    """files of running text in place of pairs, a paragraph a line and an empty line between documents: for a decoder-only or encoder-only model"""
+    each_line: bool = False
+    """each line of running text is a document of its own, such as a sentence"""
     swapped: bool = False
     """the files of pairs hold target TAB source"""
     valid_source: tuple[str, ...] = ()
@@ -319,10 +328,14 @@ class DataConfig:
     """test source, translated and scored once at the end"""
     test_target: tuple[str, ...] = ()
     """test reference"""
+    valid_text: tuple[str, ...] = ()
+    """validation text; without one, documents are held out of the training text"""
+    test_text: tuple[str, ...] = ()
+    """test text, whose perplexity is measured once at the end"""
     source_language: str = ""
     """code such as fr; taken from the file suffix when it looks like one"""
     target_language: str = ""
-    """code such as en; taken from the file suffix when it looks like one"""
+    """code such as en; taken from the file suffix when it looks like one; that of running text"""
     tokenizer: Literal["bpe", "unigram"] = "bpe"
     """how SentencePiece learns its pieces"""
     tokenizer_file: str = ""
@@ -334,9 +347,9 @@ class DataConfig:
     embeddings: tuple[str, ...] = ()
     """files of word vectors that the embedding tables start from: word2vec, GloVe or fastText, as wide as d_model"""
     sampling: float = 0.15
-    """subword regularisation: how often a merge is skipped (bpe) or how flat pieces are drawn (unigram); 0 turns it off"""
+    """subword regularisation: how often a merge is skipped (bpe) or how flat pieces are drawn (unigram); 0 turns it off; of pairs only"""
     max_length: int = 256
-    """longest side in pieces; longer pairs are dropped and counted"""
+    """longest side in pieces; longer pairs are dropped and counted, running text is cut into rows of so many"""
     max_ratio: float = 3.0
     """longest allowed ratio of the two sides' lengths; worse pairs are dropped and counted"""
     duplicates: bool = False
@@ -347,10 +360,12 @@ class DataConfig:
     """keep pairs with a side in another language than most of the corpus"""
     strict: bool = False
     """stop at the first undecodable line instead of dropping its pair"""
+    shuffle_window: int = 1_000_000
+    """pairs that are shuffled with one another; a larger corpus is shuffled in blocks, and then within so many pairs"""
 
     def __post_init__(self) -> None:
         _check_choices(self)
-        _check_positive(self, "vocabulary", "max_length", "max_ratio")
+        _check_positive(self, "vocabulary", "max_length", "max_ratio", "shuffle_window")
         _check_fraction(self, "sampling")
 
 
@@ -358,8 +373,8 @@ class DataConfig:
 class TrainConfig:
     """How to train. None means: chosen from the corpus and the device, and printed."""
 
-    objective: Objective = "translation"
-    """what is learnt: the target word by word, or contrastive, for search: which texts belong together"""
+    objective: Objective | None = None
+    """what is learnt: translation, the target word by word; of running text language, the next piece (GPT), or masked, pieces that are blanks (BERT); contrastive, for search, which texts belong together; chosen by the architecture"""
     steps: int | None = None
     """updates of the weights"""
     minutes: float | None = None
@@ -386,8 +401,14 @@ class TrainConfig:
     """decoupled, on matrices only"""
     clip: float = 1.0
     """largest norm of the gradient; 0 turns it off"""
-    label_smoothing: float = 0.1
-    """probability spread evenly over the vocabulary"""
+    label_smoothing: float | None = None
+    """probability spread evenly over the vocabulary; chosen, 0.1 in translation (the paper) and none elsewhere"""
+    mask_share: float = 0.15
+    """masked: the share of the pieces that is asked for"""
+    mask_hidden: float = 0.8
+    """masked: the share of those that [MASK] stands for"""
+    mask_random: float = 0.1
+    """masked: the share of those in whose place a random piece stands; the rest stays as it is"""
     dropout: float | None = None
     """on the embedding sums and each sub-layer's output, as in the paper"""
     freeze_embeddings: bool = False
@@ -436,6 +457,13 @@ class TrainConfig:
                 "leave one out"
             )
         _check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
+        _check_fraction(self, "mask_share", "mask_hidden", "mask_random")
+        _check_positive(self, "mask_share")
+        if self.mask_hidden + self.mask_random > 1:
+            raise UsageError(
+                f"mask_hidden and mask_random are parts of a whole: got {self.mask_hidden} and "
+                f"{self.mask_random}; lower one"
+            )
         for name in ("beta1", "beta2", "dropout", "ema"):
             if getattr(self, name) == 1:
                 raise UsageError(
@@ -542,15 +570,20 @@ def _field_types(kind: type) -> dict[str, Any]:
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) is Literal else ()
+    """Of a Literal, or of one that may be left out, None among them."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    found = tuple(choice for part in get_args(hint) for choice in _choices(part))
+    return (*found, None) if found else ()
 
 
 def _fits(value: Any, hint: Any) -> bool:
     if choices := _choices(hint):
         return value in choices
     if get_origin(hint) is tuple:
-        return isinstance(value, str) or (
-            isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value)
+        kind = get_args(hint)[0]
+        return (kind is str and isinstance(value, str)) or (
+            isinstance(value, (list, tuple)) and all(_fits(item, kind) for item in value)
         )
     allowed = get_args(hint) or (hint,)
     if isinstance(value, bool):
@@ -574,9 +607,10 @@ def _convert(value: Any, hint: Any) -> Any:
 
 def _type_name(hint: Any) -> str:
     if choices := _choices(hint):
-        return "one of " + ", ".join(str(choice) for choice in choices)
+        return "one of " + ", ".join(str(choice) for choice in choices if choice is not None)
     if get_origin(hint) is tuple:
-        return "a text or a list of texts"
+        texts = get_args(hint)[0] is str
+        return "a text or a list of texts" if texts else "a list of whole numbers"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
     return " or ".join(names[kind] for kind in (get_args(hint) or (hint,)) if kind in names)
 
@@ -586,7 +620,7 @@ def _check_choices(config: Any) -> None:
         choices, value = _choices(hint), getattr(config, name)
         if choices and value not in choices:
             raise UsageError(
-                f"{name} must be one of {', '.join(map(str, choices))}: got {value!r}{suggest(str(value), choices)}; "
+                f"{name} must be {_type_name(hint)}: got {value!r}{suggest(str(value), map(str, choices))}; "
                 "use one of these"
             )
 

@@ -1,4 +1,4 @@
-"""How good translations are, and how good a search is.
+"""How good translations are, how good a search is, and how well a text is foretold.
 
 Corpus BLEU and chrF, each with the signature that makes it comparable: Papineni et al. 2002 and Popović 2015, as
 sacreBLEU computes them (Post 2018). Of a search, how often the right answer is among the first, and the mean of one
@@ -8,6 +8,7 @@ over its place.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +100,33 @@ def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:
         num_queries=len(places),
         name=name,
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Perplexity:
+    """How much a text surprises a model: as if it chose among so many pieces, all as probable, each time."""
+
+    loss: float
+    """the mean of -log p over the pieces that were to be foretold"""
+    num_pieces: int
+    of_words: float | None = None
+    """the same for each word, which does not depend on how words are cut; none of blanks"""
+    name: str = ""
+
+    @property
+    def of_pieces(self) -> float:
+        return math.exp(min(self.loss, 700.0))
+
+    def __str__(self) -> str:
+        name = f"{self.name}  " if self.name else ""
+        words = "" if self.of_words is None else f"  of words {self.of_words:.2f}"
+        return f"{name}perplexity {self.of_pieces:.2f}{words}  ({self.num_pieces:,} pieces)"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "perplexity": self.of_pieces}
+
+
+AnyScore = Score | Retrieval | Perplexity
 
 
 def require_metrics() -> tuple[Any, Any]:

@@ -42,12 +42,12 @@ SIZE = "size"
 """The one key of [model] that is no field of ModelConfig."""
 
 _FILES = (
-    *("source", "target", "pairs"),
+    *("source", "target", "pairs", "text", "valid_text", "test_text"),
     *("valid_source", "valid_target", "test_source", "test_target", "embeddings"),
 )
 
 # In a wheel the recipes lie inside the package, in the repository beside `src`.
-_FOLDERS = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "recipes")
+FOLDERS = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "recipes")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def named_recipes() -> dict[str, Path]:
     """The recipes that come with the package."""
     return {
         path.stem: path
-        for folder in _FOLDERS
+        for folder in FOLDERS
         if folder.is_dir()
         for path in sorted(folder.glob("*.toml"))
     }

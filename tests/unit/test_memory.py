@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.config import TrainConfig, sized
+from regard.config import RUNNING_TEXT, TrainConfig, sized
 from regard.errors import TrainingError
-from regard.model.transformer import EncoderDecoder, build
+from regard.model.transformer import build
 from regard.train import memory
 from regard.train.loss import batch_loss
 from regard.train.memory import SENTENCE, fit_to_memory, most_tokens, num_bytes_kept, trial_batch
@@ -35,10 +35,13 @@ def test_parts_are_few_and_fit(tokens: int, most: int) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-def test_a_trial_is_a_batch_the_model_can_learn_from(packed: bool) -> None:
-    model = build(sized("tiny", source_vocab_size=37, target_vocab_size=37))
-    assert isinstance(model, EncoderDecoder)
-    batch = trial_batch(512, model.config, packed=packed, device=CPU)
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
+def test_a_trial_is_a_batch_the_model_can_learn_from(packed: bool, architecture: str) -> None:
+    sizes = dict(source_vocab_size=37, target_vocab_size=37)
+    model = build(sized("tiny", architecture=architecture, **sizes))
+    of_text = {architecture: objective for objective, architecture in RUNNING_TEXT.items()}
+    settings = TrainConfig(packing=packed, objective=of_text.get(architecture))
+    batch = trial_batch(512, model.config, settings, CPU)
     assert batch.source.numel() + batch.target_input.numel() == 512
     sums = batch_loss(model, batch, packed=packed, longest=SENTENCE, label_smoothing=0.1)
     sums.loss.backward()

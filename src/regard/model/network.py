@@ -31,6 +31,12 @@ class Network(nn.Module):
         self.config = config
         self.transform: OutputTransform | None = None
 
+    @property
+    def sides(self) -> dict[str, InputEmbedding]:
+        """What reads words: of the source, of the target, or of both."""
+        names = ["source"] * self.config.has_encoder + ["target"] * self.config.has_decoder
+        return {name: getattr(self, name) for name in names}
+
     def make_output(self) -> nn.Linear:
         """The output's linear map, its table and the others shared as the configuration says."""
         config = self.config

@@ -8,9 +8,14 @@ from typing import NamedTuple
 
 from regard.checkpoint import Manifest
 from regard.config import ModelConfig
-from regard.evaluate import Retrieval, Score
+from regard.evaluate import AnyScore, Perplexity, Score
 
-PIPELINES = {"translate": "translation", "search": "sentence-similarity", "fill": "fill-mask"}
+PIPELINES = {
+    "translate": "translation",
+    "search": "sentence-similarity",
+    "write": "text-generation",
+    "fill": "fill-mask",
+}
 """what a task is called on the hub"""
 
 
@@ -20,7 +25,7 @@ def model_card(
     *,
     num_parameters: int,
     training: Sequence[tuple[str, str]],
-    scores: Sequence[Score | Retrieval],
+    scores: Sequence[AnyScore],
     licence: str = "other",
     notes: str = "",
 ) -> str:
@@ -65,9 +70,10 @@ def model_card(
     ]
     if scores:
         names = " | ".join(figure.shown for figure in figures[0])
-        body += [f"| test set | sentences | {names} |", "|---" * (2 + len(figures[0])) + "|"]
+        what = "pieces" if isinstance(scores[0], Perplexity) else "sentences"
+        body += [f"| test set | {what} | {names} |", "|---" * (2 + len(figures[0])) + "|"]
         for score, row in zip(scores, figures, strict=True):
-            count = score.num_sentences if isinstance(score, Score) else score.num_queries
+            count = _count(score)
             values = " | ".join(f"{figure.value:.2f}" for figure in row)
             body.append(f"| {score.name} | {count:,} | {values} |")
         body.append("")
@@ -88,7 +94,19 @@ class Figure(NamedTuple):
     value: float
 
 
-def _figures(score: Score | Retrieval) -> list[Figure]:
+def _count(score: AnyScore) -> int:
+    if isinstance(score, Perplexity):
+        return score.num_pieces
+    return score.num_sentences if isinstance(score, Score) else score.num_queries
+
+
+def _figures(score: AnyScore) -> list[Figure]:
+    if isinstance(score, Perplexity):
+        of_words = [] if score.of_words is None else [("of words", score.of_words)]
+        return [
+            Figure("perplexity", f'"perplexity {what}"', f"perplexity {what}", value)
+            for what, value in [("of pieces", score.of_pieces), *of_words]
+        ]
     if isinstance(score, Score):
         return [
             Figure("bleu", "SacreBLEU", "BLEU", score.bleu),

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from regard.evaluate import Retrieval, Score
+from regard.evaluate import AnyScore
 from regard.train.loop import Trainer
 
 RESULT = "result.json"
@@ -22,7 +22,7 @@ PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def write_evidence(
-    output: Path, trainer: Trainer, scores: Sequence[Score | Retrieval], total_seconds: float
+    output: Path, trainer: Trainer, scores: Sequence[AnyScore], total_seconds: float
 ) -> None:
     """result.json: with run.json (the settings) and metrics.jsonl (the course) all that a result rests on."""
     found = {

@@ -10,7 +10,7 @@ import dataclasses
 
 import torch
 
-from regard.config import ModelConfig, TrainConfig
+from regard.config import RUNNING_TEXT, ModelConfig, TrainConfig
 from regard.errors import TrainingError
 from regard.model.transformer import Model, build
 from regard.train.loss import Tensors
@@ -58,7 +58,7 @@ def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict
     found = {}
     loss = loss_for(dataclasses.replace(settings, compile=False), device)
     for size in TRIALS:
-        batch = trial_batch(size, network.config, packed=bool(settings.packing), device=device)
+        batch = trial_batch(size, network.config, settings, device)
         before = torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         try:
@@ -73,14 +73,17 @@ def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict
 
 
 def trial_batch(
-    num_tokens: int, model: ModelConfig, *, packed: bool, device: torch.device
+    num_tokens: int, model: ModelConfig, settings: TrainConfig, device: torch.device
 ) -> Tensors:
-    """Random sentences of one length, half of the tokens on either side."""
-    num_sentences = num_tokens // (2 * SENTENCE)
-    shape = (1, num_sentences * SENTENCE) if packed else (num_sentences, SENTENCE)
+    """Random sentences of one length, half of the tokens on either side, or all of them running text."""
+    is_running = settings.objective in RUNNING_TEXT
+    num_sentences = num_tokens // (SENTENCE if is_running else 2 * SENTENCE)
+    shape = (1, num_sentences * SENTENCE) if settings.packing else (num_sentences, SENTENCE)
     source = torch.randint(4, model.source_vocab_size, shape, device=device)
     target = torch.randint(4, model.target_vocab_size, shape, device=device)
     lengths = torch.full((num_sentences,), SENTENCE, dtype=torch.int32, device=device)
+    if is_running:
+        return Tensors(source[:, :0], torch.zeros_like(lengths), target, target, lengths)
     return Tensors(source, lengths, target, target, lengths)
 
 

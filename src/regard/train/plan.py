@@ -33,6 +33,8 @@ PEAK_RATE_AT_256 = 2e-3
 """for the cosine schedule; wider models need less, by the square root of d_model or d_state"""
 
 
+LABEL_SMOOTHING = 0.1
+"""in translation, as in the paper"""
 NORM_PLACEMENT = "pre"
 """which trains at any rate the schedule below may reach: docs/decisions/004"""
 
@@ -69,7 +71,8 @@ def complete(
         steps = steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
         warmup = warmup or _warmup(settings, steps)
         validate_every = validate_every or max(1, steps // NUM_VALIDATIONS)
-    dropout = settings.dropout
+    dropout, smoothing = settings.dropout, settings.label_smoothing
+    translates = settings.objective in (None, "translation")
     packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
@@ -79,6 +82,8 @@ def complete(
         warmup=warmup,
         learning_rate=settings.learning_rate or _peak(settings, model, warmup),
         dropout=choose_dropout(num_pairs) if dropout is None else dropout,
+        label_smoothing=LABEL_SMOOTHING * translates if smoothing is None else smoothing,
+        metric=settings.metric if translates else "loss",
         validate_every=validate_every,
         packing=packing,
         # Padded batches have a new shape each time, and each would be compiled anew.

@@ -30,9 +30,9 @@ def start_from_vectors(
     say: Callable[[str], None],
 ) -> None:
     """Fill in the tables of a network on its device; of several files the first that has a word gives its vector."""
-    tables = {"source": network.source.embedding}
-    if network.config.has_decoder and network.target.embedding is not network.source.embedding:
-        tables["target"] = network.target.embedding
+    tables = {name: side.embedding for name, side in network.sides.items()}
+    if len(tables) == 2 and tables["source"] is tables["target"]:
+        del tables["target"]
     for (side, table), tokenizer in zip(tables.items(), tokenizers, strict=False):
         words = whole_words(tokenizer)
         vectors = _vectors_of(words, files, table.embedding_dim)

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import Manifest
+from regard.checkpoint import Manifest, read_manifest
 from regard.config import (
     RECURRENT,
+    RUNNING_TEXT,
     DataConfig,
     DecodeConfig,
     ModelConfig,
+    Objective,
     TrainConfig,
     check_belongs,
     check_types,
@@ -110,12 +112,23 @@ class Request:
 
     def check(self) -> None:
         """Refuse what contradicts itself, before any text is read."""
+        if self.init is not None:
+            asked = ["size"] * bool(self.size) + list(self.model)
+            asked += [key for key, _ in _asked(self.data) if key in OF_THE_MODEL]
+            if asked:
+                raise UsageError(
+                    f"--init takes shape and tokenizer from the given model: got {asked[0]} as well; "
+                    "leave it out"
+                )
         architecture = self.architecture
-        if self.train.objective == "contrastive":
+        if self.objective == "contrastive":
             self._check_contrastive()
-        elif architecture not in ("encoder-decoder", *RECURRENT):
+        elif self.objective in RUNNING_TEXT:
+            self._check_running_text()
+        elif architecture not in ("encoder-decoder", *RECURRENT) or self.data.text:
             raise UsageError(
-                f"regard train trains encoder-decoder models: got architecture={architecture}; leave it out"
+                f"objective=translation learns an encoder-decoder model from pairs: got architecture={architecture}"
+                f"{' and running text' if self.data.text else ''}; leave it out"
             )
         check_belongs(self.model)
         if architecture in RECURRENT and self.train.packing:
@@ -145,14 +158,6 @@ class Request:
                 "freeze_embeddings leaves rows as they are, which weight_decay does not: got both; "
                 "leave one out"
             )
-        if self.init is not None:
-            asked = ["size"] * bool(self.size) + list(self.model)
-            asked += [key for key, _ in _asked(self.data) if key in OF_THE_MODEL]
-            if asked:
-                raise UsageError(
-                    f"--init takes shape and tokenizer from the given model: got {asked[0]} as well; "
-                    "leave it out"
-                )
 
     def _check_contrastive(self) -> None:
         if self.architecture != "encoder-only":
@@ -171,10 +176,46 @@ class Request:
                 "objective=contrastive; leave it out"
             )
 
+    def _check_running_text(self) -> None:
+        objective, data = self.objective, self.data
+        if self.architecture != RUNNING_TEXT[objective]:
+            raise UsageError(
+                f"objective={objective} trains a model that is {RUNNING_TEXT[objective]}: got "
+                f"architecture={self.architecture}; leave one out"
+            )
+        if not data.text or data.source or data.pairs:
+            raise UsageError(
+                f"a model that is {self.architecture} learns from running text: got "
+                f"{'pairs' if data.source or data.pairs else 'none'}; give --text, or objective=contrastive"
+            )
+        if not data.joint:
+            raise UsageError(
+                "running text has one vocabulary: got joint=false, two of them; leave it out"
+            )
+
+    @property
+    def objective(self) -> Objective:
+        """What was asked for, or what the architecture or the text suggest."""
+        if self.train.objective is not None:
+            return self.train.objective
+        asked = self.model.get("architecture")
+        if self.init is not None:
+            asked = read_manifest(self.init).model.architecture
+        if asked is None:
+            return "language" if self.data.text else "translation"
+        of_architecture: dict[str, Objective] = {
+            "decoder-only": "language",
+            "encoder-only": "masked",
+        }
+        return of_architecture.get(asked, "translation")
+
     @property
     def architecture(self) -> str:
-        alone = self.train.objective == "contrastive"
-        return str(self.model.get("architecture", "encoder-only" if alone else "encoder-decoder"))
+        if self.init is not None and self.objective != "contrastive":
+            return read_manifest(self.init).model.architecture
+        alone = {**RUNNING_TEXT, "contrastive": "encoder-only"}
+        usual = alone.get(self.objective, "encoder-decoder")
+        return str(self.model.get("architecture", usual))
 
     def check_against(self, plan: Plan) -> None:
         """A run is resumed as it began: refuse settings that say otherwise."""
@@ -212,7 +253,7 @@ class Request:
     def model_from(self, manifest: Manifest) -> ModelConfig:
         """That of the model to start from, or of its encoder where no more is trained."""
         model, joint = manifest.model, manifest.tokenizer.joint
-        if self.train.objective != "contrastive":
+        if self.objective != "contrastive":
             return model
         if model.is_recurrent or not model.has_encoder or not joint:
             vocabulary = "one vocabulary" if joint else "two vocabularies"

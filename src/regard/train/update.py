@@ -55,7 +55,8 @@ def loss_for(settings: TrainConfig, device: torch.device) -> Loss:
         options = {"temperature": settings.contrast_temperature}
     else:
         loss = batch_loss
-        options = {"label_smoothing": settings.label_smoothing, "r_drop": settings.r_drop}
+        smoothing = settings.label_smoothing or 0.0
+        options = {"label_smoothing": smoothing, "r_drop": settings.r_drop}
     return partial(compiled(loss, device) if settings.compile else loss, **options)
 
 
@@ -86,8 +87,8 @@ class Updater:
         self._loss = loss or Wrapped(LossModule(model, loss_for(settings, self.device)))
         if settings.compile and model.config.position == "sinusoidal":
             # The compiler would otherwise compute a sine for every number it adds.
-            for name in ("source", "target")[: 1 + model.config.has_decoder]:
-                getattr(model, name).position.tabulate(longest, self.device)
+            for side in model.sides.values():
+                side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
         self.guard = Guard(self.device)
         alone = isinstance(self._loss.module, LossModule)

@@ -51,6 +51,16 @@ def open_engine(
     `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. A
     GPU is used only when the device says so.
     """
+    kind, purpose = choose_engine(folder, kind, device, threads, precision)
+    if kind == "onnxruntime":
+        return _open_onnxruntime(folder, threads, precision)
+    return _open_torch(folder, device, threads, precision, purpose)
+
+
+def choose_engine(
+    folder: str | Path, kind: EngineKind, device: str, threads: int | None, precision: Precision
+) -> tuple[Literal["onnxruntime", "torch"], str]:
+    """Which engine is meant, and what for, should its package be missing; refuses what none can do."""
     if threads is not None and threads < 1:
         raise UsageError(
             f"threads must be at least 1: got {threads}; leave it out to have it chosen"
@@ -66,18 +76,16 @@ def open_engine(
             purpose = "running a recurrent model"
         else:
             purpose = "running a model without the CPU engine's graphs"
-    if kind == "onnxruntime":
-        return _open_onnxruntime(folder, device, threads, precision)
-    if kind != "torch":
+    if kind not in ("onnxruntime", "torch"):
         raise UsageError(
             f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
         )
-    return _open_torch(folder, device, threads, precision, purpose)
+    if kind == "onnxruntime":
+        _check_onnxruntime(folder, device, precision)
+    return kind, purpose
 
 
-def _open_onnxruntime(
-    folder: str | Path, device: str, threads: int | None, precision: Precision
-) -> Engine:
+def _check_onnxruntime(folder: str | Path, device: str, precision: Precision) -> None:
     if device not in ("auto", "cpu"):
         raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
     if precision == "bf16":
@@ -87,7 +95,11 @@ def _open_onnxruntime(
         raise UsageError(
             f"the onnxruntime engine runs Transformers: got architecture={architecture}; use torch"
         )
-    if architecture == "encoder-only":
+
+
+def _open_onnxruntime(folder: str | Path, threads: int | None, precision: Precision) -> Engine:
+    assert precision != "bf16"
+    if read_manifest(folder).model.architecture == "encoder-only":
         from regard.engine.reader import OnnxReader
 
         return OnnxReader(folder, threads, precision)

@@ -124,9 +124,11 @@ class OnnxEngine:
         if self.config.has_encoder:
             path = folder / f"encoder{suffix}.onnx"
             self._encoder = open_graph(path, options, layout, {"tokens", "lengths"})
-            seen = {output.name for output in self._encoder.get_outputs()}
+            # The vectors of the words themselves are there for search.
+            seen = {output.name for output in self._encoder.get_outputs()} - {"memory"}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
+        self._sees = sorted(seen)
         takes = {*_SMALL_INPUTS, *past, *seen}
         self._decoder = open_graph(folder / f"decoder{suffix}.onnx", options, layout, takes)
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
@@ -137,9 +139,8 @@ class OnnxEngine:
         read = Sources()
         if self._encoder is not None:
             tokens, lengths = pad(sources, self.config.pad_id)
-            names = [output.name for output in self._encoder.get_outputs()]
-            values = self._encoder.run(names, {"tokens": tokens, "lengths": lengths})
-            read = Sources(dict(zip(names, values, strict=True)), tokens.shape[1])
+            values = self._encoder.run(self._sees, {"tokens": tokens, "lengths": lengths})
+            read = Sources(dict(zip(self._sees, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
         each = np.arange(rows)
         return OnnxState(rows, 0, None, each, read, each, read, wants_attention=wanted)

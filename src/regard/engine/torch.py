@@ -160,6 +160,15 @@ class TorchEngine:
             logits = self.model(read, Layout.padded(lengths, len(tokens)))[0, list(places)]
         return logits.float().log_softmax(dim=-1).cpu().numpy()
 
+    @torch.inference_mode()
+    def memory(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """[sources, pieces, features]: what the encoder makes of padded sources."""
+        assert self.config.has_encoder
+        layout = Layout.padded(torch.from_numpy(lengths).to(self.device), tokens.shape[1])
+        with self._autocast():
+            memory = cast(Any, self.model).encode(torch.from_numpy(tokens).to(self.device), layout)
+        return memory.float().cpu().numpy()
+
     def _trace(self, position: int) -> Trace | None:
         """Where a pass from this position on leaves its values; see `regard.engine.edited`."""
         return None

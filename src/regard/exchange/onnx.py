@@ -127,6 +127,8 @@ def _memory(g: Graph) -> tuple[str, str, str]:
         x = feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = g.norm("encoder.final_norm", x)
+    x = g.op("Identity", x, called="memory")
+    g.output(x, ["sentences", "source_len", config.d_model])
     return x, fill, bias
 
 

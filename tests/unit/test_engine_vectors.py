@@ -1,0 +1,142 @@
+"""The encoder's vectors: the same by both engines, in every batch, for every model that has an encoder."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx as onnx_package
+import pytest
+import torch
+from fixtures import make_model_folder
+
+from regard import checkpoint
+from regard.checkpoint import Manifest, read_manifest, read_tensors
+from regard.config import ModelConfig, sized
+from regard.engine.torch import to_tensors
+from regard.engine.vectors import Encoder, open_encoder
+from regard.errors import ModelError, UsageError
+from regard.exchange import onnx
+from regard.model.layout import Layout
+from regard.model.transformer import Transformer, build
+
+VOCABULARY = 61
+SOURCES = [[7, 11, 3], [5, 3], [9, 9, 42, 17, 33, 3], [3]]
+SHAPE = dict(num_encoder_layers=2, num_decoder_layers=1, d_model=26, d_ff=37, num_heads=2)
+
+
+def saved(folder: Path, weights: str = "fp32", **changes: Any) -> Transformer:
+    config = ModelConfig(
+        source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **{**SHAPE, **changes}
+    )
+    torch.manual_seed(5)
+    model = build(config).eval()
+    assert isinstance(model, Transformer)
+    tokenizer = make_model_folder(folder.with_name("tokenizer")) / "tokenizer.model"
+    manifest = Manifest(model=config, weights=weights, task="search")
+    tensors = to_tensors(model.state_dict(), config)
+    files = {"tokenizer.model": tokenizer}
+    checkpoint.save(folder, manifest, tensors, files, "", graphs=onnx.export)
+    return model
+
+
+def alone(model: Transformer, source: list[int]) -> np.ndarray:
+    with torch.inference_mode():
+        layout = Layout.padded(torch.tensor([len(source)]), len(source))
+        return model.encode(torch.tensor([source]), layout)[0].numpy()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        dict(),
+        dict(architecture="encoder-only"),
+        dict(
+            architecture="encoder-only",
+            norm_placement="pre",
+            norm="rms",
+            position="rotary",
+            num_heads=1,
+        ),
+        dict(architecture="encoder-only", output_transform=True, output_bias=True),
+        dict(position="learned", max_positions=13, embedding_norm=True),
+    ],
+    ids=["encoder-decoder", "encoder-only", "today", "bert", "learned"],
+)
+@pytest.mark.parametrize("kind", ["onnxruntime", "torch"])
+def test_vectors_are_those_of_each_source_alone(
+    tmp_path: Path, kind: Any, changes: dict[str, Any]
+) -> None:
+    model = saved(tmp_path / "model", **changes)
+    encoder = open_encoder(tmp_path / "model", kind)
+    for source, found in zip(SOURCES, encoder.vectors(SOURCES), strict=True):
+        assert found.shape == (len(source), 26) and found.dtype == np.float32
+        np.testing.assert_allclose(found, alone(model, source), atol=2e-5)
+
+
+def test_int8_is_near_and_knows_itself(tmp_path: Path) -> None:
+    model = saved(tmp_path / "model", weights="int8", architecture="encoder-only")
+    quantized = open_encoder(tmp_path / "model")
+    wide = open_encoder(tmp_path / "model", precision="fp32")
+    assert (quantized.computes, wide.computes) == ("int8", "fp32")
+    for source, near, nearer in zip(
+        SOURCES, quantized.vectors(SOURCES), wide.vectors(SOURCES), strict=True
+    ):
+        expected = alone(model, source)
+        scale = np.abs(expected).max()
+        assert np.abs(near - expected).max() < 0.1 * scale
+        assert np.abs(nearer - expected).max() < 0.05 * scale
+
+
+def test_a_recurrent_encoder_reads_as_well(tmp_path: Path) -> None:
+    config = sized(
+        "tiny",
+        architecture="gru",
+        d_model=14,
+        d_state=22,
+        source_vocab_size=VOCABULARY,
+        target_vocab_size=VOCABULARY,
+    )
+    torch.manual_seed(5)
+    model = build(config)
+    tokenizer = make_model_folder(tmp_path / "tokenizer") / "tokenizer.model"
+    tensors = to_tensors(model.state_dict(), config)
+    files = {"tokenizer.model": tokenizer}
+    checkpoint.save(tmp_path / "model", Manifest(model=config), tensors, files, "")
+    encoder: Encoder = open_encoder(tmp_path / "model")
+    found = encoder.vectors(SOURCES)
+    assert [each.shape for each in found] == [(len(source), 22) for source in SOURCES]
+
+
+def test_what_cannot_read_is_refused(tmp_path: Path) -> None:
+    saved(tmp_path / "writer", architecture="decoder-only")
+    with pytest.raises(ModelError, match="a model with an encoder"):
+        open_encoder(tmp_path / "writer")
+    saved(tmp_path / "reader", architecture="encoder-only")
+    with pytest.raises(UsageError, match="int8"):
+        open_encoder(tmp_path / "reader", precision="int8")
+    with pytest.raises(UsageError, match="threads"):
+        open_encoder(tmp_path / "reader", threads=0)
+
+
+def test_a_graph_from_before_is_named_and_still_translates(tmp_path: Path) -> None:
+    import regard
+
+    folder = make_model_folder(tmp_path / "model")
+    expected = regard.load(folder).translate("Bonjour.")
+    graph = onnx_package.load(folder / "encoder.onnx", load_external_data=False)
+    kept = [each for each in graph.graph.output if each.name != "memory"]
+    assert len(kept) < len(graph.graph.output)
+    del graph.graph.output[:]
+    graph.graph.output.extend(kept)
+    (folder / "encoder.onnx").write_bytes(graph.SerializeToString())
+    assert regard.load(folder).translate("Bonjour.") == expected
+    with pytest.raises(ModelError, match="made before search"):
+        open_encoder(folder)
+
+
+def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:
+    saved(tmp_path / "model", architecture="encoder-only")
+    manifest = read_manifest(tmp_path / "model")
+    assert manifest.task == "search" and dataclasses.asdict(manifest.model)["num_heads"] == 2
+    assert "source.embedding.weight" in read_tensors(tmp_path / "model")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from regard.catalogue import ModelInfo, available, find, find_by_languages
+from regard.chatting import Conversation
 from regard.checkpoint import open_tokenizers, read_manifest
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
@@ -21,7 +22,7 @@ from regard.text.glossary import Glossary
 from regard.translation import Candidate, Sentence, Translation
 from regard.translator import Translator
 from regard.wishes import Wishes
-from regard.writing import write
+from regard.writing import STORY_WORDS, write
 
 if TYPE_CHECKING:
     from regard.look.view import Look
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "Choice",
+    "Conversation",
     "Model",
     "ModelInfo",
     "Sentence",
@@ -40,10 +42,6 @@ __all__ = [
     "load",
     "translate",
 ]
-
-
-LENGTH = 200
-"""pieces that are written when nobody says how many"""
 
 
 class Model:
@@ -192,23 +190,40 @@ class Model:
         second = None if compare is None else find(compare)
         return look_at(self.folder, text, compare=second, network=self._network, **decode)
 
-    def write(self, text: str = "", *, length: int = LENGTH, **decode: Any) -> str:
-        """The text and what follows it: at most `length` more pieces, drawn at random unless a seed is given.
+    def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
+        """A conversation, whose `say(text)` gives the reply and keeps both; `turns` were said before.
 
-        Everything else is a field of DecodeConfig; temperature=0 takes the most probable piece each time.
+        Everything else is a field of DecodeConfig; a temperature draws at random, 0 does not.
         """
-        return text + "".join(self.writing(text, length=length, **decode))
+        self._check_task("chat", "chats")
+        turns = [check_text(turn, "a turn") for turn in turns]
+        return Conversation(self._translator, self._decode_config(_drawn(decode, "beam")), turns)
 
-    def writing(self, text: str = "", *, length: int = LENGTH, **decode: Any) -> Iterator[str]:
-        """What `write` adds to the text, part by part as it is found."""
+    def reply(self, text: str | Sequence[str], **decode: Any) -> str:
+        """The reply to a text, or to the last of several turns that two have said."""
+        turns = [text] if isinstance(text, str) else _checked_texts(text)
+        if not turns:
+            raise UsageError("a reply must be to a turn: got none; give a text")
+        return self.chat(turns[:-1], **decode).say(check_text(turns[-1]))
+
+    def write(
+        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
+    ) -> str:
+        """The text and what follows it: at most `length` more words, drawn at random unless a seed is given.
+
+        `number` and the seed decide what is drawn: another number, another ending. Everything else is a field of
+        DecodeConfig; temperature=0 takes the most probable piece each time.
+        """
+        return text + "".join(self.writing(text, length=length, number=number, **decode))
+
+    def writing(
+        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
+    ) -> Iterator[str]:
+        """What `write` adds to the text, word by word as it is found."""
         self._check_task("write", "writes on from a text")
         check_text(text)
-        changes = {"method": "sample", **decode}
-        if changes.get("temperature") == 0:
-            changes |= {"method": "greedy", "temperature": 1.0}
-        own = self._translator
-        config = self._decode_config(changes)
-        return write(own.engine, self.manifest, own.target, text, config, length)
+        config = self._decode_config(_drawn({"method": "sample", **decode}, "greedy"))
+        return write(self._translator, text, config, length, number)
 
     def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
         """For each blank of a text, such as BERT's [MASK], the most probable words."""
@@ -340,6 +355,14 @@ def import_model(
 
         graphs = onnx.export
     huggingface.import_folder(folder, output, wanted, graphs)
+
+
+def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:
+    """A temperature asks for draws, and one of 0 for none of them."""
+    temperature = changes.get("temperature")
+    if temperature == 0:
+        return {**changes, "method": otherwise, "temperature": 1.0}
+    return changes if temperature is None else {"method": "sample", **changes}
 
 
 def _checked_texts(texts: object) -> list[str]:

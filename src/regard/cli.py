@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec
 import typer
 
 from regard import __version__
+from regard.cli_chat import chat
 from regard.cli_data import data
 from regard.cli_ending import guarded, run
 from regard.cli_exchange import export, import_model
@@ -298,6 +299,7 @@ def models(as_json: AsJson = False) -> None:
         typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
 
 
+verb(chat)
 verb(write)
 verb(fill)
 verb(look)

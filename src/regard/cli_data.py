@@ -1,10 +1,10 @@
-"""The verb data: public corpora, listed and fetched."""
+"""The verb data: public corpora, listed and fetched, and training files made from raw ones."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,10 @@ from regard.errors import UsageError
 def data(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="get NAME", help="Fetch these; without it all are listed."),
+        typer.Argument(
+            metavar="[get NAME | prepare KIND FILE]",
+            help="Fetch these, or make training files; without any all are listed.",
+        ),
     ] = None,
     folder: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Where files are put, or are already.")
@@ -24,11 +27,25 @@ def data(
     accept: Annotated[
         bool, typer.Option("--accept", help="Take files whose checksum is not the known one.")
     ] = False,
+    held_out: Annotated[
+        list[Path] | None,
+        typer.Option("--held-out", metavar="FILE", help="Sentences that are not trained on."),
+    ] = None,
+    vary: Annotated[
+        bool, typer.Option("--vary", help="French typed in any way, for models that read it.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", help="Processes that clean; one a core if not said.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
 ) -> None:
-    """List the public corpora that recipes use, or fetch some from their publishers.
+    """List the public corpora that recipes use, fetch some from their publishers, or make training files.
 
     A transfer that was cut off is gone on with; a file is there whole, with the right checksum, or not at all.
+
+    prepare fr-en takes files of French TAB English TAB domain, cleans them and sorts them into the files that the
+    recipe names; prepare chat takes dialogues, a line each with tabs between the turns; prepare stories takes
+    paragraphs, a line each.
     """
     from regard.corpora.listing import CORPORA, find_corpus
     from regard.corpora.obtain import obtain
@@ -36,10 +53,14 @@ def data(
     if not words:
         _list(CORPORA, as_json)
         return
+    if words[0] == "prepare" and len(words) > 1:
+        files = [Path(word) for word in words[2:]]
+        _prepare(words[1], files, folder, as_json, held_out or (), vary=vary, workers=workers)
+        return
     if words[0] != "get" or len(words) < 2:
         raise UsageError(
-            f"regard data takes  get  and names of corpora: got {' '.join(words)!r}; "
-            "write  regard data get multi30k"
+            "regard data takes  get  and names of corpora, or  prepare, what, and files: got "
+            f"{' '.join(words)!r}; write  regard data get multi30k"
         )
     for corpus in [find_corpus(name) for name in words[1:]]:
         with _Bars() as bars:
@@ -61,6 +82,30 @@ def _list(corpora: Any, as_json: bool) -> None:
         typer.echo(
             f"{'':<16} {corpus.licence}{size}{by_hand}; for {corpus.used_for}; {corpus.home}"
         )
+
+
+def _prepare(
+    kind: str,
+    files: list[Path],
+    folder: Path,
+    as_json: bool,
+    held_out: Sequence[Path],
+    *,
+    vary: bool,
+    workers: int | None,
+) -> None:
+    from regard.corpora.prepare import prepare
+
+    def say(num_read: int) -> None:
+        if sys.stderr.isatty():
+            typer.echo(f"\r{num_read:,} lines", err=True, nl=False)
+
+    made = prepare(kind, files, folder, held_out=held_out, vary=vary, workers=workers, say=say)
+    if as_json:
+        kept = {str(path): count for path, count in made.kept.items()}
+        typer.echo(json.dumps({"read": made.num_read, "kept": kept, "dropped": made.dropped}))
+    else:
+        typer.echo(("\r" if sys.stderr.isatty() else "") + str(made), err=True)
 
 
 class _Bars:

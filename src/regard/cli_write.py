@@ -27,7 +27,8 @@ Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.")]
 def write(
     text: Annotated[str, typer.Argument(help="How it begins; - reads stdin.")] = "",
     model: ModelName = None,
-    length: Annotated[int, typer.Option("--length", "-n", help="Pieces to write at most.")] = 200,
+    length: Annotated[int, typer.Option("--length", "-n", help="Words to write at most.")] = 120,
+    endings: Annotated[int, typer.Option("--endings", help="Go on so many times anew.")] = 1,
     temperature: Annotated[
         float | None,
         typer.Option("--temperature", help="Below 1 sharper, above 1 flatter, 0 not at random."),
@@ -47,7 +48,10 @@ def write(
     device: Device = "auto",
     threads: Threads = None,
 ) -> None:
-    """Go on from a text with a language model, word by word as it is found."""
+    """Go on from a text with a language model, word by word as it is found.
+
+    Endings have an empty line between them; with --json each is a line.
+    """
     from regard.cli_lines import Writer
     from regard.recipe import parse_settings
 
@@ -55,18 +59,21 @@ def write(
     options: dict[str, Any] = parse_settings(settings or (), ["decode"]).get("decode", {})
     options |= {name: value for name, value in flags.items() if value is not None}
     text = _read(text)
-    loaded = _load(model, "write", engine=engine, device=device, threads=threads)
-    parts = loaded.writing(text, length=length, **options)
+    loaded = load_for(model, "write", engine=engine, device=device, threads=threads)
+    if endings < 1:
+        raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
     with Writer(None) as writer:
-        if as_json:
-            written = "".join(parts)
-            answer = {"prompt": text, "text": text + written, "written": written}
-            writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
-            return
-        writer.write(text)
-        for part in parts:
-            writer.write(part)
-        writer.write("\n")
+        for number in range(endings):
+            parts = loaded.writing(text, length=length, number=number, **options)
+            if as_json:
+                written = "".join(parts)
+                answer = {"prompt": text, "text": text + written, "written": written}
+                writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                continue
+            writer.write("\n" * (number > 0) + text)
+            for part in parts:
+                writer.write(part)
+            writer.write("\n")
 
 
 def fill(
@@ -84,7 +91,7 @@ def fill(
     from regard.cli_lines import Writer, on_one_line
 
     text = _read(text)
-    loaded = _load(model, "fill", engine=engine, device=device, threads=threads)
+    loaded = load_for(model, "fill", engine=engine, device=device, threads=threads)
     blanks = loaded.fill(text, n_best=n_best)
     with Writer(None) as writer:
         if as_json:
@@ -109,7 +116,7 @@ def _read(text: str) -> str:
         ) from error
 
 
-def _load(model: str | None, task: str, **options: Any) -> Model:
+def load_for(model: str | None, task: str, **options: Any) -> Model:
     from regard.api import load
     from regard.catalogue import find_by_task
 

@@ -1,55 +1,199 @@
-"""A text that goes on from its beginning, by a model that has a decoder alone (GPT)."""
+"""Texts that a model goes on with or answers with, piece by piece.
+
+A chat model reads the conversation, a turn a line, as far back as it was trained to read. A language model goes on
+from the text it is given; of a long one it reads the end. To a chat model that regard has trained on files of pairs
+the end of a turn is a mark (`text.one_line`), for there a conversation stood on one line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from regard.checkpoint import Manifest
 from regard.config import DecodeConfig
-from regard.decode import Constraints, StepModel, stream
+from regard.decode import Constraints, StepModel, StepRecord, stream
 from regard.errors import UsageError
 from regard.text.growing import GrowingText
+from regard.text.one_line import recent, to_lines, to_one_line
 from regard.text.pieces import Pieces
+from regard.translator import Translator
+
+REPLY_TOKENS = 128
+STORY_TOKENS = 192
+"""pieces that are written when nobody says how many"""
+STORY_WORDS = 120
+"""words of a story, likewise"""
+
+_PIECES_PER_WORD = 4
+"""more than words of any language have on average: a bound for what has no words"""
+_NEAR_THE_END = 0.85
+"""of a story's words: from here on it may end with a sentence"""
+_WORD = re.compile(r"\s*\S+(?=\s)")
+_SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
 
 
-def write(
-    engine: StepModel,
-    manifest: Manifest,
-    tokenizer: Pieces,
-    text: str,
+@dataclass(frozen=True, slots=True)
+class Token:
+    text: str
+    log_probability: float
+    top: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Some more of a text."""
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    finish: str | None = None
+    """stop or length, with the last"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What the model reads, and what its output begins with."""
+
+    source: list[int]
+    prefix: list[int]
+    num_default: int
+    stops: tuple[str, ...] = ()
+    """what ends the text besides what a request names"""
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.source) + len(self.prefix)
+
+
+def conversation(translator: Translator, turns: Sequence[str]) -> Prompt:
+    """The turns as a chat model reads them: the last ones that fit, the first of them cut at its beginning."""
+    text = "\n".join(recent(turns))
+    if translator.config.has_encoder:
+        ids = translator.source.encode(_as_trained(translator, text))
+        room = translator.longest - 1
+        return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)
+    return replace(beginning(translator, text + "\n", REPLY_TOKENS), stops=("\n",))
+
+
+def beginning(translator: Translator, text: str, num_default: int = STORY_TOKENS) -> Prompt:
+    """The text that a language model goes on from; of a long one its end."""
+    if translator.config.has_encoder:
+        raise UsageError(
+            "going on with a text takes a language model: got one that reads a source; name another"
+        )
+    ids = translator.target.encode(text)
+    room = positions(translator) - 1
+    return Prompt([], ids[-max(room - num_default, room // 2, 1) :], num_default)
+
+
+def positions(translator: Translator) -> int:
+    """How many pieces an output can have."""
+    config = translator.config
+    return config.max_positions if config.position == "learned" else 1 << 16
+
+
+def text_of(translator: Translator, ids: Sequence[int]) -> str:
+    """What a model has written, as it is read."""
+    text = translator.target.decode(ids)
+    return to_lines(text) if _marks_lines(translator) else text
+
+
+def follow(
+    model: StepModel,
+    translator: Translator,
+    prompt: Prompt,
     decode: DecodeConfig,
-    length: int,
-) -> Iterator[str]:
-    """What follows the text, at most `length` pieces, as it is found; of a long text its end is read."""
-    if length < 1:
-        raise UsageError(f"length must be at least 1: got {length}; leave it out for the usual one")
-    config = manifest.model
-    given = tokenizer.encode(text)
-    if config.position == "learned":
-        room = config.max_positions - 1
-        if length >= room:
-            raise UsageError(
-                f"length must be below {room}, for the model has {config.max_positions} positions: got "
-                f"{length}; give a smaller one"
-            )
-        given = given[-(room - length) :]
+    *,
+    number: int = 0,
+    stops: Sequence[str] = (),
+    num_top: int = 0,
+) -> Iterator[Written]:
+    """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
+    config, target = translator.config, translator.target
+    history: list[StepRecord] | None = [] if num_top else None
     emissions = stream(
-        engine,
-        [],
-        replace(decode, n_best=1, max_length=len(given) + length),
+        model,
+        prompt.source,
+        decode,
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=given) if given else None,
+        constraints=Constraints(prefix=prompt.prefix) if prompt.prefix else None,
+        history=history,
+        number=number,
     )
-    written = list(given)
-    growing = GrowingText(tokenizer.decode(written), ())
+    ids = list(prompt.prefix)
+    text = GrowingText(text_of(translator, ids), (*stops, *prompt.stops))
     for emission in emissions:
-        if emission.token is None:
-            break
-        written.append(emission.token)
-        if new := growing.grow(tokenizer.decode(written)):
-            yield new
-    if rest := growing.rest():
-        yield rest
+        if emission.stop is not None or emission.token is None:
+            yield Written(text.rest(), (), "stop" if emission.stop == "end" else "length")
+            return
+        ids.append(emission.token)
+        top: list[tuple[str, float]] = []
+        if history:
+            record = history[-1]
+            history.clear()
+            top = _top(target, record, num_top)
+        [piece] = target.pieces([emission.token])
+        new = text.grow(text_of(translator, ids))
+        token = Token(piece.replace("\u2581", " "), emission.log_probability, tuple(top))
+        if text.is_stopped:
+            yield Written(new, (token,), "stop")
+            return
+        yield Written(new, (token,))
+
+
+def write(
+    translator: Translator, text: str, decode: DecodeConfig, length: int, number: int = 0
+) -> Iterator[str]:
+    """What follows the text, word by word, at most `length` words; with its end near, it ends with a sentence."""
+    if length < 1:
+        raise UsageError(f"length must be at least 1: got {length}; leave it out for the usual one")
+    room = positions(translator) - 1
+    if length >= room:
+        raise UsageError(
+            f"length must be below {room}, for the model has {room + 1} positions: got {length}; "
+            "give a smaller one"
+        )
+    num_pieces = min(_PIECES_PER_WORD * length, max(room // 2, length))
+    prompt = beginning(translator, text, num_pieces)
+    limit = min(len(prompt.prefix) + num_pieces, room)
+    decode = replace(decode, n_best=1, max_length=limit)
+    written = follow(translator.engine, translator, prompt, decode, number=number)
+    return _words(written, length, starts_apart=text[-1:].isspace())
+
+
+def _words(parts: Iterator[Written], length: int, *, starts_apart: bool) -> Iterator[str]:
+    waiting, count = "", 0
+    for part in parts:
+        waiting += part.text
+        if starts_apart and count == 0:
+            waiting = waiting.lstrip(" ")
+        while match := _WORD.match(waiting):
+            yield match[0]
+            waiting = waiting[match.end() :]
+            count += 1
+            if count == length:
+                return
+            if count >= _NEAR_THE_END * length and _SENTENCE_END.search(match[0]):
+                return
+    if waiting.strip():
+        yield waiting
+
+
+def _marks_lines(translator: Translator) -> bool:
+    """Whether a model was trained on files of pairs, by regard."""
+    return translator.config.has_encoder and translator.manifest.tokenizer.kind == "sentencepiece"
+
+
+def _as_trained(translator: Translator, text: str) -> str:
+    return to_one_line(text) if _marks_lines(translator) else text
+
+
+def _top(target: Pieces, record: StepRecord, count: int) -> list[tuple[str, float]]:
+    tokens, probabilities = record.top_tokens[0][:count], record.top_probabilities[0][:count]
+    pieces = [piece.replace("\u2581", " ") for piece in target.pieces(tokens)]
+    return [
+        (piece, math.log(max(p, 1e-300))) for piece, p in zip(pieces, probabilities, strict=True)
+    ]

@@ -18,7 +18,8 @@ from regard.serve.settings import (
     MOST_TOKENS,
     Settings,
 )
-from regard.serve.writing import Prompt, Wanted, beginning, conversation
+from regard.serve.writing import Wanted
+from regard.writing import Prompt, beginning, conversation
 
 _ROLES = ("system", "developer", "user", "assistant")
 _MOST_TOP = 20
@@ -145,9 +146,9 @@ async def asked_of(
     task = model.manifest.task
     if task != "translate":
         read: Callable[[], Prompt] = (
-            (lambda: conversation(model, turns))
+            (lambda: conversation(model.translator, turns))
             if task == "chat"
-            else (lambda: beginning(model, turns[-1]))
+            else (lambda: beginning(model.translator, turns[-1]))
         )
         return Asked(model, "", await asyncio.to_thread(read), turns[-1] if echo else "")
     unfit = {

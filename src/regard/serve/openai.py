@@ -33,7 +33,8 @@ from regard.serve.refusal import Refusal, json_response
 from regard.serve.settings import MOST_CHOICES, MOST_TEXTS, Settings
 from regard.serve.shapes import Chat, Completion, Shape, Usage
 from regard.serve.translating import translate_in_order
-from regard.serve.writing import Token, Wanted, Written, write
+from regard.serve.writing import Wanted, write
+from regard.writing import Token, Written
 
 
 class OpenAI:

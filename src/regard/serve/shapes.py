@@ -9,7 +9,7 @@ from typing import Any
 from regard.serve import reading
 from regard.serve.reading import Fields
 from regard.serve.refusal import Refusal
-from regard.serve.writing import Token
+from regard.writing import Token
 
 
 class Shape:

@@ -1,0 +1,222 @@
+"""Training files made from raw ones: `regard data prepare fr-en train.tsv.xz`. Each appears whole or not at all.
+
+fr-en    lines of French TAB English TAB domain      fr-en/europarl.tsv.gz …, fr-en/valid.fr and .en
+chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
+stories  paragraphs, a line each, # before a title   stories/prose.txt.gz
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import multiprocessing
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from regard.corpora import dialogues, small_talk, stories, translations
+from regard.corpora.translations import Cleaner, Kept
+from regard.errors import DataError, UsageError, suggest
+from regard.text.reading import decode, raw_lines
+
+KINDS = ("fr-en", "chat", "stories")
+
+_PORTION = 5000
+_UNREADABLE = "not UTF-8 text"
+_VALID_SHARE = 100
+"""one dialogue of so many is held out"""
+
+
+@dataclass
+class Prepared:
+    """What came of it: lines of each file, and how many were left out for which reason."""
+
+    num_read: int = 0
+    kept: Counter[Path] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{path}: {count:,} lines, {path.stat().st_size / 1e6:.1f} MB"
+            for path, count in sorted(self.kept.items())
+        ]
+        lines.append(f"{self.num_read:,} lines read")
+        lines += [f"left out: {reason} {count:,}" for reason, count in self.dropped.most_common()]
+        return "\n".join(lines)
+
+
+def prepare(
+    kind: str,
+    files: Sequence[Path],
+    folder: Path,
+    *,
+    held_out: Sequence[Path] = (),
+    vary: bool = False,
+    workers: int | None = None,
+    say: Callable[[int], None] = lambda num_read: None,
+) -> Prepared:
+    """Make the training files of a kind below a folder, from these raw ones.
+
+    held_out: files of sentences, one a line, that must not be trained on. vary: French typed in any way, for models
+    that read it. `say` is told now and then how many lines have been read.
+    """
+    if kind not in KINDS:
+        raise UsageError(
+            f"what to prepare must be one of {', '.join(KINDS)}: got {kind!r}{suggest(kind, KINDS)}"
+        )
+    if kind != "fr-en" and (held_out or vary):
+        raise UsageError(
+            f"--held-out and --vary are for fr-en: got them with {kind}; leave them out"
+        )
+    if not files and kind != "chat":
+        raise UsageError(f"{kind} is made from files: got none; name them after {kind}")
+    report = Prepared()
+    with _Outputs(folder / kind, report) as outputs:
+        if kind == "fr-en":
+            _translations(_text_lines(files, report, say), outputs, report, held_out, vary, workers)
+        elif kind == "chat":
+            _dialogues(_text_lines(files, report, say), outputs, report)
+        else:
+            lines = _text_lines(files, report, say)
+            for chapter in stories.prose(lines, report.dropped):
+                for line in (*chapter, ""):
+                    outputs.write("prose.txt.gz", line)
+        if not report.kept:
+            raise DataError(
+                f"the files must hold something to train on: {report.num_read:,} lines were read and none "
+                f"kept ({', '.join(report.dropped) or 'they are empty'}); check that they are of {kind}"
+            )
+    return report
+
+
+class _Outputs:
+    """Files of a folder that get their names when all are done."""
+
+    def __init__(self, folder: Path, report: Prepared) -> None:
+        self._folder, self._report = folder, report
+        self._open: dict[Path, BinaryIO | gzip.GzipFile] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> _Outputs:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def write(self, name: str, line: str) -> None:
+        path = self._folder / name
+        if path not in self._open:
+            raw = self._stack.enter_context(open(_unfinished(path), "wb"))
+            # No name and no time inside: the same text gives the same bytes.
+            packed = gzip.GzipFile("", "wb", 6, raw, 0) if name.endswith(".gz") else None
+            self._open[path] = self._stack.enter_context(packed) if packed else raw
+        self._open[path].write(line.encode() + b"\n")
+        self._report.kept[path] += 1
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stack.close()
+        for path in self._open:
+            if kind is None:
+                os.replace(_unfinished(path), path)
+            else:
+                _unfinished(path).unlink()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(path.name + ".unfinished")
+
+
+def _text_lines(
+    files: Sequence[Path], report: Prepared, say: Callable[[int], None]
+) -> Iterator[str]:
+    for path in files:
+        for line in raw_lines(path):
+            text, problem = decode(line)
+            report.num_read += 1
+            if report.num_read % _PORTION == 0:
+                say(report.num_read)
+            if problem:
+                report.dropped[_UNREADABLE] += 1
+            else:
+                yield text
+
+
+def _translations(
+    lines: Iterator[str],
+    outputs: _Outputs,
+    report: Prepared,
+    held_out: Sequence[Path],
+    vary: bool,
+    workers: int | None,
+) -> None:
+    keys = frozenset(
+        translations.key_of(text)
+        for path in held_out
+        for line in raw_lines(path)
+        for text in decode(line)[0].split("\t")
+        if text
+    )
+    seen: set[int] = set()
+    for judged in _judged(lines, keys, vary, workers or os.cpu_count() or 1):
+        for found in judged:
+            if isinstance(found, str):
+                report.dropped[found] += 1
+            elif found.key in seen:
+                report.dropped[translations.DUPLICATE] += 1
+            else:
+                seen.add(found.key)
+                if found.file == "valid":
+                    outputs.write("valid.fr", found.source)
+                    outputs.write("valid.en", found.target)
+                else:
+                    outputs.write(f"{found.file}.tsv.gz", f"{found.source}\t{found.target}")
+
+
+def _judged(
+    lines: Iterator[str], held_out: frozenset[int], vary: bool, workers: int
+) -> Iterator[list[Kept | str]]:
+    """Portions of lines, judged by several processes, in order; only some are in memory at a time."""
+    portions: Iterable[list[str]] = iter(lambda: list(itertools.islice(lines, _PORTION)), [])
+    if workers == 1:
+        cleaner = Cleaner(held_out, vary=vary)
+        yield from ([cleaner(line) for line in portion] for portion in portions)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _begin, (held_out, vary)) as pool:
+        waiting: deque[Future[list[Kept | str]]] = deque()
+        for portion in portions:
+            waiting.append(pool.submit(_judge, portion))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+_cleaners: list[Cleaner] = []
+"""of a child process: its own"""
+
+
+def _begin(held_out: frozenset[int], vary: bool) -> None:
+    _cleaners[:] = [Cleaner(held_out, vary=vary)]
+
+
+def _judge(lines: list[str]) -> list[Kept | str]:
+    return [_cleaners[0](line) for line in lines]
+
+
+def _dialogues(lines: Iterator[str], outputs: _Outputs, report: Prepared) -> None:
+    cleaner = dialogues.DialogueCleaner()
+    for line in lines:
+        is_valid = translations.is_drawn(translations.key_of(line), _VALID_SHARE)
+        for found in cleaner(line):
+            if is_valid:
+                outputs.write("valid.context", found.context)
+                outputs.write("valid.reply", found.reply)
+            else:
+                outputs.write("dialogues.tsv.gz", f"{found.context}\t{found.reply}")
+    report.dropped += cleaner.dropped
+    for found in small_talk.small_talk():
+        outputs.write("small-talk.tsv.gz", f"{found.context}\t{found.reply}")

@@ -1,0 +1,166 @@
+"""A conversation keeps what was said, is never without a word, and does not say the same twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+from serve_fixtures import make_story_folder
+from typer.testing import CliRunner
+
+import regard
+from regard import chatting
+from regard.api import Model
+from regard.chatting import Conversation
+from regard.cli import app
+from regard.config import DecodeConfig
+from regard.errors import ModelError, UsageError
+from regard.text.one_line import MARK, MOST_TURNS
+from regard.writing import conversation
+
+DRAWN = DecodeConfig(method="sample", max_length=7, temperature=0.7)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "chat", task="chat", decode=DRAWN)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return regard.load(folder, engine="onnxruntime", threads=1)
+
+
+def test_ten_turns_are_kept_and_all_replies_differ(model: Model) -> None:
+    talk = model.chat(seed=3)
+    replies = [talk.say("Hello") for _ in range(10)]
+    assert all(any(map(str.isalnum, reply)) for reply in replies)
+    assert len(set(replies)) == 10
+    assert talk.turns[1::2] == replies and talk.turns[::2] == ["Hello"] * 10
+    talk.begin_anew()
+    assert talk.turns == []
+
+
+@pytest.mark.parametrize(
+    "options", [{"seed": 5}, {"temperature": 0}, {"temperature": 1.3, "seed": 2}]
+)
+def test_the_same_seed_gives_the_same_conversation(model: Model, options: dict[str, float]) -> None:
+    talks = [model.chat(**options) for _ in range(2)]
+    one, two = ([talk.say(text) for text in ("Jane sleeps.", "Hello", "Hello")] for talk in talks)
+    assert one == two
+
+
+def test_words_come_one_by_one_and_are_the_reply(model: Model) -> None:
+    words = list(model.chat(seed=1).saying("Hello, how are you?"))
+    assert "".join(words) == model.reply("Hello, how are you?", seed=1)
+    assert all(len(word.split()) == 1 for word in words)
+
+
+def test_a_reply_is_to_all_turns(model: Model) -> None:
+    earlier = ["Hello.", "How are you?"]
+    talk = model.chat(earlier, seed=7)
+    assert talk.say("Jane visits Africa.") == model.reply([*earlier, "Jane visits Africa."], seed=7)
+
+
+def test_what_the_model_reads(model: Model) -> None:
+    own = model._translator
+    turns = [f"turn {number}" for number in range(MOST_TURNS + 3)]
+    read = own.source.decode(conversation(own, ["Hello,\n  Jane", f"a{MARK}b"]).source[:-1])
+    assert read == f"Hello, Jane {MARK} a b"
+    own_longest = own.source.decode(conversation(own, turns).source[:-1])
+    assert own_longest == f" {MARK} ".join(turns[-MOST_TURNS:])
+
+
+class Scripted(Conversation):
+    """A conversation whose drafts are known."""
+
+    def __init__(self, drafts: Sequence[str], turns: Sequence[str] = ()) -> None:
+        self.turns, self.script = list(turns), drafts
+
+    def _drafts(self, prompt: object, number: int):  # type: ignore[no-untyped-def]
+        yield from self.script
+
+
+@pytest.mark.parametrize(
+    ("drafts", "chosen"),
+    [
+        (["", " . ", "Fine."], "Fine."),
+        (["I like tea very much.", "I like tea very very much!", "And coffee."], "And coffee."),
+        (["Do you like tea?", "I do."], "I do."),
+        (["i like tea very MUCH", "Yes, I like tea a lot."], "Yes, I like tea a lot."),
+        (["I like tea very much."] * 3, "I like tea very much."),
+        (["", "?"], chatting._SPEECHLESS),
+        ([], chatting._SPEECHLESS),
+    ],
+)
+def test_which_draft_is_said(
+    drafts: list[str], chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chatting, "conversation", lambda translator, turns: None)
+    talk = Scripted(drafts, ["Tea?", "I like tea very much."])
+    talk._translator = None  # type: ignore[assignment]
+    assert talk.say("Do you like tea?") == chosen
+
+
+def test_greetings_may_be_returned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chatting, "conversation", lambda translator, turns: None)
+    talk = Scripted(["Good morning!"])
+    talk._translator = None  # type: ignore[assignment]
+    assert talk.say("good morning") == "Good morning!"
+
+
+def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:
+    folder = make_story_folder(tmp_path / "story")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "task": "chat"}))
+    model = regard.load(folder, engine="onnxruntime", threads=1)
+    talk = model.chat(seed=1, max_length=11)
+    replies = [talk.say("Hello, Jane") for _ in range(3)]
+    assert len(set(replies)) == 3 and not any("\n" in reply for reply in replies)
+
+
+def test_what_cannot_be_said(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must say something"):
+        model.chat().say(" \n")
+    with pytest.raises(UsageError, match="must be to a turn"):
+        model.reply([])
+    other = regard.load(make_model_folder(tmp_path / "fr-en"), engine="onnxruntime", threads=1)
+    with pytest.raises(ModelError, match="must be a model that chats"):
+        other.chat()
+
+
+def chat(folder: Path, *words: str, typed: str = "") -> str:
+    ran = CliRunner().invoke(app, ["chat", "--model", str(folder), "--threads", "1", *words], typed)
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def test_the_command_answers_once(folder: Path, model: Model) -> None:
+    said = chat(folder, "--once", "Hi how are you", "--seed", "4")
+    assert said == model.reply("Hi how are you", seed=4) + "\n"
+    shown = json.loads(chat(folder, "--once", "Hi", "--seed", "4", "--json"))
+    assert shown == {"text": "Hi", "reply": model.reply("Hi", seed=4), "number": 1}
+
+
+def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
+    said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split(
+        "\n"
+    )
+    talk = model.chat(seed=4)
+    first, second = talk.say("Hello"), talk.say("Hello")
+    assert said == [first, "", second, first, ""]
+    shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
+    assert [json.loads(line)["reply"] for line in shown] == [first, second]
+
+
+def test_without_a_model_there_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.catalogue.BUNDLED", tmp_path)
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
+    ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])
+    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
+    assert "no model is there to chat" in ran.stderr

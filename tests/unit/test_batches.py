@@ -1,104 +1,21 @@
 import gc
 import json
-import random
 import subprocess
 import time
 import weakref
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import islice
 
 import numpy as np
 import pytest
+from batch_fixtures import TOKENIZER, Texts, epoch, same, sequences, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.batches import Batch, BatchStream, batches_for_inference, padded_batches
 from regard.text.packing import Buffer, group_by_length, pack
-from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
-
-
-@dataclass
-class Texts:
-    sources: list[str]
-    targets: list[str]
-
-
-def texts(count: int, longest: int = 17) -> Texts:
-    """Every source differs, and names its target."""
-    generator = random.Random(count)
-    words = ["ka", "tomi", "re", "sunal", "bi", "dorando"]
-    sources = []
-    for number in range(count):
-        drawn = generator.choices(words, k=generator.randrange(1, longest))
-        sources.append(" ".join([str(number), *drawn]))
-    return Texts(sources, [f"{source} ya" for source in sources])
-
-
-TOKENIZER = Tokenizer.train(
-    texts(211).sources + texts(211).targets, vocabulary=300, kind="bpe", exact=False
-)
-BOTH = (TOKENIZER, TOKENIZER)
-
-
-def stream(corpus: Texts, **changes: object) -> BatchStream:
-    values = dict(batch_tokens=509, packing=True, max_length=97, seed=3)
-    return BatchStream(corpus, BOTH, **{**values, **changes})  # type: ignore[arg-type]
-
-
-def epoch(batches: BatchStream, number: int = 0) -> list[Batch]:
-    taken = []
-    for batch in batches:
-        if batches.epoch > number:
-            return taken
-        if batches.epoch == number:
-            taken.append(batch)
-    raise AssertionError("a stream has no end")
-
-
-def sequences(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
-    """Source, target input and target output of each real sequence, cut out by the lengths alone."""
-    found = []
-    if batch.packed:
-        source_end = target_end = 0
-        for source_length, target_length in zip(
-            batch.source_lengths, batch.target_lengths, strict=True
-        ):
-            source = slice(source_end, source_end + source_length)
-            target = slice(target_end, target_end + target_length)
-            source_end, target_end = source.stop, target.stop
-            found.append(
-                tuple(
-                    array[0, part].tolist()
-                    for array, part in (
-                        (batch.source, source),
-                        (batch.target_input, target),
-                        (batch.target_output, target),
-                    )
-                )
-            )
-    else:
-        for row, (source_length, target_length) in enumerate(
-            zip(batch.source_lengths, batch.target_lengths, strict=True)
-        ):
-            found.append(
-                (
-                    batch.source[row, :source_length].tolist(),
-                    batch.target_input[row, :target_length].tolist(),
-                    batch.target_output[row, :target_length].tolist(),
-                )
-            )
-    return [item for item in found if any(item[2])]  # type: ignore[misc]
-
-
-def same(left: Batch, right: Batch) -> bool:
-    return all(
-        np.array_equal(getattr(left, field.name), getattr(right, field.name))
-        and getattr(getattr(left, field.name), "dtype", None)
-        == getattr(getattr(right, field.name), "dtype", None)
-        for field in fields(Batch)
-    )
-
+from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 WAYS = pytest.mark.parametrize(
     ("packing", "sampling"), [(True, 0.0), (True, 0.2), (False, 0.0), (False, 0.2)]

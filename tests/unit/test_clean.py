@@ -1,19 +1,16 @@
-from array import array
-
 import pytest
 
 from regard.config import DataConfig
 from regard.errors import DataError
 from regard.text import language
-from regard.text.clean import clean, select
+from regard.text.clean import clean
 from regard.text.corpus import Corpus, Part
 
 
 def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:
     corpus = Corpus([], [])
     for number, pairs in enumerate(parts):
-        numbers = array("Q", range(1, len(pairs) + 1))
-        corpus.parts.append(Part(f"file{number}", len(corpus), numbers))
+        corpus.parts.append(Part(f"file{number}", len(corpus), len(corpus) + len(pairs)))
         corpus.sources += [source for source, _ in pairs]
         corpus.targets += [target for _, target in pairs]
     return corpus
@@ -84,25 +81,11 @@ def test_a_file_named_twice_counts_twice() -> None:
     cleaned, report = clean(corpus_of([GOOD, OTHER, GOOD], [GOOD, OTHER, GOOD]), DataConfig())
     assert pairs_of(cleaned) == [GOOD, OTHER, GOOD, OTHER]
     assert report.dropped["duplicate"] == 2
-    assert [(part.start, list(part.line_numbers)) for part in cleaned.parts] == [
-        (0, [1, 2]),
-        (2, [1, 2]),
-    ]
 
 
 def test_nothing_left_is_an_error() -> None:
     with pytest.raises(DataError, match="0 of 1 pairs kept; dropped: empty side 1"):
         clean(corpus_of([("", "x")]), DataConfig())
-
-
-def test_select_keeps_files_and_lines() -> None:
-    chosen = select(corpus_of([GOOD, OTHER, GOOD], [OTHER], [GOOD, OTHER]), [1, 4, 5])
-    assert pairs_of(chosen) == [OTHER, GOOD, OTHER]
-    assert [(part.name, list(part.line_numbers)) for part in chosen.parts] == [
-        ("file0", [2]),
-        ("file1", []),
-        ("file2", [1, 2]),
-    ]
 
 
 FRENCH = "Les députés ont voté la résolution numéro {} après un long débat hier soir à Strasbourg."

@@ -107,7 +107,7 @@ def test_a_poisoned_step_is_skipped_and_counted(
     assert run(counting_corpus(tmp_path), tmp_path / "run") is not None
     skipped = [line for line in lines(tmp_path / "run") if line["kind"] == "skipped"]
     assert [(line["step"], line["total"]) for line in skipped] == [(4, 1), (5, 2)]
-    assert skipped[0]["position"]["batch"] == 4
+    assert skipped[0]["position"]["lanes"] == {"0": [0, 4]}
     trained = {
         line["step"]: line["loss"] for line in lines(tmp_path / "run") if line["kind"] == "train"
     }

@@ -6,46 +6,79 @@ together. Where they do not, but would if one side were moved by a line or a few
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
 _BLOCK = 200
+_BLOCKS_AT_ONCE = 50
 _MAX_SHIFT = 3
 _ALIGNED = 0.5
 _NOT_ALIGNED = 0.25
 
 
-def check_alignment(
-    name: str, sources: Sequence[str], targets: Sequence[str], line_numbers: Sequence[int]
-) -> list[str]:
-    """One warning for each stretch of lines that looks shifted against its translations."""
-    import numpy as np
+@dataclass
+class _Stretch:
+    """Blocks that follow one another and look shifted alike."""
 
-    num_blocks = len(sources) // _BLOCK
-    if not num_blocks:
-        return []
-    source = np.log1p(np.fromiter(map(len, sources), np.float64, len(sources)))
-    target = np.log1p(np.fromiter(map(len, targets), np.float64, len(targets)))
-    stretches: list[tuple[int, int, int]] = []  # first block, last block, shift
-    for block in range(num_blocks):
-        shift = _shift(source, target, block * _BLOCK)
-        if shift == 0:
-            continue
-        if stretches and stretches[-1][1:] == (block - 1, shift):
-            stretches[-1] = (stretches[-1][0], block, shift)
-        else:
-            stretches.append((block, block, shift))
-    warnings = []
-    for first, last, shift in stretches:
-        stop = len(sources) if last == num_blocks - 1 else (last + 1) * _BLOCK
-        warnings.append(
-            f"{name}: lines {line_numbers[first * _BLOCK]} to {line_numbers[stop - 1]} look shifted by "
-            f"{abs(shift)}: a line is missing in the {'source' if shift > 0 else 'target'} near the first"
-        )
-    return warnings
+    first_line: int
+    last_line: int
+    last_block: int
+    shift: int
+
+
+class AlignmentCheck:
+    """Sees the lengths of pairs one after another, and holds those of a few thousand."""
+
+    def __init__(self) -> None:
+        self._lines = array("Q")
+        self._sources, self._targets = array("Q"), array("Q")
+        self._start = 0
+        """which of those held is the first of the block to judge next"""
+        self._num_blocks = 0
+        self._stretches: list[_Stretch] = []
+
+    def add(self, line: int, source_length: int, target_length: int) -> None:
+        self._lines.append(line)
+        self._sources.append(source_length)
+        self._targets.append(target_length)
+        if len(self._lines) >= self._start + _BLOCKS_AT_ONCE * _BLOCK + _MAX_SHIFT:
+            self._judge(_BLOCKS_AT_ONCE)
+
+    def warnings(self, name: str) -> list[str]:
+        """After the last pair: one for each stretch of lines that looks shifted against its translations."""
+        self._judge((len(self._lines) - self._start) // _BLOCK)
+        if self._stretches and self._stretches[-1].last_block == self._num_blocks - 1:
+            self._stretches[-1].last_line = self._lines[-1]
+        return [
+            f"{name}: lines {each.first_line} to {each.last_line} look shifted by {abs(each.shift)}: "
+            f"a line is missing in the {'source' if each.shift > 0 else 'target'} near the first"
+            for each in self._stretches
+        ]
+
+    def _judge(self, num_blocks: int) -> None:
+        import numpy as np
+
+        source, target = (np.log1p(np.array(side)) for side in (self._sources, self._targets))
+        for start in range(self._start, self._start + num_blocks * _BLOCK, _BLOCK):
+            if shift := _shift(source, target, start):
+                last_line = self._lines[start + _BLOCK - 1]
+                last = self._stretches[-1] if self._stretches else None
+                if last and (last.last_block, last.shift) == (self._num_blocks - 1, shift):
+                    last.last_block, last.last_line = self._num_blocks, last_line
+                else:
+                    first_line = self._lines[start]
+                    self._stretches.append(_Stretch(first_line, last_line, self._num_blocks, shift))
+            self._num_blocks += 1
+        # The next block is compared with the end of this one as well.
+        superfluous = max(0, self._start + num_blocks * _BLOCK - _MAX_SHIFT)
+        self._start += num_blocks * _BLOCK - superfluous
+        for held in (self._lines, self._sources, self._targets):
+            if len(held) > superfluous:
+                del held[:superfluous]
 
 
 def _shift(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any], start: int) -> int:

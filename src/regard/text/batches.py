@@ -1,38 +1,50 @@
 """An endless stream of batches from a corpus, the same from the same seed, and exact to resume.
 
-An epoch is one shuffle of the pairs, cut into windows. A window is encoded (drawing new segmentations
-when sampling), grouped and laid out by itself, from nothing but its pairs and (seed, epoch, window):
-so any window can be built by any process in any order, and a position in the stream is three numbers.
+An epoch is one shuffle of the pairs (`order`), cut into windows. A window is encoded (drawing new segmentations when
+sampling), grouped and laid out by itself, from nothing but its pairs and (seed, epoch, window): so any window can be
+built by any process in any order.
+
+The batches of an update come from as many lanes: lane n of N reads windows n, n + N, n + 2N and so on, over all
+epochs. A process builds the windows of its own lanes only, and the text comes in the same order on any number of
+processes. A position in the stream is two numbers for each lane: its window, counted over all epochs, and the batch.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
+import tempfile
+import weakref
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.errors import DataError, TrainingError, UsageError
+from regard.text.encoded import Encoded
 from regard.text.layout import Batch, padded_batch
+from regard.text.order import Lanes, Order
 from regard.text.packing import Buffer, Rows, group_by_length
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
-from regard.text.windows import Builder, batch_from_message, checksum, texts_to_arrays
+from regard.text.windows import Builder, batch_from_message, pieces_to_arrays, texts_to_arrays
 from regard.text.workers import Message, Workers
 
 __all__ = ["Batch", "BatchStream", "Pairs", "batches_for_inference", "padded_batches"]
 
-_BATCHES_PER_WINDOW = 64
+_BATCHES_IN_WORK = 64
+"""of all lanes together"""
+_LEAST_BATCHES_PER_WINDOW = 8
 _MIN_PAIRS_PER_WINDOW = 1024
 _NUM_PAIRS_MEASURED = 2000
-_CHUNK = 100_000
+_SHUFFLE_WINDOW = 1_000_000
 
 
 class Pairs(Protocol):
@@ -44,12 +56,31 @@ class Pairs(Protocol):
     def targets(self) -> Sequence[str]: ...
 
 
+_Window = tuple[int, Callable[[int], Batch]]
+"""How many batches a window has, and how to get one"""
+
+
+@dataclass
+class _Lane:
+    """Where one lane stands, and what is being made for it."""
+
+    window: int
+    batch: int = 0
+    built: _Window | None = None
+    ahead: deque[Future[Message]] = field(default_factory=deque)
+    """the windows from the next to be built on"""
+
+
 class BatchStream:
     """Batches without end; iterate, and `close` (or use as a context) when workers were asked for.
 
     tokenizers: of the source and of the target; no source tokenizer means a language model.
     batch_tokens: tokens of a batch, both sides and padding included.
     num_workers: processes that prepare batches ahead; any number gives the same batches.
+    lanes: of this process; in place of another's batches comes None.
+    shuffle_window: pairs that are shuffled with one another; see `order`.
+    folder: where the corpus is kept cut into pieces, for other processes and another time too; a folder is of one
+    corpus.
     """
 
     def __init__(
@@ -63,39 +94,43 @@ class BatchStream:
         max_length: int = 256,
         seed: int = 1,
         num_workers: int = 0,
+        lanes: Lanes | None = None,
+        shuffle_window: int = _SHUFFLE_WINDOW,
+        folder: Path | None = None,
+        num_readers: int = 1,
     ) -> None:
         assert tokenizers[0] is not None or not any(corpus.sources)
-        self._sources, self._targets = corpus.sources, corpus.targets
         self._seed = seed
-        self._last_shuffle: tuple[int, Rows] | None = None
+        self._lanes = lanes or Lanes()
         plain = Builder(*tokenizers, batch_tokens, 0.0, max_length, None)
-        source_lengths, target_lengths, self._encoded = _encode_all(
-            plain, self._sources, self._targets, keep=not sampling
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="regard-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._pairs = Encoded.of(
+            corpus.sources,
+            corpus.targets,
+            plain,
+            folder,
+            keeps_pieces=not sampling,
+            num_processes=num_readers,
         )
-        longest = np.maximum(source_lengths, target_lengths)
+        facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
         """no sequence of any batch is longer, its end included"""
-        self._kept = np.flatnonzero(longest <= self.max_sequence_length)
-        self.num_pairs = len(self._kept)
-        self.num_too_long = len(longest) - self.num_pairs
+        self.num_pairs = len(self._pairs)
+        self.num_too_long = facts.num_read - self.num_pairs
         """pairs left out because a side has more than max_length pieces"""
         if not self.num_pairs:
             raise DataError(
                 f"the corpus must hold a pair of at most {max_length} pieces a side: got none of "
-                f"{len(longest)}; raise max_length"
+                f"{facts.num_read}; raise max_length"
             )
-        checksums = [checksum(texts) for texts in (self._sources, self._targets)]
-        self._fingerprint = zlib.crc32(
-            repr((batch_tokens, packing, sampling, max_length, seed, *checksums)).encode()
-            + source_lengths.tobytes()
-            + target_lengths.tobytes()
-        )
+        settings = (batch_tokens, packing, sampling, max_length, seed, self._lanes.count)
+        self._fingerprint = zlib.crc32(repr((settings, shuffle_window, facts.checksum)).encode())
+        self._order = Order(self.num_pairs, seed, shuffle_window)
         self._builder = self._prepare(plain, packing, sampling)
-        source_longest, target_longest = (
-            int(lengths[self._kept].max()) for lengths in (source_lengths, target_lengths)
-        )
-        self._check_room(source_longest, target_longest)
-        self.restore({"epoch": 0, "window": 0, "batch": 0, "fingerprint": self._fingerprint})
+        self._check_room(facts.source_longest, facts.target_longest)
+        self._begin({lane: (lane, 0) for lane in self._lanes.own})
         self._workers: Workers | None = None
         if num_workers:
             self._workers = Workers(num_workers, "regard.text.windows", self._builder.to_message())
@@ -104,16 +139,17 @@ class BatchStream:
         """Measure what a pair of sequences takes, and size windows and buffers by it."""
         builder = dataclasses.replace(plain, sampling=sampling)
         num_measured = min(self.num_pairs, _NUM_PAIRS_MEASURED)
-        rows = self._kept[np.linspace(0, self.num_pairs - 1, num_measured).astype(np.int64)]
-        source, target = builder.encode(*self._texts(rows), [self._seed])
+        places = np.linspace(0, self.num_pairs - 1, num_measured).astype(np.int64)
+        source, target = builder.encode(*self._pairs.texts(places), [self._seed])
         source_mean = source.lengths.mean()
         target_mean = target.lengths.mean() - 1
         self.tokens_per_epoch = round(float(source_mean + target_mean) * self.num_pairs)
         """an estimate, both sides, as segmented in training"""
         pairs_per_batch = plain.batch_tokens / (source_mean + target_mean)
-        self._num_windows = math.ceil(
-            self.num_pairs / max(_BATCHES_PER_WINDOW * pairs_per_batch, _MIN_PAIRS_PER_WINDOW)
-        )
+        batches = max(_LEAST_BATCHES_PER_WINDOW, _BATCHES_IN_WORK // self._lanes.count)
+        wanted = math.ceil(self.num_pairs / max(batches * pairs_per_batch, _MIN_PAIRS_PER_WINDOW))
+        # A window for each lane lets all of them read the same epoch.
+        self._num_windows = min(max(wanted, self._lanes.count), self.num_pairs)
         if packing:
             buffer = Buffer.sized(plain.batch_tokens, source_mean, target_mean, plain.max_length)
             rooms = [buffer.target_room] + [buffer.source_room] * bool(buffer.source)
@@ -146,103 +182,79 @@ class BatchStream:
     @property
     def epoch(self) -> int:
         """Of the last batch; a fresh stream is in epoch 0."""
-        return self._position[0]
+        return self._current[self._last_lane].window // self._num_windows
 
-    def state(self) -> dict[str, int]:
-        """Where the stream stands after the last batch, for `restore`; fit for JSON."""
-        epoch, window = self._position
-        return {
-            "epoch": epoch,
-            "window": window,
-            "batch": self._next_batch,
-            "fingerprint": self._fingerprint,
-        }
+    def state(self) -> dict[str, Any]:
+        """Where the stream stands after the last batch, for `restore`; fit for JSON. Of this process's lanes."""
+        lanes = {str(number): [lane.window, lane.batch] for number, lane in self._current.items()}
+        return {"lanes": lanes, "fingerprint": self._fingerprint}
 
-    def restore(self, state: Mapping[str, int]) -> None:
-        """Go to a position; the batches after it are the same as they were."""
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go to a position, of all lanes, before an update; the batches after it are the same as they were."""
         if state["fingerprint"] != self._fingerprint:
             raise TrainingError(
                 "a run must be resumed with the text and the batch settings it began with: "
                 "they have changed; restore them, or start a new run"
             )
-        self._position = (state["epoch"], state["window"])
-        self._next_batch = state["batch"]
-        self._window: _Window | None = None
-        self._ahead: deque[Future[Message]] = deque()
-        self._ahead_position = self._position
+        self._begin({lane: state["lanes"][str(lane)] for lane in self._lanes.own})
 
-    def __iter__(self) -> Iterator[Batch]:
+    def _begin(self, positions: Mapping[int, Sequence[int]]) -> None:
+        self._current = {lane: _Lane(window, batch) for lane, (window, batch) in positions.items()}
+        self._next_lane = 0
+        self._last_lane = self._lanes.own[0]
+
+    def __iter__(self) -> Iterator[Batch | None]:
         return self
 
-    def __next__(self) -> Batch:
-        if self._window is None:
-            self._window = self._build(self._position)
-        while self._next_batch >= self._window[0]:
-            self._position = self._after(self._position)
-            self._next_batch = 0
-            self._window = self._build(self._position)
-        batch = self._window[1](self._next_batch)
-        self._next_batch += 1
-        return batch
+    def __next__(self) -> Batch | None:
+        number = self._next_lane
+        self._next_lane = (number + 1) % self._lanes.count
+        if number not in self._lanes.own:
+            return None
+        self._last_lane = number
+        lane = self._current[number]
+        lane.built = lane.built or self._build(lane)
+        while lane.batch >= lane.built[0]:
+            lane.window += self._lanes.count
+            lane.batch = 0
+            lane.built = self._build(lane)
+        lane.batch += 1
+        return lane.built[1](lane.batch - 1)
 
-    def _after(self, position: tuple[int, int]) -> tuple[int, int]:
-        epoch, window = position
-        return (epoch, window + 1) if window + 1 < self._num_windows else (epoch + 1, 0)
-
-    def _build(self, position: tuple[int, int]) -> _Window:
-        """The batches at a position: from the workers, which then go on with a later one, or made here."""
+    def _build(self, lane: _Lane) -> _Window:
+        """The batches of a lane's window: from the workers, which then go on with a later one, or made here."""
         if self._workers is None:
-            batches = self._builder.build(*self._sequences(position), self._window_seed(position))
+            seed = self._window_seed(lane.window)
+            batches = self._builder.build(*self._sequences(lane.window), seed)
             return len(batches), batches.__getitem__
-        while len(self._ahead) < self._workers.num_workers + 2:
-            self._ahead.append(self._workers.submit(partial(self._task, self._ahead_position)))
-            self._ahead_position = self._after(self._ahead_position)
-        message = self._ahead.popleft().result()
+        num_ahead = math.ceil((self._workers.num_workers + 2) / len(self._lanes.own))
+        while len(lane.ahead) < 1 + num_ahead:
+            window = lane.window + len(lane.ahead) * self._lanes.count
+            lane.ahead.append(self._workers.submit(partial(self._task, window)))
+        message = lane.ahead.popleft().result()
         packed = self.buffer is not None
         return len(message[0]["num_tokens"]), partial(batch_from_message, message, packed)
 
-    def _task(self, position: tuple[int, int]) -> Message:
-        header = {"seed": self._window_seed(position)}
-        if self._encoded is None:
-            sources, targets = self._texts(self._rows(position))
-            return header, {
-                **texts_to_arrays("source", sources),
-                **texts_to_arrays("target", targets),
-            }
-        source, target = self._sequences(position)
-        return header, {
-            "source_ids": source.ids,
-            "source_offsets": source.offsets,
-            "target_ids": target.ids,
-            "target_offsets": target.offsets,
-        }
+    def _task(self, window: int) -> Message:
+        header = {"seed": self._window_seed(window)}
+        if self._pairs.keeps_pieces:
+            return header, pieces_to_arrays(*self._sequences(window))
+        sources, targets = self._pairs.texts(self._places(window))
+        return header, texts_to_arrays("source", sources) | texts_to_arrays("target", targets)
 
-    def _sequences(self, position: tuple[int, int]) -> tuple[Ragged, Ragged]:
-        rows = self._rows(position)
-        if self._encoded is None:
-            return self._builder.encode(*self._texts(rows), self._window_seed(position))
-        return self._encoded[0].take(rows), self._encoded[1].take(rows)
+    def _sequences(self, window: int) -> tuple[Ragged, Ragged]:
+        places = self._places(window)
+        if self._pairs.keeps_pieces:
+            return self._pairs.pieces(places)
+        return self._builder.encode(*self._pairs.texts(places), self._window_seed(window))
 
-    def _texts(self, rows: Rows) -> tuple[list[str], list[str]]:
-        indices = rows.tolist()
-        sources = [self._sources[index] for index in indices] if self._sources else []
-        return sources, [self._targets[index] for index in indices]
+    def _places(self, window: int) -> Rows:
+        epoch, number = divmod(window, self._num_windows)
+        start, stop = (n * self.num_pairs // self._num_windows for n in (number, number + 1))
+        return self._order.rows(epoch, start, stop)
 
-    def _rows(self, position: tuple[int, int]) -> Rows:
-        epoch, window = position
-        bounds = np.linspace(0, self.num_pairs, self._num_windows + 1).astype(np.int64)
-        return self._kept[self._shuffle(epoch)[bounds[window] : bounds[window + 1]]]
-
-    def _shuffle(self, epoch: int) -> Rows:
-        # Windows of one epoch follow one another, so the last shuffle is nearly always the one.
-        cached = self._last_shuffle
-        if cached is None or cached[0] != epoch:
-            order = np.random.default_rng([self._seed, epoch]).permutation(self.num_pairs)
-            cached = self._last_shuffle = (epoch, order)
-        return cached[1]
-
-    def _window_seed(self, position: tuple[int, int]) -> list[int]:
-        return [self._seed, *position]
+    def _window_seed(self, window: int) -> list[int]:
+        return [self._seed, *divmod(window, self._num_windows)]
 
     def close(self) -> None:
         """End the workers."""
@@ -255,24 +267,6 @@ class BatchStream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-_Window = tuple[int, Callable[[int], Batch]]
-"""How many batches a window has, and how to get one"""
-
-
-def _encode_all(
-    builder: Builder, sources: Sequence[str], targets: Sequence[str], *, keep: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[Ragged, Ragged] | None]:
-    """The sequence lengths of both sides without sampling, and the sequences if they are to be kept."""
-    chunks = []
-    for start in range(0, len(targets), _CHUNK):
-        source, target = builder.encode(
-            sources[start : start + _CHUNK], targets[start : start + _CHUNK], [0]
-        )
-        chunks.append((source, target) if keep else (source.without_ids(), target.without_ids()))
-    source, target = (Ragged.joined(side) for side in zip(*chunks, strict=True))
-    return source.lengths, target.lengths - 1, (source, target) if keep else None
 
 
 def batches_for_inference(ids: Sequence[Sequence[int]], max_tokens: int) -> list[list[int]]:

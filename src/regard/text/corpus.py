@@ -7,15 +7,19 @@ partner, counted, and named; nothing is ever repaired by guessing.
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.errors import DataError, UsageError
+from regard.text.alignment import AlignmentCheck
 from regard.text.reading import decode, raw_lines
+
+if TYPE_CHECKING:
+    from regard.text.stored import StoredTexts
 
 _NUM_NAMED = 20
 NO_TAB = "no tab between source and target"
@@ -38,30 +42,72 @@ class ReadingReport:
         return "\n".join(lines)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Part:
     """The pairs of a corpus that came from one file, or one pair of files."""
 
     name: str
     start: int
-    line_numbers: array[int]
-
-    @property
-    def stop(self) -> int:
-        return self.start + len(self.line_numbers)
+    stop: int
 
 
 @dataclass
 class Corpus:
-    """Sentences and their translations at the same index."""
+    """Sentences and their translations at the same index, in memory or in files."""
 
-    sources: list[str]
-    targets: list[str]
+    sources: list[str] | StoredTexts
+    targets: list[str] | StoredTexts
     parts: list[Part] = field(default_factory=list)
     report: ReadingReport = field(default_factory=ReadingReport)
 
     def __len__(self) -> int:
         return len(self.targets)
+
+
+class _Found:
+    """The usable pairs of one file, or pair of files, or of those lines of it that have a label."""
+
+    def __init__(self, folder: Path | None, name: str = "part") -> None:
+        self.sources = _no_texts(folder, f"{name}.source")
+        self.targets = _no_texts(folder, f"{name}.target")
+        self.num_lines = 0
+        self.unusable: Counter[str] = Counter()
+        self.first: list[tuple[str, str]] = []
+        """where the first unusable lines are, and what they are"""
+        self.alignment = AlignmentCheck()
+
+    def add(self, number: int, source: str, target: str) -> None:
+        self.sources.append(source)
+        self.targets.append(target)
+        self.alignment.add(number, len(source), len(target))
+
+    def refuse(self, where: str, problem: str) -> None:
+        self.unusable[problem] += 1
+        if len(self.first) < _NUM_NAMED:
+            self.first.append((where, problem))
+
+    def add_to(self, corpus: Corpus, name: str, advice: str | None) -> None:
+        if self.first and advice is not None:
+            where, problem = self.first[0]
+            raise DataError(f"{where}: every line must be usable: this one is {problem}; {advice}")
+        start = len(corpus)
+        corpus.sources.extend(self.sources)
+        corpus.targets.extend(self.targets)
+        corpus.parts.append(Part(name, start, len(corpus)))
+        report = corpus.report
+        report.num_lines += self.num_lines
+        report.unusable.update(self.unusable)
+        room = max(0, _NUM_NAMED - len(report.named))
+        report.named += [f"{where}: {problem}" for where, problem in self.first[:room]]
+        report.warnings += self.alignment.warnings(name)
+
+
+def _no_texts(folder: Path | None, name: str) -> list[str] | StoredTexts:
+    if folder is None:
+        return []
+    from regard.text.stored import StoredTexts
+
+    return StoredTexts.new(folder / name)
 
 
 def read_pairs(
@@ -73,24 +119,29 @@ def read_pairs(
     strict: bool = False,
     advice: str = "mend the file",
     sides: tuple[str, str] = ("source", "target"),
+    folder: Path | None = None,
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
     `file#label` is the lines of a file whose third column is the label. swapped: those files hold target TAB
     source. advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
-    user calls them.
+    user calls them. folder: where to put the texts instead of in memory.
     """
     if len(source) != len(target):
         raise UsageError(
             f"source and target must be as many files: got {len(source)} and {len(target)}; "
             "name the translation of each file"
         )
-    corpus = Corpus([], [])
+    corpus = Corpus(_no_texts(folder, "source"), _no_texts(folder, "target"))
     strict_advice = advice if strict else None
     for source_path, target_path in zip(source, target, strict=True):
-        _read_side_by_side(corpus, Path(source_path), Path(target_path), strict_advice, sides)
-    _read_tab_separated(corpus, [str(path) for path in pairs], strict_advice, swapped)
-    if not corpus.targets:
+        found = _read_side_by_side(Path(source_path), Path(target_path), sides, folder)
+        found.add_to(corpus, f"{source_path} and {target_path}", strict_advice)
+    _read_tab_separated(corpus, [str(path) for path in pairs], strict_advice, swapped, folder)
+    if folder is not None:
+        for part in folder.glob("part*"):
+            part.unlink()
+    if not len(corpus):
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
         raise DataError(f"the corpus must hold a sentence pair: got none from {names}{reasons}")
@@ -109,10 +160,9 @@ def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
 
 
 def _read_side_by_side(
-    corpus: Corpus, source: Path, target: Path, advice: str | None, sides: tuple[str, str]
-) -> None:
-    part = Part(f"{source} and {target}", len(corpus), array("Q"))
-    problems: list[tuple[str, str]] = []
+    source: Path, target: Path, sides: tuple[str, str], folder: Path | None
+) -> _Found:
+    found = _Found(folder)
     num_source = num_target = 0
     for number, (source_line, target_line) in enumerate(
         zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END), start=1
@@ -123,14 +173,11 @@ def _read_side_by_side(
             continue
         source_text, source_problem = decode(source_line)
         target_text, target_problem = decode(target_line)
-        if source_problem or target_problem:
-            for path, problem in ((source, source_problem), (target, target_problem)):
-                if problem:
-                    problems.append((f"{path}:{number}", problem))
-            continue
-        corpus.sources.append(source_text)
-        corpus.targets.append(target_text)
-        part.line_numbers.append(number)
+        for path, problem in ((source, source_problem), (target, target_problem)):
+            if problem:
+                found.refuse(f"{path}:{number}", problem)
+        if not source_problem and not target_problem:
+            found.add(number, source_text, target_text)
     for path, count in ((source, num_source), (target, num_target)):
         if count == 0:
             raise DataError(f"{path} must hold text: it is empty; give another file")
@@ -139,36 +186,29 @@ def _read_side_by_side(
             f"{sides[0]} and {sides[1]} must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
-    _finish(corpus, part, num_source, problems, advice)
-
-
-@dataclass
-class _Table:
-    """The pairs of a tab-separated file, or those of them with one label."""
-
-    num_lines: int = 0
-    sources: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)
-    line_numbers: array[int] = field(default_factory=lambda: array("Q"))
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    found.num_lines = num_source
+    return found
 
 
 def _read_tab_separated(
-    corpus: Corpus, names: Sequence[str], advice: str | None, swapped: bool
+    corpus: Corpus,
+    names: Sequence[str],
+    advice: str | None,
+    swapped: bool,
+    folder: Path | None,
 ) -> None:
     """Each file is read once, however often and with whichever labels it is named."""
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[str, dict[str, _Found]] = {}
     for name in names:
         path, label = split_label(name)
-        wanted.setdefault(path, []).append(label)
-    tables = {path: _read_tables(Path(path), labels) for path, labels in wanted.items()}
+        labels = wanted.setdefault(path, {})
+        if label not in labels:
+            labels[label] = _Found(folder, f"part{sum(map(len, wanted.values()))}")
+    for path, labels in wanted.items():
+        _read_table(Path(path), labels, swapped)
     for name in names:
         path, label = split_label(name)
-        table = tables[path][label]
-        part = Part(name, len(corpus), table.line_numbers)
-        corpus.sources += table.targets if swapped else table.sources
-        corpus.targets += table.sources if swapped else table.targets
-        _finish(corpus, part, table.num_lines, table.problems, advice)
+        wanted[path][label].add_to(corpus, name, advice)
 
 
 def split_label(name: str) -> tuple[str, str]:
@@ -181,59 +221,36 @@ def split_label(name: str) -> tuple[str, str]:
     return (name, "") if not label or Path(name).exists() else (path, label)
 
 
-def _read_tables(path: Path, labels: Sequence[str]) -> dict[str, _Table]:
-    tables = {label: _Table() for label in labels}
+def _read_table(path: Path, labels: dict[str, _Found], swapped: bool) -> None:
     number = 0
     for number, line in enumerate(raw_lines(path), start=1):
         text, problem = decode(line)
-        source, tab, rest = text.partition("\t")
-        target, _, label = rest.partition("\t")
+        first, tab, rest = text.partition("\t")
+        second, _, label = rest.partition("\t")
         if not problem and not tab:
             problem = NO_TAB
-        for wanted, table in tables.items():
+        for wanted, found in labels.items():
             # A line that cannot be read has no label; it is named where the whole file is read.
             if wanted and (problem or not _is_within(label, wanted)):
                 continue
-            table.num_lines += 1
+            found.num_lines += 1
             if problem:
-                table.problems.append((f"{path}:{number}", problem))
-                continue
-            table.sources.append(source)
-            table.targets.append(target)
-            table.line_numbers.append(number)
+                found.refuse(f"{path}:{number}", problem)
+            else:
+                found.add(number, *((second, first) if swapped else (first, second)))
     if number == 0:
         raise DataError(f"{path} must hold text: it is empty; give another file")
-    for wanted, table in tables.items():
-        if not table.num_lines:
+    for wanted, found in labels.items():
+        if not found.num_lines:
             raise DataError(
                 f"{path} must hold lines whose third column is {wanted}: it has none; "
                 "check the label after #"
             )
-    return tables
 
 
 def _is_within(label: str, wanted: str) -> bool:
     """Whether a line's third column is the label, or a part of it such as news/2008 of news."""
     return label == wanted or label.startswith((f"{wanted}/", f"{wanted}-"))
-
-
-def _finish(
-    corpus: Corpus, part: Part, num_lines: int, problems: list[tuple[str, str]], advice: str | None
-) -> None:
-    from regard.text.alignment import check_alignment
-
-    if problems and advice is not None:
-        where, problem = problems[0]
-        raise DataError(f"{where}: every line must be usable: this one is {problem}; {advice}")
-    report = corpus.report
-    report.num_lines += num_lines
-    report.unusable.update(problem for _, problem in problems)
-    room = _NUM_NAMED - len(report.named)
-    report.named += [f"{where}: {problem}" for where, problem in problems[: max(room, 0)]]
-    corpus.parts.append(part)
-    report.warnings += check_alignment(
-        part.name, corpus.sources[part.start :], corpus.targets[part.start :], part.line_numbers
-    )
 
 
 _END = b"\n\n"

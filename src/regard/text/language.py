@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from regard.errors import UsageError
 
 # Below these a detector guesses; a corpus this small is better looked at by a person.
-_MIN_LINES = 1000
+MIN_LINES = 1000
 _MIN_LETTERS = 40
 _SURE = 0.8
 _MAX_SHARE = 0.2
@@ -24,33 +23,41 @@ _NUM_RANKED = 20
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
+SIDES = ("source", "target")
+
 Detect = Callable[[str], tuple[str, float]]
 
 
-def find_strangers(
-    sources: Sequence[str],
-    targets: Sequence[str],
-    declared: tuple[str, str],
-    notes: list[str],
-) -> set[int]:
-    """Indices of pairs with a side in the wrong language; what was not judged is said in the notes.
+def judge(lines: Sequence[str], detect: Detect) -> list[str]:
+    """The language of each line that is long enough to tell it, where the detector is sure; else nothing."""
+    judged = []
+    for line in lines:
+        language = ""
+        if len(line) >= _MIN_LETTERS and sum(map(str.isalpha, line)) >= _MIN_LETTERS:
+            found, score = detect(line)
+            language = found if score >= _SURE else ""
+        judged.append(language)
+    return judged
 
-    The right language of a side is that of most of its lines. A line is judged when it is long enough,
-    and left out only when the detector is sure. Where more than a fifth of a side would go, the detector
-    cannot tell the language from its neighbours, and the side is left alone.
+
+def right_language(
+    side: str, judged: Mapping[str, int], declared: str, notes: list[str]
+) -> str | None:
+    """The one that lines of a side must be in: that of most of them.
+
+    judged: how many lines are in which. None where more than a fifth would go: then the detector cannot tell the
+    language from its neighbours, and the side is left alone. What is odd is said in the notes.
     """
-    if len(sources) < _MIN_LINES:
-        return set()
-    detect = detector()
-    if detect is None:
-        notes.append("languages were not checked: the package fasttext-predict is not installed")
-        return set()
-    strangers: set[int] = set()
-    for side, lines, language in zip(
-        ("source", "target"), (sources, targets), declared, strict=True
-    ):
-        strangers |= _strangers_of_side(side, lines, language, detect, notes)
-    return strangers
+    if not judged:
+        return None
+    most = max(judged, key=judged.__getitem__)
+    if declared and declared.lower().split("-")[0].split("_")[0] != most:
+        notes.append(f"the {side} is said to be {declared} but looks like {most}")
+    num_judged = sum(judged.values())
+    if num_judged - judged[most] > _MAX_SHARE * num_judged:
+        notes.append(f"the {side} is in several languages: none of its lines was left out for that")
+        return None
+    return most
 
 
 def detector() -> Detect | None:
@@ -102,22 +109,15 @@ def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
     ]
 
 
-def _strangers_of_side(
-    side: str, lines: Sequence[str], declared: str, detect: Detect, notes: list[str]
-) -> set[int]:
-    judged: dict[int, str] = {}
-    for index, line in enumerate(lines):
-        if len(line) >= _MIN_LETTERS and sum(map(str.isalpha, line)) >= _MIN_LETTERS:
-            language, score = detect(line)
-            if score >= _SURE:
-                judged[index] = language
-    if not judged:
-        return set()
-    ((most, _),) = Counter(judged.values()).most_common(1)
-    if declared and declared.lower().split("-")[0].split("_")[0] != most:
-        notes.append(f"the {side} is said to be {declared} but looks like {most}")
-    strangers = {index for index, language in judged.items() if language != most}
-    if len(strangers) > _MAX_SHARE * len(judged):
-        notes.append(f"the {side} is in several languages: none of its lines was left out for that")
-        return set()
-    return strangers
+def main() -> None:
+    """The life of a child process: texts in, their languages out."""
+    from regard.text.windows import texts_from_arrays
+    from regard.text.workers import Message, serve
+
+    def answer(message: Message) -> Message:
+        detect = detector()
+        assert detect is not None
+        judged = {side: judge(texts_from_arrays(side, message[1]), detect) for side in SIDES}
+        return judged, {}
+
+    serve(lambda _: answer)

@@ -58,7 +58,7 @@ class Ragged:
         return Ragged(self.ids[:0].copy(), self.offsets)
 
     def take(self, rows: NDArray[np.int64]) -> Ragged:
-        return Ragged.of_lengths(self.gather(rows), self.lengths[rows])
+        return self.between(self.offsets[rows], self.offsets[rows + 1])
 
     def gather(
         self, rows: NDArray[np.int64], skip_first: int = 0, skip_last: int = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,8 @@ from regard.text.packing import Buffer
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.text.workers import Arrays, Message, serve
+
+SIDES = ("source", "target")
 
 
 @dataclass(frozen=True)
@@ -78,17 +79,28 @@ class Builder:
         )
 
     def answer(self, message: Message) -> Message:
-        """In a child process: a window's texts or ids in, its batches out."""
+        """In a child process: a window's texts or ids in, its batches out; without a seed, texts in, ids out."""
         header, arrays = message
-        seed = header["seed"]
         if "target_bytes" in arrays:
-            source, target = self.encode(
-                texts_from_arrays("source", arrays), texts_from_arrays("target", arrays), seed
-            )
+            sources, targets = (texts_from_arrays(side, arrays) for side in SIDES)
+            source, target = self.encode(sources, targets, header.get("seed", [0]))
         else:
-            source = Ragged(arrays["source_ids"], arrays["source_offsets"])
-            target = Ragged(arrays["target_ids"], arrays["target_offsets"])
-        return _batches_to_message(self.build(source, target, seed))
+            source, target = pieces_from_arrays(arrays)
+        if "seed" not in header:
+            return {}, pieces_to_arrays(source, target)
+        return _batches_to_message(self.build(source, target, header["seed"]))
+
+
+def pieces_to_arrays(source: Ragged, target: Ragged) -> Arrays:
+    arrays: Arrays = {}
+    for side, pieces in zip(SIDES, (source, target), strict=True):
+        arrays |= {f"{side}_ids": pieces.ids, f"{side}_offsets": pieces.offsets}
+    return arrays
+
+
+def pieces_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:
+    source, target = (Ragged(arrays[f"{side}_ids"], arrays[f"{side}_offsets"]) for side in SIDES)
+    return source, target
 
 
 def texts_to_arrays(side: str, texts: Sequence[str]) -> Arrays:
@@ -127,14 +139,6 @@ _ARRAYS = {
     "target_output": np.int64,
     "target_lengths": np.int32,
 }
-
-
-def checksum(texts: Sequence[str]) -> int:
-    """By which a changed text is noticed."""
-    found = 0
-    for text in texts:
-        found = zlib.crc32(f"{text}\n".encode(errors="surrogatepass"), found)
-    return found
 
 
 def main() -> None:

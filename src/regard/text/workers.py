@@ -1,4 +1,4 @@
-"""Child processes that prepare batches while the parent trains.
+"""Child processes that read text, and prepare batches while the parent trains.
 
 They are plain children that speak over pipes: unlike `multiprocessing` this neither imports the caller's
 main script again nor pickles anything. A child ends when its pipe closes, so it never outlives the parent.
@@ -16,8 +16,10 @@ import signal
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import IO, Any
 
 import numpy as np
@@ -83,15 +85,35 @@ class Workers:
             return read_message(child.stdout)
         except (EOFError, OSError, ValueError) as error:
             raise TrainingError(
-                "the processes that prepare batches must stay alive: one has ended; "
+                "the processes that prepare text must stay alive: one has ended; "
                 "if memory ran out, train with fewer of them"
             ) from error
         finally:
             self._children.put(child)
 
+    def in_order(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """The answers to many messages one after another, of which few are in memory at a time."""
+        waiting: deque[Future[Message]] = deque()
+        for message in messages:
+            waiting.append(self.submit(partial(_given, message)))
+            if len(waiting) > self.num_workers + 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._finalizer()
+
+
+def _given(message: Message) -> Message:
+    return message
 
 
 def _start(module: str) -> subprocess.Popen[bytes]:

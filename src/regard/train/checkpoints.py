@@ -33,6 +33,8 @@ CHECKPOINTS, BEST = "checkpoints", "best"
 TENSORS, STATE, SUMS = "training.safetensors", "state.json", "SHA256SUMS"
 NUM_KEPT = 2
 UNFINISHED = ".unfinished"
+FORMAT = 2
+"""of the state; one of another cannot be gone on from"""
 
 
 class Damaged(Exception):
@@ -43,7 +45,8 @@ def save_checkpoint(
     run: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
 ) -> Path:
     """Write a checkpoint under its final name, whole or not at all; then remove what it makes superfluous."""
-    final = _place(run, CHECKPOINTS, step, tensors, {STATE: json.dumps(state).encode()})
+    content = json.dumps({"format": FORMAT, **state}).encode()
+    final = _place(run, CHECKPOINTS, step, tensors, {STATE: content})
     for old in _finished(run, CHECKPOINTS)[:-NUM_KEPT]:
         shutil.rmtree(old)
     needed: set[int] = set()
@@ -67,6 +70,11 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
         except (Damaged, OSError, ValueError, SafetensorError) as problem:
             problems.append(str(problem))
             continue
+        if state.get("format", 1) != FORMAT:
+            raise TrainingError(
+                f"{folder} must be a checkpoint of format {FORMAT} to resume from it: got format "
+                f"{state.get('format', 1)}; finish the run with the version of regard that began it, or start anew"
+            )
         if problems:
             warnings.warn(
                 f"damaged: {', '.join(problems)}; going on from {folder.name} instead",

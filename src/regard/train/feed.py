@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.text.batches import Batch, BatchStream
+from regard.text.stretches import ProseStream
 from regard.text.tokenizer import PAD_ID
 from regard.train.loss import Tensors
 
@@ -27,12 +28,15 @@ class Fed(NamedTuple):
 
 
 class Feed:
-    """Iterates over a stream's batches as tensors; `position` is that of the last one handed out."""
+    """Iterates over a stream's batches as tensors, with None for one that another process makes.
 
-    def __init__(self, stream: BatchStream, device: torch.device) -> None:
+    `position` is that of the last one handed out.
+    """
+
+    def __init__(self, stream: BatchStream | ProseStream, device: torch.device) -> None:
         self.stream, self.device = stream, device
         self.position = stream.state()
-        self._queue: queue.Queue[Fed | BaseException] = queue.Queue(AHEAD)
+        self._queue: queue.Queue[Fed | None | BaseException] = queue.Queue(AHEAD)
         self._ahead = device.type == "cuda"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -53,11 +57,12 @@ class Feed:
     def __iter__(self) -> Feed:
         return self
 
-    def __next__(self) -> Fed:
+    def __next__(self) -> Fed | None:
         fed = self._queue.get() if self._ahead else self._prepare()
         if isinstance(fed, BaseException):
             raise fed
-        self.position = fed.position
+        if fed is not None:
+            self.position = fed.position
         return fed
 
     def _work(self) -> None:
@@ -68,8 +73,10 @@ class Feed:
                 self._queue.put(error)
                 return
 
-    def _prepare(self) -> Fed:
+    def _prepare(self) -> Fed | None:
         batch = next(self.stream)
+        if batch is None:
+            return None
         tensors = to_tensors(batch)
         if self._ahead:
             tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))

@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.errors import UsageError
 from regard.train.checkpoints import BEST, CHECKPOINTS
 from regard.train.lock import LOCK
-from regard.train.prepare import TOKENIZERS
+from regard.train.prepare import TEXT, TOKENIZERS
 from regard.train.report import METRICS
 from regard.train.request import RUN_FILE, Plan
 
@@ -44,7 +44,7 @@ def forget(output: Path) -> None:
         return
     for name in (RUN_FILE, METRICS):
         (output / name).unlink(missing_ok=True)
-    for name in ("tensorboard", BEST):
+    for name in ("tensorboard", BEST, TEXT):
         shutil.rmtree(output / name, ignore_errors=True)
     _remove_beginnings(output)
     if not any(output.iterdir()):
@@ -53,7 +53,8 @@ def forget(output: Path) -> None:
 
 def _remove_beginnings(output: Path) -> None:
     """What stands in a folder before a run has its plan: one that was killed then has left it."""
-    if {path.name for path in output.iterdir()} <= {*_BEGINNINGS, TOKENIZERS}:
+    if {path.name for path in output.iterdir()} <= {*_BEGINNINGS, TOKENIZERS, TEXT}:
         for name in _BEGINNINGS:
             (output / name).unlink(missing_ok=True)
-        shutil.rmtree(output / TOKENIZERS, ignore_errors=True)
+        for name in (TOKENIZERS, TEXT):
+            shutil.rmtree(output / name, ignore_errors=True)

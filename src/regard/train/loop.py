@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.config import TrainConfig
+from regard.config import RUNNING_TEXT, TrainConfig
 from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.text.batches import BatchStream
+from regard.text.stretches import ProseStream
 from regard.train.checkpoints import load_latest, save_best, save_checkpoint, tidy
 from regard.train.course import Course
 from regard.train.feed import Feed
@@ -61,7 +62,7 @@ class Trainer:
     def __init__(
         self,
         model: Model,
-        stream: BatchStream,
+        stream: BatchStream | ProseStream,
         validate: Callable[[Any], Validation],
         settings: TrainConfig,
         run: Path,
@@ -134,14 +135,16 @@ class Trainer:
 
     def _do_step(self, feed: Feed, update: SplittingUpdater, meter: Meter, seconds: float) -> None:
         batches = [next(feed) for _ in range(self.settings.accumulate)]
-        num_targets = sum(fed.num_targets for fed in batches) / self.processes.size
+        mine = self.processes.share(batches)
+        counted = self.processes.add(torch.tensor(sum(fed.num_targets for fed in mine)))
+        num_targets = counted.item() / self.processes.size
         self.processes.seed(self.settings.seed, self.step)
         rate = self.course.rate(self.step + 1, seconds)
-        sums = update(self.processes.share(batches), rate, num_targets)
+        sums = update(mine, rate, num_targets)
         if self.settings.ema:
             self.average.update(self.step)
         self.step += 1
-        meter.add(batches, sums, self.update.guard.skips)
+        meter.add(mine, sums, self.update.guard.skips)
 
     def _ends_at(self, last: int | float) -> bool:
         return self.is_done or self._exhausted or self.step >= last
@@ -256,8 +259,13 @@ class Trainer:
         reporter.say(
             f"step {self.step:,}: validation loss {result.loss:.3f}"
             + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
+            + (f", perplexity {math.exp(result.loss):.2f}" if self._is_of_text else "")
             + (" (best)" if improved else "")
         )
+
+    @property
+    def _is_of_text(self) -> bool:
+        return self.settings.objective in RUNNING_TEXT
 
     def save(self, position: dict[str, Any]) -> None:
         """A checkpoint from which `restore` continues bit for bit on the same kind of machine."""
@@ -266,7 +274,7 @@ class Trainer:
             "step": self.step,
             "seconds": self.clock.seconds,
             "first_seconds": self.clock.first_seconds,
-            "position": position,
+            "position": self.processes.merged(position),
             "owes_validation": self.owes_validation,
             "best": self.history.best,
             "without_improvement": self.history.without_improvement,

@@ -23,12 +23,12 @@ class Meter:
 
     def restart(self) -> None:
         self._sums.zero_()
-        self._num_tokens = 0
+        self._num_tokens = self._num_steps = 0
         self._since = time.perf_counter()
 
     @property
     def is_empty(self) -> bool:
-        return not self._num_tokens
+        return not self._num_steps
 
     def add(self, batches: list[Fed], sums: Sums, skips: Float[Tensor, ""]) -> None:
         """What one step found; of a skipped one, whose loss may be no number, only the time counts."""
@@ -36,17 +36,17 @@ class Meter:
         found = torch.stack([*sums, num_targets])
         self._sums += found.where(skips == 0, 0.0)
         self._num_tokens += sum(fed.num_tokens for fed in batches)
+        self._num_steps += 1
 
     def read(self, processes: Processes) -> tuple[float, float, float]:
         """Loss and plain cross-entropy for each target token, and tokens a second; then start anew.
 
-        The losses are no numbers where every step was skipped. Every process has counted all targets, but only
-        the losses of its own batches.
+        The losses are no numbers where every step was skipped. Every process has counted its own batches.
         """
-        loss, plain = processes.add(self._sums[:2]).tolist()
-        num_targets = self._sums[2].item()
+        loss, plain, num_targets = processes.add(self._sums).tolist()
         loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
-        speed = self._num_tokens / (time.perf_counter() - self._since)
+        num_tokens = processes.add(torch.tensor(self._num_tokens)).item()
+        speed = num_tokens / (time.perf_counter() - self._since)
         self.restart()
         return loss, plain, speed
 

@@ -1,6 +1,6 @@
 """Several processes train one model: `torchrun --nproc-per-node 2 -m regard train ...`.
 
-Every process reads the same stream of batches and takes its share of each update's, so the order of the text does
+Every process reads the same stream of batches and makes its share of each update's, so the order of the text does
 not depend on their number. What they find is added over all of them: the gradients by torch (DDP, each process with
 all weights; or FSDP2, each with a part of weights and moments), losses and translations here, as plain numbers and
 text. The first process alone writes.
@@ -66,6 +66,11 @@ class Processes:
         return cls(*(int(os.environ[name]) for name in names))
 
     @property
+    def local_size(self) -> int:
+        """How many of them are on this machine."""
+        return 1 if self.alone else int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
+
+    @property
     def is_first(self) -> bool:
         return self.rank == 0
 
@@ -121,10 +126,28 @@ class Processes:
                 f"batches: got {accumulate}; raise it, with smaller batch_tokens if need be"
             )
 
-    def share(self, batches: list[Fed]) -> list[Fed]:
+    def share(self, batches: Sequence[Fed | None]) -> list[Fed]:
         """This process's part of an update's batches; where there are too few, one that counts nothing."""
-        mine = batches[self.rank :: self.size]
-        return mine or [_without_answers(batches[0])]
+        mine = [fed for fed in batches[self.rank :: self.size] if fed is not None]
+        return mine or [_without_answers(next(fed for fed in batches if fed is not None))]
+
+    @contextmanager
+    def first_before_others(self) -> Iterator[None]:
+        """What the first process does and leaves in files, before the others do it with what they find."""
+        if not self.is_first:
+            self.wait()
+        yield
+        if self.is_first:
+            self.wait()
+
+    def merged(self, position: dict[str, Any]) -> dict[str, Any]:
+        """Where all stand in the data, of which each knows the lanes that it reads."""
+        if self.alone or "lanes" not in position:
+            return position
+        lanes: dict[str, Any] = {}
+        for each in self._gather(position["lanes"]):
+            lanes |= each
+        return {**position, "lanes": lanes}
 
     def seed(self, seed: int, step: int) -> None:
         """Let each process draw other numbers, the same ones whenever it comes to this step."""
@@ -161,9 +184,9 @@ class Processes:
             results[rank :: self.size] = texts
         return results
 
-    def _gather(self, texts: list[str]) -> list[list[str]]:
-        """Everyone's texts. As JSON: torch's own way of sending objects would pickle them."""
-        mine = torch.frombuffer(bytearray(json.dumps(texts).encode()), dtype=torch.uint8)
+    def _gather(self, given: Any) -> list[Any]:
+        """What everyone gives. As JSON: torch's own way of sending objects would pickle it."""
+        mine = torch.frombuffer(bytearray(json.dumps(given).encode()), dtype=torch.uint8)
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         dist.all_gather(sizes, torch.tensor([len(mine)]), group=self._patient)
         longest = int(max(sizes))
@@ -237,7 +260,9 @@ def whole_model(model: Model) -> Model:
 
 def _without_answers(fed: Fed) -> Fed:
     nothing = torch.full_like(fed.tensors.target_output, PAD_ID)
-    return fed._replace(tensors=fed.tensors._replace(target_output=nothing), num_targets=0)
+    return fed._replace(
+        tensors=fed.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
+    )
 
 
 _CONNECTION = ("Connection", "gloo", "NCCL", "Timed out", "peer")

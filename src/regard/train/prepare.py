@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import random
 import re
+import shutil
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from regard.checkpoint import TokenizerFiles
-from regard.config import DataConfig
+from regard.config import DataConfig, to_dict
 from regard.errors import DataError, TrainingError, UsageError
-from regard.text.clean import clean
-from regard.text.corpus import Corpus, read_lines, read_pairs
+from regard.placing import write_file
+from regard.text.clean import clean, select
+from regard.text.column import Column
+from regard.text.corpus import Corpus, read_lines, read_pairs, split_label
+from regard.text.stored import StoredTexts, chunks_of_pairs, rows_of, taken
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 
 TOKENIZERS = "tokenizers"
+TEXT, INDEX = "text", "corpus.json"
 JOINT = TokenizerFiles()
 SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 MOST_HELD_OUT = 1000
@@ -32,10 +43,27 @@ NUM_SAMPLED = 2000
 """pairs whose length is measured to estimate the tokens of the corpus"""
 
 
-def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Corpus, Corpus]:
-    """Training and validation pairs; without validation files some are held out of the training."""
+def read_corpora(
+    data: DataConfig,
+    seed: int,
+    say: Callable[[str], None],
+    folder: Path | None = None,
+    num_processes: int = 1,
+) -> tuple[Corpus, Corpus]:
+    """Training and validation pairs; without validation files some are held out of the training.
+
+    folder: where to keep the training text instead of in memory; what stands there already is used again if the files
+    it was read from have not changed.
+    """
     # A test set that cannot be scored is better known before the training.
     test_sets = read_test_sets(data)
+    if folder is not None:
+        if (folder / INDEX).exists() and _index(data, seed) == json.loads(
+            (folder / INDEX).read_bytes()
+        ):
+            return open_corpora(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
     corpus = read_pairs(
         data.source,
         data.target,
@@ -43,33 +71,81 @@ def read_corpora(data: DataConfig, seed: int, say: Callable[[str], None]) -> tup
         swapped=data.swapped,
         strict=data.strict,
         advice="mend it, or set strict=false to drop such pairs",
+        folder=folder,
     )
     say(str(corpus.report))
-    corpus, report = clean(corpus, data)
+    corpus, report = clean(corpus, data, folder, num_processes)
     say(str(report))
     if data.valid_source or data.valid_target:
         valid = read_pairs(data.valid_source, data.valid_target, strict=True)
         say_leaks("the validation text", valid.sources, valid.targets, corpus, say)
     else:
-        corpus, valid = _hold_out(corpus, seed)
+        corpus, valid = _hold_out(corpus, seed, folder)
         say(f"{len(valid):,} pairs held out for validation")
     for name, sources, references in test_sets:
         say_leaks(f"the test set {name}", sources, references, corpus, say)
+    if folder is not None:
+        _keep(valid, folder)
+        write_file(folder / INDEX, json.dumps(_index(data, seed)).encode())
+        return open_corpora(folder)
     return corpus, valid
 
 
-def _hold_out(corpus: Corpus, seed: int) -> tuple[Corpus, Corpus]:
+def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
+    """What `read_corpora` has put there."""
+    rows = Column.open(folder / "rows", np.int64)
+    sources, targets = (StoredTexts.open(folder / side, rows) for side in ("source", "target"))
+    valid = Corpus(
+        list(StoredTexts.open(folder / "valid.source")),
+        list(StoredTexts.open(folder / "valid.target")),
+    )
+    return Corpus(sources, targets), valid
+
+
+def _keep(valid: Corpus, folder: Path) -> None:
+    """Write what is not there yet, and give the rows to train on their name."""
+    for side, texts in (("source", valid.sources), ("target", valid.targets)):
+        stored = StoredTexts.new(folder / f"valid.{side}")
+        stored.extend(texts)
+        stored.flush()
+    for rows in (folder / "kept", folder / "not held out"):
+        if rows.exists():
+            rows.replace(folder / "rows")
+
+
+def _index(data: DataConfig, seed: int) -> dict[str, Any]:
+    """By which is seen whether a text was read from the same files, as they are now."""
+    names = [*data.source, *data.target, *data.valid_source, *data.valid_target]
+    names += [split_label(name)[0] for name in data.pairs]
+    files = []
+    for name in names:
+        try:
+            found = os.stat(name)
+            files.append([name, found.st_size, found.st_mtime_ns])
+        except OSError:
+            files.append([name])  # who reads it will say so
+    settings = json.loads(json.dumps(to_dict(data)))
+    return {"data": settings, "seed": seed, "files": files}
+
+
+def _hold_out(corpus: Corpus, seed: int, folder: Path | None) -> tuple[Corpus, Corpus]:
     held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
-    order = list(range(len(corpus)))
-    random.Random(seed).shuffle(order)
+    places = np.array(random.Random(seed).sample(range(len(corpus)), held_out))
+    sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
     # The same pair may stand in the corpus several times; none of its copies may be trained on.
-    wanted = {(corpus.sources[i], corpus.targets[i]) for i in order[:held_out]}
-    inside = [(s, t) in wanted for s, t in zip(corpus.sources, corpus.targets, strict=True)]
-    valid = Corpus([s for s, _ in sorted(wanted)], [t for _, t in sorted(wanted)])
-    rest = [i for i, is_held_out in enumerate(inside) if not is_held_out]
-    return Corpus([corpus.sources[i] for i in rest], [corpus.targets[i] for i in rest]), valid
+    wanted = set(zip(sources, targets, strict=True))
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = Column((folder or Path(scratch)) / "not held out", np.int64)
+        for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
+            inside = [pair in wanted for pair in zip(*sides, strict=True)]
+            chunk = rows_of(corpus.sources, start, start + len(inside))
+            rows.extend(chunk[~np.array(inside)])
+        rows.flush()
+        rest = select(corpus, rows)
+    valid = sorted(wanted)
+    return rest, Corpus([source for source, _ in valid], [target for _, target in valid])
 
 
 def say_leaks(
@@ -93,7 +169,7 @@ def say_leaks(
 def learn_tokenizers(
     data: DataConfig, corpus: Corpus, folder: Path, seed: int
 ) -> tuple[Tokenizer, Tokenizer]:
-    def learn(texts: Sequence[str], name: str) -> Tokenizer:
+    def learn(texts: Iterable[str], name: str) -> Tokenizer:
         return Tokenizer.train(
             texts,
             vocabulary=data.vocabulary or default_vocabulary(len(corpus)),
@@ -108,7 +184,7 @@ def learn_tokenizers(
         save_tokenizers((tokenizer, tokenizer), folder)
         return tokenizer, tokenizer
     if data.joint:
-        both = [text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair]
+        both = (text for pair in zip(corpus.sources, corpus.targets, strict=True) for text in pair)
         tokenizer = learn(both, JOINT.source)
         return tokenizer, tokenizer
     return learn(corpus.sources, SEPARATE.source), learn(corpus.targets, SEPARATE.target)
@@ -146,7 +222,7 @@ def with_languages(data: DataConfig) -> DataConfig:
     return dataclasses.replace(
         data,
         source_language=code(data.source_language, data.source),
-        target_language=code(data.target_language, data.target),
+        target_language=code(data.target_language, data.target or data.text),
     )
 
 

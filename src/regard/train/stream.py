@@ -1,0 +1,53 @@
+"""The batches of a run: from the text in its folder, each process making its share of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from regard.text.batches import BatchStream
+from regard.text.corpus import Corpus
+from regard.text.order import Lanes
+from regard.text.prose import Prose
+from regard.text.stretches import ProseStream
+from regard.text.tokenizer import Tokenizer
+from regard.train.parallel import Processes
+from regard.train.prose import prose_stream
+from regard.train.request import Plan
+
+NUM_READERS = min(16, os.cpu_count() or 1)
+"""processes that read and cut up the text; while they do, nothing else is done"""
+MOST_WORKERS = 15
+
+
+def make_stream(
+    plan: Plan,
+    corpus: Corpus | Prose,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    folder: Path,
+    processes: Processes,
+    device: torch.device,
+) -> BatchStream | ProseStream:
+    if isinstance(corpus, Prose):
+        return prose_stream(plan, corpus, tokenizers[1])
+    assert plan.train.batch_tokens is not None
+    # A GPU eats faster than one process can encode; a CPU does not.
+    num_cores = (os.cpu_count() or 1) // processes.local_size
+    num_workers = max(0, min(MOST_WORKERS, num_cores - 1)) if device.type == "cuda" else 0
+    with processes.first_before_others():
+        return BatchStream(
+            corpus,
+            tokenizers,
+            batch_tokens=plan.train.batch_tokens,
+            packing=bool(plan.train.packing),
+            sampling=plan.data.sampling,
+            max_length=plan.data.max_length,
+            seed=plan.train.seed,
+            num_workers=num_workers,
+            lanes=Lanes(plan.train.accumulate, processes.rank, processes.size),
+            shuffle_window=plan.data.shuffle_window,
+            folder=folder,
+            num_readers=NUM_READERS,
+        )

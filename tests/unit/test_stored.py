@@ -1,0 +1,72 @@
+"""Numbers and texts in files: what was added is what is read, whichever part of it is asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.text import column, stored
+from regard.text.column import Column
+from regard.text.stored import StoredTexts, rows_of, taken
+
+
+def test_numbers_are_read_as_they_were_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column, "_UNWRITTEN", 40)  # bytes: some are written, some still pending
+    numbers = Column(tmp_path / "numbers", np.int32)
+    for start in range(0, 37, 7):
+        numbers.extend(np.arange(start, min(start + 7, 37)))
+    assert len(numbers) == 37
+    assert numbers.slice(3, 11).tolist() == list(range(3, 11))
+    assert numbers.take(np.array([36, 0, 5, 5])).tolist() == [36, 0, 5, 5]
+    assert [len(chunk) for chunk in numbers.chunks(17)] == [17, 17, 3]
+    numbers.put(np.array([2, 19]), -1)
+    again = Column.open(tmp_path / "numbers", np.int32)
+    assert len(again) == 37 and again.take(np.array([1, 2, 19])).tolist() == [1, -1, -1]
+    assert len(Column(tmp_path / "numbers", np.int32).map()) == 0, "a new one replaces the file"
+
+
+TEXTS = st.lists(st.text(st.characters(exclude_characters="\n")), max_size=23)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, TEXTS)
+def test_texts_are_read_as_they_were_added(
+    tmp_path_factory: pytest.TempPathFactory, first: list[str], second: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("texts")
+    texts, more = StoredTexts.new(folder / "first"), StoredTexts.new(folder / "second")
+    texts.extend(first)
+    more.extend(second)
+    texts.extend(more)
+    both = first + second
+    assert len(texts) == len(both) and list(texts) == both
+    assert texts[1::2] == both[1::2]
+    if both:
+        assert texts[-1] == both[-1] and texts[0] == both[0]
+    texts.flush()
+    assert list(StoredTexts.open(folder / "first")) == both
+    rows = Column(folder / "rows", np.int64)
+    rows.extend(np.arange(len(both))[::3])
+    chosen = texts.chosen(rows)
+    assert list(chosen) == both[::3]
+    places = np.arange(len(both[::3]))[::-1]
+    assert taken(chosen, places) == both[::3][::-1] == taken(both[::3], places)
+    assert rows_of(chosen, 0, len(chosen)).tolist() == list(range(len(both)))[::3]
+    assert rows_of(both, 1, 3).tolist() == [1, 2]
+
+
+def test_many_texts_are_read_a_piece_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHUNK", 11)
+    texts = StoredTexts.new(tmp_path / "texts")
+    texts.extend(f"text {number}" for number in range(101))
+    assert list(texts) == [f"text {number}" for number in range(101)]
+    with pytest.raises(IndexError):
+        texts[101]

@@ -17,6 +17,13 @@ PIPELINES = {
     "fill": "fill-mask",
 }
 """what a task is called on the hub"""
+PURPOSES = {
+    "translate": "translation",
+    "chat": "conversation",
+    "search": "search",
+    "write": "going on from a text",
+    "fill": "filling in blanks",
+}
 
 
 def model_card(
@@ -50,8 +57,7 @@ def model_card(
             ),
         ]
     model = manifest.model
-    purpose = "translation" if manifest.task == "translate" else manifest.task
-    direction = " to ".join(languages) if len(languages) == 2 else purpose
+    direction = " to ".join(languages) if len(languages) == 2 else PURPOSES[manifest.task]
     if manifest.task == "search":
         direction = f"search in {' and '.join(languages)}" if languages else "search"
     body = [

@@ -4,38 +4,45 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import torch
 
 from regard import checkpoint
-from regard.checkpoint import Manifest
+from regard.checkpoint import Manifest, Task
 from regard.engine.torch import to_tensors
-from regard.evaluate import Retrieval, Score, evaluate
+from regard.evaluate import AnyScore, evaluate
 from regard.exchange import onnx
 from regard.model.transformer import EncoderOnly, Translating
 from regard.text.corpus import Corpus
+from regard.text.masking import MASK
+from regard.text.prose import Prose
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
 from regard.train.loop import Trainer
 from regard.train.parallel import whole_model
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
+from regard.train.prose import measure_texts
 from regard.train.request import Plan
 from regard.train.retrieval import find_own
 from regard.train.state import weights_of
 from regard.train.validate import translate_all
+
+TASKS: dict[str, Task] = {"contrastive": "search", "language": "write", "masked": "fill"}
+"""what a model does that has learnt something else than to translate"""
 
 
 def finish(
     plan: Plan,
     trainer: Trainer,
     tokenizers: tuple[Tokenizer, Tokenizer],
-    valid: Corpus,
+    valid: Corpus | Prose,
     output: Path,
     seconds: float,
-) -> Sequence[Score | Retrieval]:
+) -> Sequence[AnyScore]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
     model = whole_model(trainer.model).eval()
     best = [step for *_, step in trainer.history.best]
@@ -44,7 +51,7 @@ def finish(
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
 
-    def measure(name: str, sources: list[str], references: list[str]) -> Score | Retrieval:
+    def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:
         if isinstance(model, EncoderOnly):
             return find_own(
                 model, tokenizers[0], sources, references, plan.train.precision, name=name
@@ -57,13 +64,19 @@ def finish(
         )
         return evaluate(hypotheses, references, name=name)
 
-    scores = [measure("validation", valid.sources, valid.targets)]
-    scores += [measure(*test_set) for test_set in read_test_sets(plan.data)]
+    scores: list[AnyScore]
+    if isinstance(valid, Prose):
+        scores = [*measure_texts(plan, model, valid, tokenizers, trainer.processes)]
+    else:
+        scores = [measure("validation", valid.sources, valid.targets)]
+        scores += [measure(*test_set) for test_set in read_test_sets(plan.data)]
     if not trainer.processes.is_first:
         return scores
     files = JOINT if plan.data.joint else SEPARATE
+    if plan.train.objective == "masked":
+        files = replace(files, mask=MASK)
     manifest = Manifest(
-        task="search" if plan.train.objective == "contrastive" else "translate",
+        task=TASKS.get(plan.train.objective or "translation", "translate"),
         source_language=plan.data.source_language,
         target_language=plan.data.target_language,
         model=plan.model,
@@ -78,7 +91,7 @@ def finish(
         training=[
             (
                 "training text",
-                _names(*plan.data.source, *plan.data.target, *plan.data.pairs),
+                _names(*plan.data.source, *plan.data.target, *plan.data.pairs, *plan.data.text),
             ),
             ("steps", f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens"),
             ("weights of steps", ", ".join(f"{step:,}" for step in sorted(best))),

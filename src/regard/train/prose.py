@@ -107,13 +107,13 @@ def as_pairs(prose: Prose) -> int:
     return max(1, prose.num_characters // CHARACTERS_OF_A_PAIR)
 
 
-def estimate_tokens(prose: Prose, tokenizer: Tokenizer) -> int:
+def num_pieces(prose: Prose, tokenizer: Tokenizer) -> int:
     """Pieces of the text, from an even sample of its lines."""
     stride = max(1, prose.num_lines // NUM_SAMPLED)
     sampled = list(islice(prose.lines(), 0, None, stride))
-    num_pieces = sum(len(ids) + 1 for ids in tokenizer.encode_batch(sampled))
+    found = sum(len(ids) + 1 for ids in tokenizer.encode_batch(sampled))
     num_characters = sum(len(line) + 1 for line in sampled)
-    return round(num_pieces * prose.num_characters / num_characters)
+    return round(found * prose.num_characters / num_characters)
 
 
 def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:

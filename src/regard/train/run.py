@@ -3,6 +3,7 @@
 runs/mine/   run.json          every setting, the chosen ones included
              metrics.jsonl     what was measured, line by line
              result.json       scores, seconds, and what they were measured with
+             text/             the training text, cleaned and cut into pieces, until the run is done
              checkpoints/      to resume from
              best/             weights of the best validations
              config.json, model.safetensors, tokenizer.model, README.md, encoder.onnx, decoder.onnx:
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -23,14 +24,16 @@ from pathlib import Path
 import torch
 
 from regard.checkpoint import read_manifest, read_tensors
-from regard.config import TrainConfig
+from regard.config import DataConfig, TrainConfig
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError, UsageError
-from regard.evaluate import Retrieval, Score
-from regard.model.transformer import Model, Translating, build
+from regard.evaluate import AnyScore
+from regard.model.transformer import Model, build
 from regard.tensors import expected_tensors
 from regard.text.batches import BatchStream
 from regard.text.corpus import Corpus
+from regard.text.prose import Prose
+from regard.text.stretches import ProseStream
 from regard.text.tokenizer import Tokenizer
 from regard.train.checkpoints import CHECKPOINTS
 from regard.train.evidence import write_evidence
@@ -44,20 +47,32 @@ from regard.train.plan import complete, shared_out
 from regard.train.prepare import (
     JOINT,
     SEPARATE,
+    TEXT,
     TOKENIZERS,
     estimate_tokens,
     learn_tokenizers,
     load_tokenizers,
+    open_corpora,
     read_corpora,
     save_tokenizers,
     with_languages,
 )
 from regard.train.pretrained import start_from_vectors
+from regard.train.prose import (
+    ProseValidator,
+    as_pairs,
+    learn_tokenizer,
+    num_pieces,
+    read_texts,
+)
 from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.retrieval import RetrievalValidator
 from regard.train.split import OutOfMemory
+from regard.train.stream import NUM_READERS, make_stream
 from regard.train.validate import Validator
+
+AnyValidator = Validator | RetrievalValidator | ProseValidator
 
 
 @dataclass(frozen=True)
@@ -65,7 +80,7 @@ class TrainResult:
     """What a finished run leaves."""
 
     folder: Path
-    scores: Sequence[Score | Retrieval]
+    scores: Sequence[AnyScore]
     seconds: float
 
 
@@ -112,9 +127,10 @@ def _train(
     plan, corpus, valid, tokenizers = _prepare(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # as the others do before they read it
+    device = choose_device(plan.train.device)
     trainer = None
     while trainer is None:
-        with _stream(plan, corpus, tokenizers, processes) as stream:
+        with make_stream(plan, corpus, tokenizers, output / TEXT, processes, device) as stream:
             if stream.num_too_long:
                 say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} pieces")
             processes.wait()
@@ -143,13 +159,14 @@ def _train(
     if not processes.is_first:
         return None
     write_evidence(output, trainer, scores, time.monotonic() - started)
+    shutil.rmtree(output / TEXT, ignore_errors=True)
     return TrainResult(output, scores, seconds)
 
 
 def _trainer(
     plan: Plan,
-    stream: BatchStream,
-    validator: Validator | RetrievalValidator,
+    stream: BatchStream | ProseStream,
+    validator: AnyValidator,
     output: Path,
     processes: Processes,
     say: Callable[[str], None],
@@ -170,37 +187,35 @@ def _prepare(
     resume: bool,
     say: Callable[[str], None],
     processes: Processes,
-) -> tuple[Plan, Corpus, Corpus, tuple[Tokenizer, Tokenizer]]:
-    """The plan, training and validation pairs and the tokenizers: made anew, or those of the run."""
+) -> tuple[Plan, Corpus | Prose, Corpus | Prose, tuple[Tokenizer, Tokenizer]]:
+    """The plan, training and validation text and the tokenizers: made anew, or those of the run."""
     if resume:
         plan = Plan.load(output / RUN_FILE)
         request.check_against(plan)
         torch.manual_seed(plan.train.seed)
-        corpus, valid = read_corpora(plan.data, plan.train.seed, say)
+        corpus, valid = _read(plan.data, plan.train.seed, say, output / TEXT, processes)
         files = JOINT if plan.data.joint else SEPARATE
         return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
     request.check()
     device = choose_device(request.train.device)
     data = with_languages(request.data)
     torch.manual_seed(request.train.seed)
-    corpus, valid = read_corpora(data, request.train.seed, say)
+    corpus, valid = _read(data, request.train.seed, say, output / TEXT, processes)
+    num_pairs = as_pairs(corpus) if isinstance(corpus, Prose) else len(corpus)
     if request.init is None:
-        tokenizers = learn_tokenizers(data, corpus, output / TOKENIZERS, request.train.seed)
-        model = request.model_for(tokenizers, len(corpus))
+        tokenizers = _learn(request, data, corpus, output / TOKENIZERS)
+        model = request.model_for(tokenizers, num_pairs)
     else:
         manifest = read_manifest(request.init)
         tokenizers = load_tokenizers(request.init, manifest.tokenizer)
         data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
         model = request.model_from(manifest)
         save_tokenizers(tokenizers, output / TOKENIZERS)
-    wanted = request.train
-    if wanted.objective == "contrastive":
-        wanted = dataclasses.replace(wanted, metric="loss")
     settings = complete(
-        wanted,
+        dataclasses.replace(request.train, objective=request.objective),
         model,
-        num_pairs=len(corpus),
-        num_tokens=estimate_tokens(corpus, tokenizers),
+        num_pairs=num_pairs,
+        num_tokens=_num_tokens(corpus, tokenizers),
         on_gpu=device.type == "cuda",
     )
     if device.type == "cuda" and request.train.batch_tokens is None:
@@ -216,9 +231,38 @@ def _prepare(
     return plan, corpus, valid, tokenizers
 
 
+def _read(
+    data: DataConfig, seed: int, say: Callable[[str], None], folder: Path, processes: Processes
+) -> tuple[Corpus, Corpus] | tuple[Prose, Prose]:
+    """Training and validation text; pairs are kept in the folder, where the other processes find them."""
+    if data.text:
+        return read_texts(data, seed, say)
+    if processes.is_first:
+        return read_corpora(data, seed, say, folder, NUM_READERS)
+    return open_corpora(folder)
+
+
+def _learn(
+    request: Request, data: DataConfig, corpus: Corpus | Prose, folder: Path
+) -> tuple[Tokenizer, Tokenizer]:
+    if isinstance(corpus, Corpus):
+        return learn_tokenizers(data, corpus, folder, request.train.seed)
+    masked = request.objective == "masked"
+    tokenizer = learn_tokenizer(data, corpus, folder, request.train.seed, masked=masked)
+    return tokenizer, tokenizer
+
+
+def _num_tokens(corpus: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
+    if isinstance(corpus, Prose):
+        return num_pieces(corpus, tokenizers[1])
+    return estimate_tokens(corpus, tokenizers)
+
+
 def _validator(
-    plan: Plan, valid: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], processes: Processes
-) -> Validator | RetrievalValidator:
+    plan: Plan, valid: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer], processes: Processes
+) -> AnyValidator:
+    if isinstance(valid, Prose):
+        return ProseValidator(plan, valid, tokenizers, processes)
     if plan.train.objective == "contrastive":
         return RetrievalValidator(valid, tokenizers, plan.train)
     return Validator(valid, tokenizers, plan.train, processes)
@@ -226,39 +270,11 @@ def _validator(
 
 def _network(plan: Plan, device: torch.device) -> Model:
     network = build(plan.model, plan.train.dropout or 0.0)
-    if plan.train.objective == "translation" and not isinstance(network, Translating):
-        raise UsageError(
-            f"regard train trains encoder-decoder models: got one that is {plan.model.architecture}; "
-            "use another --init or architecture"
-        )
     if plan.init:
         tensors = read_tensors(plan.init)
         wanted = {name: tensors[name] for name in expected_tensors(plan.model)}
         network.load_state_dict(to_state_dict(wanted, plan.model))
     return network.to(device)
-
-
-def _stream(
-    plan: Plan,
-    corpus: Corpus,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    processes: Processes,
-) -> BatchStream:
-    assert plan.train.batch_tokens is not None
-    device = choose_device(plan.train.device)
-    # A GPU eats faster than one process can encode; a CPU does not.
-    num_cores = (os.cpu_count() or 1) // processes.size
-    num_workers = min(15, num_cores - 1) if device.type == "cuda" else 0
-    return BatchStream(
-        corpus,
-        tokenizers,
-        batch_tokens=plan.train.batch_tokens,
-        packing=bool(plan.train.packing),
-        sampling=plan.data.sampling,
-        max_length=plan.data.max_length,
-        seed=plan.train.seed,
-        num_workers=num_workers,
-    )
 
 
 def _loop(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | None) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,11 +47,23 @@ SCALES = """async () => {
 }"""
 
 
-def seen(rgb: np.ndarray, vision: np.ndarray) -> np.ndarray:
-    """Colours [..., 3] from 0 to 255 as CIELAB, as this vision has them."""
-    share = np.asarray(rgb, float) / 255
-    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-    xyz = np.clip(linear @ vision.T, 0, 1) @ TO_XYZ.T / WHITE
+def rgb(colour: str) -> list[int]:
+    return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+
+
+def linear(colours: Any) -> np.ndarray:
+    """Colours [..., 3] from 0 to 255 as amounts of light."""
+    share = np.asarray(colours, float) / 255
+    return np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+
+
+def luminance(colour: list[int]) -> float:
+    return float(linear(colour) @ TO_XYZ[1])
+
+
+def seen(colours: np.ndarray, vision: np.ndarray) -> np.ndarray:
+    """Colours as CIELAB, as this vision has them."""
+    xyz = np.clip(linear(colours) @ vision.T, 0, 1) @ TO_XYZ.T / WHITE
     f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
     return np.stack(
         [116 * f[..., 1] - 16, 500 * (f[..., 0] - f[..., 1]), 200 * (f[..., 1] - f[..., 2])], -1
@@ -75,12 +89,21 @@ def test_scales_keep_their_order(show: Callable[..., Page], vision: str, scheme:
     assert (apart[32:] > 20).all(), "minus and plus differ from a quarter of the scale on"
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_lines_stand_out_from_the_page(show: Callable[..., Page], scheme: str) -> None:
+    """Three to one, which WCAG 2.2 (1.4.11) asks of whatever must be seen."""
+    page = show("journey", window={"color_scheme": scheme})
+    card = page.evaluate("async () => (await import('./colours.js')).styleColour('--card')")
+    ground = luminance([int(each) for each in re.findall(r"\d+", card)[:3]])
+    for head in page.evaluate(SCALES)["heads"]:
+        line = luminance(rgb(head["colour"]))
+        contrast = (max(line, ground) + 0.05) / (min(line, ground) + 0.05)
+        assert contrast >= 3, f"{head['colour']} on {card}: {contrast:.2f}"
+
+
 @pytest.mark.parametrize("vision", VISIONS)
 def test_heads_are_told_apart(show: Callable[..., Page], vision: str) -> None:
     heads = show("journey").evaluate(SCALES)["heads"]
-
-    def rgb(colour: str) -> list[int]:
-        return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
 
     colours = seen(np.array([rgb(head["colour"]) for head in heads]), VISIONS[vision])
     for i, j in combinations(range(len(heads)), 2):

@@ -100,13 +100,14 @@ def serve(windows: Callable[..., Window]) -> Iterator[Serve]:
 
 
 def cells(run: Run) -> list[dict[str, Any]]:
-    """Two numbers of every value that is computed, the first and one in the middle."""
-    given = ("tokens", "visible", "position_bias")
+    """Two numbers of every value that is computed, the first and one in the middle; of distances all."""
+    given = ("tokens", "visible")
     places = []
     for name, value in run.trace.items():
         if name.startswith("steps.") or name.endswith(given) or not value.size:
             continue
-        for flat in (0, value.size // 2):
+        is_distance = name.endswith("position_bias")
+        for flat in range(value.size) if is_distance else (0, value.size // 2):
             index = [int(each) for each in np.unravel_index(flat, value.shape)]
             places.append({"name": name, "index": index})
     return places
@@ -124,6 +125,21 @@ def test_every_value_adds_up_in_every_kind_of_model(serve: Serve, variant: str) 
         computed = float(result.replace("Infinity", "inf"))
         assert formula, f"{place} has no arithmetic"
         assert computed == pytest.approx(wanted, rel=1e-4, abs=1e-5), place
+
+
+def test_relative_positions_are_shown_and_taken_apart(serve: Serve) -> None:
+    look = Look(make_subject(**VARIANTS["relative, silu"]), PROMPT, DECODE)
+    run = look.session.original
+    page = serve(look, "attention", attention="encoder.layers.1.self_attention", head=1)
+    page.locator("#part-position_bias").get_by_role("button", name="table").click()
+    shown = shown_in(page.locator("#part-position_bias"))
+    assert_traced(shown, run, at_least=len(run.source) ** 2)
+    page.locator("#part-position_bias canvas").click()
+    expect(page.locator("#explanation .formula")).to_contain_text("bucket(key − query)")
+    computed = page.locator("#explanation [data-role=computed]").get_attribute("data-value")
+    place = page.locator("#explanation [data-role=traced]").get_attribute("data-index")
+    index = tuple(int(each) for each in (place or "").split(","))
+    assert float(computed or "nan") == float(run.trace["encoder.position_bias"][index])
 
 
 def test_an_encoder_only_model(serve: Serve) -> None:

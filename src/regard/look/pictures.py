@@ -28,7 +28,7 @@ _NUM_BARS = 5
 _BARS_A_ROW = 6
 _CURVES = (0, 1, 16, 17, 64, 65)
 """features of the position vectors that are drawn, sine and cosine of three wavelengths"""
-_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_LINES = ("#00729f", "#d07b1c", "#a100f9", "#8e9197", "#d51944", "#de52ff")
 """colours that can be told apart with any colour vision"""
 
 

@@ -102,14 +102,21 @@ export function describe(doc, { name, index }) {
 	const isSquare = part && ["scores", "energies", "scaled", "masked", "weights"].includes(last);
 	const where = isSquare
 		? `“${piece}” → “${pieceLabels(sidesOf(doc, part).columns)[column] ?? column}”`
-		: last === "logits" || last === "probabilities"
-			? `after “${piece}”`
-			: `“${piece}”, feature ${column}`;
+		: last === "position_bias"
+			? `from place ${position} to place ${column}`
+			: last === "logits" || last === "probabilities"
+				? `after “${piece}”`
+				: `“${piece}”, feature ${column}`;
 	const head = index.length === 3 ? `, head ${(index[0] ?? 0) + 1}` : "";
 	return `${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
 }
 
-/** The words that are being written, and the positions that write each: one place before they are read. @param {Doc} doc @returns {{labels: string[], spans: number[][]}} */
+/** The name of a square of an attention; the bias of relative positions is the same in all layers. @param {SubLayer} part @param {string} last */
+export function squareName({ stack, kind, path }, last) {
+	return last === "position_bias" && kind === "self_attention" ? `${stack}.${last}` : `${path}.${last}`;
+}
+
+/** The words that are being written, and the positions that write each: one place before they are read. @param {Doc} doc */
 export function writtenWords(doc) {
 	const last = doc.output.length - 1;
 	const words = (doc.target?.words ?? []).slice(1).map((span) => span.map((place) => place - 1));
@@ -118,15 +125,7 @@ export function writtenWords(doc) {
 	return { labels: joined(pieces, spans), spans };
 }
 
-/**
- * Why a key is hidden from a query, or null where it is not.
- * @param {Doc} doc
- * @param {SubLayer} part
- * @param {number} row
- * @param {number} column
- * @param {number} masked the score after the mask
- * @returns {string | null}
- */
+/** Why a key is hidden from a query, if it is. @param {Doc} doc @param {SubLayer} part @param {number} row @param {number} column @param {number} masked the score after the mask */
 export function reasonHidden(doc, part, row, column, masked) {
 	if (masked !== -Infinity) return null;
 	const { rows, columns } = sidesOf(doc, part);

@@ -22,6 +22,11 @@ export class App {
 		return this.doc.model.config;
 	}
 
+	/** How many pieces the output chooses among. */
+	get vocabularySize() {
+		return this.doc.target ? this.config.target_vocab_size : this.config.source_vocab_size;
+	}
+
 	/** @param {string} name @param {number} [row] @returns {Promise<Tensor>} of the run in view */
 	tensor(name, row) {
 		return this.data.tensor(name, this.state.run, row);

@@ -1,11 +1,10 @@
 /** How each number follows from others: `derive` fetches its operands and does the sum again in double precision. */
 
-import { readBy, reasonHidden, stackOutput, streamInto } from "./anatomy.js";
-import { count, readable, show } from "./numbers.js";
+import { readBy, reasonHidden, squareName, stackOutput, streamInto } from "./anatomy.js";
+import { count, readable, show, wave } from "./numbers.js";
 import { Question } from "./question.js";
 import { range, total } from "./tensor.js";
 
-const BASE = 10000;
 const SHOWN_EXPONENTIALS = 24;
 
 /** @type {Record<string, (question: Question) => Promise<Derivation>>} */
@@ -37,18 +36,15 @@ const RULES = {
 			const lines = [{ text: `${place} divided by ${whole}`, value: place / whole }];
 			return q.answer("The same number for every feature: the place.", `position kind: ${kind}`, place / whole, { lines });
 		}
-		const pair = feature - (feature % 2);
-		const wave = feature % 2 ? "cos" : "sin";
-		const divisor = BASE ** (pair / width);
-		const angle = place / divisor;
-		const result = Math[wave](angle);
+		const { pair, divisor, angle, value } = wave(place, feature, width);
+		const name = feature % 2 ? "cos" : "sin";
 		const sentence = "Features come in pairs: even ones take the sine, odd ones the cosine of the same angle.";
 		const lines = [
 			{ text: `10000^(${pair} / ${width})`, value: divisor },
 			{ text: `${place} divided by that`, value: angle },
-			{ text: `${wave} of that`, value: result },
+			{ text: `${name} of that`, value },
 		];
-		return q.answer(sentence, `${wave}(position / 10000^(${pair} / ${width}))`, result, { lines });
+		return q.answer(sentence, `${name}(position / 10000^(${pair} / ${width}))`, value, { lines });
 	},
 
 	async input(q) {
@@ -79,12 +75,31 @@ const RULES = {
 		return q.answer(sentence, "scaled = score / √d_k", score.value / Math.sqrt(size), { lines });
 	},
 
+	async position_bias(q) {
+		const [head, row, column] = q.index;
+		const { num_buckets: all, max_distance: most } = q.config;
+		// An encoder has half of the buckets for each direction; a decoder only looks back.
+		const isTwoWay = q.place.name.startsWith("encoder");
+		const size = isTwoWay ? Math.floor(all / 2) : all;
+		const steps = isTwoWay ? Math.abs(column - row) : Math.max(0, row - column);
+		const near = Math.floor(size / 2);
+		const far = near + Math.floor((Math.log(steps / near) / Math.log(most / near)) * (size - near));
+		const bucket = (isTwoWay && column > row ? size : 0) + (steps < near ? steps : Math.min(far, size - 1));
+		const entry = (await q.fetch(`param:${q.place.name}.weight`, bucket)).at([head]);
+		const lines = [
+			{ text: "steps between them", value: steps },
+			{ text: `table[bucket ${bucket}, head ${head}]`, value: entry },
+		];
+		const sentence = `Learned for this distance; from ${near} steps on, distances share buckets.`;
+		return q.answer(sentence, "position_bias = table[bucket(key − query), head]", entry, { lines });
+	},
+
 	async masked(q) {
 		const reason = reasonHidden(q.doc, q.subLayer, q.index[1], q.index[2], q.traced);
 		const before = q.beside("scaled") in q.doc.tensors ? "scaled" : "energies";
 		const lines = [await q.line(before, q.beside(before))];
-		const bias = `${q.subLayer.stack}.position_bias`;
-		const near = bias in q.doc.tensors && q.subLayer.kind[0] === "s" ? " + bias" : "";
+		const bias = squareName(q.subLayer, "position_bias");
+		const near = bias in q.doc.tensors ? " + bias" : "";
 		if (near) lines.push(await q.line("plus the bias", bias));
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
 		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
@@ -235,8 +250,13 @@ async function deriveNorm(q) {
 		input = stackOutput({ ...q.doc, tensors: others }, name.startsWith("encoder") ? "encoder" : "decoder");
 	} else if (q.part) input = q.config.norm_placement === "pre" ? streamInto(q.doc, q.part) : q.beside("residual");
 	else if (name === "transform.norm") input = q.beside("activated");
-	else return q.answer("The normalised sum; the sum itself is not kept apart.", "LayerNorm(embedding + position)", q.traced);
-	const row = (await q.fetch(input)).row(position);
+	else input = q.beside("embedding");
+	const row = Array.from((await q.fetch(input)).row(position));
+	// What enters the first layer is the norm of a sum.
+	const added = input === q.beside("embedding") && q.beside("position") in q.doc.tensors && (await q.fetch(q.beside("position")));
+	if (added) added.row(position).forEach((value, j) => (row[j] = (row[j] ?? NaN) + value));
+	/** @param {number} j */
+	const place = (j) => (added ? undefined : { name: input, index: [position, j] });
 	const gain = (await q.fetch(`param:${name}.weight`)).at([feature]);
 	const bias = (await q.bias(name))?.[feature];
 	/** What training has seen of this feature. @param {string} what */
@@ -244,7 +264,7 @@ async function deriveNorm(q) {
 	const mean = isRms ? 0 : isBatch ? await running("mean") : total(row) / row.length;
 	const terms = Array.from(isBatch ? [] : row, (value, j) => ({
 		label: String(j),
-		operands: [{ value, place: { name: input, index: [position, j] } }],
+		operands: [{ value, place: place(j) }],
 		result: (value - mean) ** 2,
 	}));
 	const variance = isBatch ? await running("variance") : total(terms.map((term) => term.result)) / row.length;
@@ -252,7 +272,7 @@ async function deriveNorm(q) {
 	const lines = [
 		...(isRms ? [] : [{ text: "mean", value: mean }]),
 		{ text: isRms ? "mean of the squares" : "variance", value: variance },
-		await q.line(`x at feature ${feature}`, input),
+		{ text: `x at feature ${feature}`, value: row[feature] ?? NaN, place: place(feature) },
 		{ text: "normalised", value: normal },
 		{ text: "times gain", value: gain },
 		...(bias === undefined ? [] : [{ text: "plus bias", value: bias }]),
@@ -278,7 +298,7 @@ async function deriveProjection(q) {
 	if (!turns) return answer;
 	const other = column + (feature % 2 ? -1 : 1);
 	const partner = (await q.linear({ sentence, matrix, input, position, column: other })).result;
-	const angle = position / BASE ** ((feature - (feature % 2)) / size);
+	const { angle } = wave(position, feature, size);
 	const turned = answer.result * Math.cos(angle) + (feature % 2 ? 1 : -1) * partner * Math.sin(angle);
 	answer.lines.push(
 		{ text: "before the rotation", value: answer.result },

@@ -1,13 +1,13 @@
 /** One head taken apart: queries, keys and values; scores, scaling, mask, softmax; mixture, W_O, sum, norm. */
 
-import { attentions, parsePath, readBy, reasonHidden, sidesOf, streamInto, titleOf } from "./anatomy.js";
+import { attentions, parsePath, readBy, reasonHidden, sidesOf, squareName, streamInto, titleOf } from "./anatomy.js";
 import { choice, div, p } from "./dom.js";
 import { Cursor } from "./matrix.js";
 import { show } from "./numbers.js";
 import { band, card, codeLink, lead, normText, square } from "./parts.js";
 import { range } from "./tensor.js";
 
-/** Which attention, as buttons: kind, layer, head. @param {App} app @param {"one" | "layer" | "all" | string} [heads] whether one head is meant, all of a layer, or those of all layers */
+/** Which attention, as buttons: kind, layer, head. @param {App} app @param {string} [heads] one, those of a layer, or all */
 export function attentionChoice(app, heads = "one") {
 	const known = attentions(app.doc);
 	const here = parsePath(app.state.attention);
@@ -65,7 +65,7 @@ function stations(app, path, parts) {
 	return { parts, put, add, addNorm, isPre: app.config.norm_placement === "pre" };
 }
 
-/** The four squares that turn dot products into shares, with one cursor. @param {App} app @param {SubLayer} part */
+/** The squares that turn dot products into shares, with one cursor. @param {App} app @param {SubLayer} part */
 async function squares(app, part) {
 	const { head } = app.state;
 	const row = sidesOf(app.doc, part).rows === app.doc.target ? app.state.step : app.state.token;
@@ -76,12 +76,13 @@ async function squares(app, part) {
 		scores: "query · key",
 		energies: `a(s, h): ${app.config.attention}`,
 		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
+		position_bias: "for how far apart",
 		masked: masked?.data.includes(-Infinity) ? "hidden cells: −∞" : "nothing hidden",
 		weights: "each row sums to 1",
 	});
 	return Promise.all(
 		notes
-			.filter(([last]) => app.has(`${part.path}.${last}`))
+			.filter(([last]) => app.has(squareName(part, last)))
 			.map(([last, note]) => {
 				const hides = (last === "masked" || last === "weights") && masked;
 				return square(app, app.doc, part, last, {

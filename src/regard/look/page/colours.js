@@ -15,19 +15,13 @@ function channels(hex) {
 
 /** @param {string[]} stops @returns {Uint8ClampedArray} */
 function tableOf(stops) {
-	const colours = stops.map(channels);
-	const table = new Uint8ClampedArray(NUM_COLOURS * 4);
-	for (let i = 0; i < NUM_COLOURS; i++) {
-		const place = (i / (NUM_COLOURS - 1)) * (colours.length - 1);
+	const colours = stops.map((hex) => [...channels(hex), 255]);
+	return Uint8ClampedArray.from({ length: 4 * NUM_COLOURS }, (_, i) => {
+		const place = (Math.floor(i / 4) / (NUM_COLOURS - 1)) * (colours.length - 1);
 		const first = Math.min(Math.floor(place), colours.length - 2);
-		for (let channel = 0; channel < 3; channel++) {
-			const from = colours[first]?.[channel] ?? 0;
-			const to = colours[first + 1]?.[channel] ?? 0;
-			table[4 * i + channel] = Math.round(from + (to - from) * (place - first));
-		}
-		table[4 * i + 3] = 255;
-	}
-	return table;
+		const [from = 0, to = 0] = [colours[first]?.[i % 4], colours[first + 1]?.[i % 4]];
+		return from + (to - from) * (place - first);
+	});
 }
 
 const SHARE_TABLE = tableOf(CIVIDIS);
@@ -71,13 +65,13 @@ export function inkOn(scale, value) {
 }
 
 /** Colours of the heads; a line's dash tells apart what a colour repeats. */
-const HEAD_COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
+const HEAD_COLOURS = ["#00729f", "#d07b1c", "#a100f9", "#8e9197", "#d51944", "#de52ff"];
 const HEAD_DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 /** @param {number} head @returns {LineStyle} */
 export function headStyle(head) {
 	return {
-		colour: HEAD_COLOURS[head % HEAD_COLOURS.length] ?? "#0072b2",
+		colour: HEAD_COLOURS[head % HEAD_COLOURS.length] ?? "",
 		dash: HEAD_DASHES[Math.floor(head / HEAD_COLOURS.length) % HEAD_DASHES.length] ?? [],
 	};
 }

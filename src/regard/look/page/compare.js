@@ -88,7 +88,7 @@ export const comparePanel = {
 	},
 };
 
-/** @param {number[]} cells @returns {number} where the largest stands */
+/** Where the largest stands. @param {number[]} cells */
 function strongest(cells) {
-	return cells.reduce((best, value, i) => (value > (cells[best] ?? -Infinity) ? i : best), 0);
+	return cells.indexOf(Math.max(...cells));
 }

@@ -4,8 +4,8 @@ import { show } from "./numbers.js";
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
-/** @template {Element} Kind @param {Kind} node @param {Attributes} attributes names that begin with "on" are listeners @param {Child[]} children */
-function filled(node, attributes, children) {
+/** @template {Element} Kind @param {Kind} node @param {Attributes} attributes @param {Child[]} children */
+export function filled(node, attributes, children = []) {
 	for (const [name, value] of Object.entries(attributes)) {
 		if (value === null || value === undefined || value === false) continue;
 		if (typeof value === "function") node.addEventListener(name.slice(2), value);
@@ -17,12 +17,10 @@ function filled(node, attributes, children) {
 	return node;
 }
 
-/** @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag @param {Attributes} [attributes] @param {...Child} children @returns {HTMLElementTagNameMap[Tag]} */
-export function element(tag, attributes = {}, ...children) {
-	return filled(document.createElement(tag), attributes, children);
-}
+/** @type {Make<HTMLElementTagNameMap>} */
+export const element = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
 
-/** Makes elements that need nothing but a class. @template {keyof HTMLElementTagNameMap} Tag @param {Tag} tag @returns {(kind: string, ...children: Child[]) => HTMLElementTagNameMap[Tag]} */
+/** Makes elements that need nothing but a class. @type {Plain} */
 const plain =
 	(tag) =>
 	(kind, ...children) =>
@@ -34,10 +32,8 @@ export const span = plain("span");
 export const b = plain("b");
 export const section = plain("section");
 
-/** @template {keyof SVGElementTagNameMap} Tag @param {Tag} tag @param {Attributes} [attributes] @param {...Child} children @returns {SVGElementTagNameMap[Tag]} */
-export function drawing(tag, attributes = {}, ...children) {
-	return filled(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
-}
+/** @type {Make<SVGElementTagNameMap>} */
+export const drawing = (tag, attributes = {}, ...children) => filled(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
 
 /** A row of buttons of which one is pressed. @param {string} label @param {Choice[]} options @param {string} chosen @param {(value: string) => void} choose */
 export function choice(label, options, chosen, choose) {

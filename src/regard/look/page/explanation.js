@@ -106,8 +106,8 @@ export class Explanation {
 	terms(found) {
 		const largest = Math.max(...found.terms.map((term) => Math.abs(term.result)), 1e-30);
 		/** @param {Term} term */
-		const row = (term) => {
-			return tableRow(
+		const row = (term) =>
+			tableRow(
 				{},
 				term.label,
 				...term.operands.map((operand) => this.number(operand.value, operand.place)),
@@ -118,7 +118,6 @@ export class Explanation {
 					bar(Math.abs(term.result) / largest, term.result < 0 ? "negative" : ""),
 				),
 			);
-		};
 		const terms = table([...found.columns, ""], found.terms.map(row));
 		terms.classList.add("terms");
 		return terms;

@@ -2,7 +2,7 @@
 
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
-import { b, caption, cell, div, drawing, drawToWidth, element, marks, span, tableRow, twin, walkable } from "./dom.js";
+import { b, caption, cell, div, drawing, drawToWidth, element, filled, marks, span, tableRow, twin, walkable } from "./dom.js";
 import { pieceLabels, show } from "./numbers.js";
 import { lead, card } from "./parts.js";
 import { range } from "./tensor.js";
@@ -62,6 +62,7 @@ async function atlas(app, title, parts) {
 	const numHeads = first.length(0);
 	const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
 	const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
+	const frame = drawing("rect", { class: "frame" });
 	const stage = div("matrix-stage", canvas, overlay);
 	const readout = element("output", { class: "readout" });
 	let [size, height] = [1, 1];
@@ -79,27 +80,28 @@ async function atlas(app, title, parts) {
 			` · on average ${show(entropy, 2)} bits of choice`,
 		);
 		canvas.setAttribute("aria-label", `${title}: ${readout.textContent}. Enter opens this head.`);
-		const frame = overlay.querySelector(".frame");
-		frame?.setAttribute("x", String(MARGIN.left + here.head * (size + MARGIN.gap) - 1));
-		frame?.setAttribute("y", String(MARGIN.top + here.layer * (height + MARGIN.gap) - 1));
+		filled(frame, {
+			x: MARGIN.left + here.head * (size + MARGIN.gap) - 1,
+			y: MARGIN.top + here.layer * (height + MARGIN.gap) - 1,
+			width: size + 2,
+			height: height + 2,
+		});
 	};
 	drawToWidth(stage, (width) => {
 		size = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.floor((width - MARGIN.left) / numHeads) - MARGIN.gap));
 		height = Math.max(8, Math.min(LARGEST_THUMBNAIL, Math.round((size * first.length(1)) / first.length(2))));
-		const ratio = Math.max(1, Math.round(window.devicePixelRatio || 1));
+		const ratio = Math.max(1, Math.round(devicePixelRatio || 1));
 		const context = canvas.getContext("2d");
 		if (!context) return;
 		paintAtlas(context, layers, size * ratio, height * ratio, MARGIN.gap * ratio);
-		canvas.style.left = `${MARGIN.left}px`;
-		canvas.style.top = `${MARGIN.top}px`;
-		canvas.style.width = `${canvas.width / ratio}px`;
-		canvas.style.height = `${canvas.height / ratio}px`;
+		const place = { left: MARGIN.left, top: MARGIN.top, width: canvas.width / ratio, height: canvas.height / ratio };
+		for (const [name, pixels] of Object.entries(place)) canvas.style.setProperty(name, `${pixels}px`);
 		stage.style.height = `${MARGIN.top + canvas.height / ratio}px`;
 		const heads = range(numHeads).map((head) =>
 			caption("axis", MARGIN.left + head * (size + MARGIN.gap) + size / 2, 14, size > 44 ? `head ${head + 1}` : head + 1),
 		);
 		const names = layers.map((_, layer) => caption("label", 12, MARGIN.top + layer * (height + MARGIN.gap) + height / 2 + 4, layer + 1));
-		overlay.replaceChildren(...heads, ...names, drawing("rect", { class: "frame", width: size + 2, height: height + 2 }));
+		overlay.replaceChildren(...heads, ...names, frame);
 		describe();
 	});
 

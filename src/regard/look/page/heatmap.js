@@ -1,7 +1,7 @@
 /** The painting of a heat map: cells and numbers on a canvas, labels and frames in a drawing above it. */
 
 import { colourAt, inkOn, shareScale, signedScale, styleColour } from "./colours.js";
-import { caption, div, drawing, element } from "./dom.js";
+import { caption, div, drawing, element, filled } from "./dom.js";
 import { range } from "./tensor.js";
 
 const LABEL_SPACE = 76;
@@ -51,7 +51,7 @@ export class Heatmap {
 		const longest = 7 * Math.min(9, Math.max(...(labels ?? [""]).map((label) => label.length)));
 		const isSlanted = longest > cell;
 		Object.assign(this, { cell, height, top: isSlanted ? 18 + 0.77 * longest : 22, scale: this.scaleNow() });
-		const ratio = window.devicePixelRatio || 1;
+		const ratio = devicePixelRatio || 1;
 		canvas.width = Math.max(1, Math.round(cell * numColumns * ratio));
 		canvas.height = Math.max(1, Math.round(height * numRows * ratio));
 		Object.assign(canvas.style, {
@@ -121,7 +121,7 @@ export class Heatmap {
 		const [width, height] = [context.canvas.width / this.numColumns, context.canvas.height / this.numRows];
 		const family = getComputedStyle(document.documentElement).getPropertyValue("--digits");
 		const soft = styleColour("--soft");
-		context.font = `${11 * (window.devicePixelRatio || 1)}px ${family}`;
+		context.font = `${11 * (devicePixelRatio || 1)}px ${family}`;
 		context.textAlign = "center";
 		context.textBaseline = "middle";
 		this.each((row, column) => {
@@ -177,10 +177,8 @@ export class Heatmap {
 	/** @param {number} row @param {number} column */
 	placeFrame(row, column) {
 		const width = Math.max(this.cell, 4);
-		this.frame.setAttribute("x", String(this.left + (column + 0.5) * this.cell - width / 2));
-		this.frame.setAttribute("y", String(this.top + row * this.height));
-		this.frame.setAttribute("width", String(width));
-		this.frame.setAttribute("height", String(this.height));
+		const x = this.left + (column + 0.5) * this.cell - width / 2;
+		filled(this.frame, { x, y: this.top + row * this.height, width, height: this.height });
 	}
 
 	/** @param {MouseEvent} event @returns {[number, number] | null} the cell under the pointer */

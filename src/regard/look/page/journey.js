@@ -86,7 +86,7 @@ export const journeyPanel = {
 					element("h3", {}, span("number", drawn.length + 1), "Linear, softmax, the word", codeLink(app, "probabilities")),
 					p(
 						"",
-						`The last row meets the vector of each of the ${count(vocabularySize(app))} pieces; a softmax makes probabilities of the scores. Written: “${readable(written.piece)}”, ${percent(written.probability)}.`,
+						`The last row meets the vector of each of the ${count(app.vocabularySize)} pieces; a softmax makes probabilities of the scores. Written: “${readable(written.piece)}”, ${percent(written.probability)}.`,
 					),
 					probabilityBars(app, state.step, 6),
 				),
@@ -95,9 +95,3 @@ export const journeyPanel = {
 		return parts;
 	},
 };
-
-/** @param {App} app */
-function vocabularySize(app) {
-	const { config } = app.doc.model;
-	return app.doc.target ? config.target_vocab_size : config.source_vocab_size;
-}

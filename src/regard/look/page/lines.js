@@ -9,6 +9,9 @@ import { count, joined, pieceLabels, show } from "./numbers.js";
 import { lead } from "./parts.js";
 import { byWords, range } from "./tensor.js";
 
+const HEADS = { one: "this head", layer: "all heads", all: "all layers" };
+const UNITS = { pieces: "pieces", words: "words" };
+
 /** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part @returns {LineSides} */
 function sidesInUnit(app, part) {
 	const { doc, state } = app;
@@ -89,7 +92,7 @@ export const linesPanel = {
 		const stage = div("line-stage", canvas, overlay);
 		drawToWidth(stage, (width) => {
 			const places = arrange(sides.queries, sides.keys, width);
-			const ratio = window.devicePixelRatio || 1;
+			const ratio = devicePixelRatio || 1;
 			canvas.width = width * ratio;
 			canvas.height = places.height * ratio;
 			stage.style.height = `${places.height}px`;
@@ -125,25 +128,8 @@ export const linesPanel = {
 			attentionChoice(app, state.heads),
 			div(
 				"choices",
-				choice(
-					"show",
-					[
-						["one", "this head"],
-						["layer", "all heads"],
-						["all", "all layers"],
-					],
-					state.heads,
-					(heads) => app.go({ heads }),
-				),
-				choice(
-					"unit",
-					[
-						["pieces", "pieces"],
-						["words", "words"],
-					],
-					state.unit,
-					(unit) => app.go({ unit }),
-				),
+				choice("show", Object.entries(HEADS), state.heads, (heads) => app.go({ heads })),
+				choice("unit", Object.entries(UNITS), state.unit, (unit) => app.go({ unit })),
 				element("label", { class: "choice" }, span("choice-label", `weights from ${show(state.threshold, 2)}`), slider),
 				element("span", { class: "note", id: "line-count" }, `${count(strong.length)} of ${count(lines.length)} lines`),
 			),

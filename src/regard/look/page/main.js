@@ -135,7 +135,7 @@ function panelDrawer(app) {
 		refill(root, nodes);
 		requestAnimationFrame(() => {
 			root.style.minHeight = "";
-			if (isNew) window.scrollTo({ top: 0 });
+			if (isNew) scrollTo({ top: 0 });
 			// Heat maps take their height from their width, one frame later.
 			requestAnimationFrame(() => {
 				bringIntoSight(app);
@@ -209,7 +209,7 @@ async function start() {
 		drawHead(app);
 	});
 	store.listen(["run", "step", "token"], drawStrips);
-	store.listen(["run", "step", "view", "attention", "focus"], () => drawMap());
+	store.listen(["run", "step", "view", "attention", "focus"], drawMap);
 	store.listen(["view", "run"], () => drawTabs(app));
 	let drawn = "";
 	store.listen(null, () => {
@@ -222,7 +222,7 @@ async function start() {
 	});
 	store.listen(["focus"], () => bringIntoSight(app));
 	store.listen(IN_ADDRESS, () => history.replaceState(null, "", store.address()));
-	window.addEventListener("hashchange", () => {
+	addEventListener("hashchange", () => {
 		store.set(store.read(location.hash));
 		app.settle();
 	});

@@ -47,7 +47,15 @@ export function joined(pieces, words) {
 	});
 }
 
-/** The pieces of a sentence as they are read; its words say which pieces go on with one. @param {{pieces: string[], words: number[][]} | null} side */
+/** A feature of the paper's positions, and what it is the sine or cosine of. @param {number} place @param {number} feature @param {number} width */
+export function wave(place, feature, width) {
+	const pair = feature - (feature % 2);
+	const divisor = 10000 ** (pair / width);
+	const angle = place / divisor;
+	return { pair, divisor, angle, value: feature % 2 ? Math.cos(angle) : Math.sin(angle) };
+}
+
+/** The pieces of a sentence as they are read; its words say which pieces go on with one. @param {Side | null} side */
 export function pieceLabels(side) {
 	const first = new Set(side?.words.map(([start]) => start));
 	return (side?.pieces ?? []).map((piece, i) => (first.has(i) ? piece.replace(/^▁/, "") || "␣" : readable(piece)));

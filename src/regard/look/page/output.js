@@ -144,13 +144,12 @@ export const outputPanel = {
 		const { doc, state } = app;
 		const written = doc.output[state.step];
 		if (!written) return [];
-		const size = doc.tensors["probabilities"]?.shape[1] ?? doc.model.config.target_vocab_size;
 		const read = textOf(doc.target?.pieces.slice(0, state.step + 1) ?? []);
 		const place = { name: "logits", index: [state.step, written.token] };
 		const logit = app.has("logits") ? (await app.tensor("logits")).at(place.index) : null;
 		return [
 			lead(
-				`After “${read}”, each of the ${count(size)} pieces of the vocabulary gets a score, and a softmax makes probabilities of them. All together they are 1; below are the largest.`,
+				`After “${read}”, each of the ${count(app.vocabularySize)} pieces of the vocabulary gets a score, and a softmax makes probabilities of them. All together they are 1; below are the largest.`,
 			),
 			div(
 				"columns",

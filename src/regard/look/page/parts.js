@@ -1,6 +1,6 @@
 /** Small pieces that several panels share. */
 
-import { sideOf, sidesOf } from "./anatomy.js";
+import { sideOf, sidesOf, squareName } from "./anatomy.js";
 import { bar, button, element, marks, p, section, span } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { percent, pieceLabels, readable } from "./numbers.js";
@@ -38,7 +38,7 @@ export async function band(app, name, { head = 0, ...extra } = {}) {
  */
 export async function square(app, doc, part, last, extra) {
 	const { head } = app.state;
-	const values = await app.data.tensor(`${part.path}.${last}`, doc.run);
+	const values = await app.data.tensor(squareName(part, last), doc.run);
 	const { rows, columns } = sidesOf(doc, part);
 	/** @param {number} row @param {number} column */
 	const value = (row, column) => values.at([head, row, column]);

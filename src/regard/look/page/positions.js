@@ -3,22 +3,13 @@
 import { headStyle } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, legend, marks, p, table, tableRow, twin } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { pieceLabels, show } from "./numbers.js";
+import { pieceLabels, show, wave } from "./numbers.js";
 import { band, card, codeLink, lead } from "./parts.js";
 import { distance, range } from "./tensor.js";
 
-const BASE = 10000;
-
-/** @param {number} position @param {number} feature @param {number} width */
-function wave(position, feature, width) {
-	const pair = feature - (feature % 2);
-	const angle = position / BASE ** (pair / width);
-	return feature % 2 ? Math.cos(angle) : Math.sin(angle);
-}
-
 /** @param {Tensor} traced @param {number} width */
 function curves(traced, width) {
-	const features = [0, 1, 2 * Math.floor(width / 24), 2 * Math.floor(width / 12), 2 * Math.floor(width / 6)].filter(
+	const features = [0, 1, ...[24, 12, 6].map((share) => 2 * Math.floor(width / share))].filter(
 		(feature, i, all) => all.indexOf(feature) === i && feature < width,
 	);
 	/** @param {number} i @returns {LineStyle} the cosine is dashed */
@@ -46,7 +37,7 @@ function curves(traced, width) {
 		for (let position = 0; position <= last; position += 10) picture.append(caption("axis", x(position), height - 4, position));
 		features.forEach((feature, i) => {
 			const { colour, dash } = style(i);
-			const points = range(last * 6 + 1).map((step) => `${x(step / 6).toFixed(1)} ${y(wave(step / 6, feature, width)).toFixed(1)}`);
+			const points = range(last * 6 + 1).map((step) => `${x(step / 6).toFixed(1)} ${y(wave(step / 6, feature, width).value).toFixed(1)}`);
 			const line = { fill: "none", stroke: colour, "stroke-width": 1.8, "stroke-dasharray": dash.join(" ") };
 			picture.append(drawing("path", { d: `M${points.join("L")}`, ...line }));
 			for (let position = 0; position < traced.length(0); position++) {

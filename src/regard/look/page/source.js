@@ -94,7 +94,7 @@ export class DataSource {
 	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{pieces: string[], probabilities: number[]}>} */
 	async probability(run, step, text) {
 		if (!this.isLive) throw new Error(LIVE_ONLY);
-		return fetchJson(`api/probability?${new URLSearchParams({ run: String(run), step: String(step), text })}`);
+		return fetchJson(`api/probability?run=${run}&step=${step}&text=${encodeURIComponent(text)}`);
 	}
 
 	/** @param {number} run @param {number} token @param {"source" | "target"} side @returns {Promise<Neighbour[]>} */
@@ -104,8 +104,7 @@ export class DataSource {
 			if (!carried) throw new Error(LIVE_ONLY);
 			return carried;
 		}
-		const wish = new URLSearchParams({ run: String(run), token: String(token), side, count: "8" });
-		return (await fetchJson(`api/neighbours?${wish}`)).neighbours;
+		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}&count=8`)).neighbours;
 	}
 
 	/** @param {number} run @returns {Promise<Plane>} */
@@ -127,9 +126,7 @@ async function fetchJson(address, request) {
 
 /** @param {string} name @param {number} run @param {number | undefined} row @returns {Promise<Float32Array>} */
 async function fetchNumbers(name, run, row) {
-	const wish = new URLSearchParams({ run: String(run) });
-	if (row !== undefined) wish.set("row", String(row));
-	const response = await fetch(`api/tensor/${name}?${wish}`);
+	const response = await fetch(`api/tensor/${name}?run=${run}${row === undefined ? "" : `&row=${row}`}`);
 	if (!response.ok) throw new Error(`The server has no ${name} (${response.status}).`);
 	return new Float32Array(await response.arrayBuffer());
 }

@@ -12,14 +12,14 @@ export class Player {
 	/** @param {App} app */
 	constructor(app) {
 		this.app = app;
-		/** @type {ReturnType<typeof setInterval> | null} */
-		this.timer = null;
+		/** 0 where nothing plays */
+		this.timer = 0;
 		/** @type {() => void} */
 		this.changed = () => {};
 	}
 
 	get isPlaying() {
-		return this.timer !== null;
+		return this.timer !== 0;
 	}
 
 	/** @param {number} by */
@@ -31,7 +31,7 @@ export class Player {
 	toggle() {
 		if (this.timer) {
 			clearInterval(this.timer);
-			this.timer = null;
+			this.timer = 0;
 		} else {
 			if (this.app.state.step >= this.app.numSteps - 1) this.app.go({ step: 0 });
 			this.timer = setInterval(() => {

@@ -4,9 +4,7 @@ export class Tensor {
 	/** @param {string} name @param {number[]} shape @param {Float32Array} data in C order */
 	constructor(name, shape, data) {
 		const size = shape.reduce((product, length) => product * length, 1);
-		if (data.length !== size) {
-			throw new Error(`${name} should hold ${size} numbers, it holds ${data.length}`);
-		}
+		if (data.length !== size) throw new Error(`${name} should hold ${size} numbers, it holds ${data.length}`);
 		this.name = name;
 		this.shape = shape;
 		this.data = data;
@@ -17,23 +15,23 @@ export class Tensor {
 		return this.shape[axis] ?? 1;
 	}
 
+	/** @param {number[]} index @param {number} numAxes */
+	offset(index, numAxes) {
+		let offset = 0;
+		for (let axis = 0; axis < numAxes; axis++) offset = offset * this.length(axis) + (index[axis] ?? 0);
+		return offset;
+	}
+
 	/** @param {number[]} index */
 	at(index) {
-		let offset = 0;
-		for (let axis = 0; axis < this.shape.length; axis++) {
-			offset = offset * this.length(axis) + (index[axis] ?? 0);
-		}
-		return this.data[offset] ?? NaN;
+		return this.data[this.offset(index, this.shape.length)] ?? NaN;
 	}
 
 	/** The numbers along the last axis. @param {...number} index of the other axes @returns {Float32Array} */
 	row(...index) {
-		const width = this.length(this.shape.length - 1);
-		let offset = 0;
-		for (let axis = 0; axis < this.shape.length - 1; axis++) {
-			offset = offset * this.length(axis) + (index[axis] ?? 0);
-		}
-		return this.data.subarray(offset * width, (offset + 1) * width);
+		const last = this.shape.length - 1;
+		const start = this.offset(index, last) * this.length(last);
+		return this.data.subarray(start, start + this.length(last));
 	}
 }
 
@@ -51,21 +49,13 @@ export function total(values) {
 
 /** @param {ArrayLike<number>} left @param {ArrayLike<number>} right */
 export function distance(left, right) {
-	let sum = 0;
-	for (let i = 0; i < left.length; i++) sum += ((left[i] ?? 0) - (right[i] ?? 0)) ** 2;
-	return Math.sqrt(sum);
+	return Math.hypot(...Array.from(left, (value, i) => value - (right[i] ?? 0)));
 }
 
 /** Smallest and largest finite value. @param {ArrayLike<number>} values @returns {[number, number]} */
 export function extent(values) {
-	let low = Infinity;
-	let high = -Infinity;
-	for (let i = 0; i < values.length; i++) {
-		const value = values[i] ?? NaN;
-		if (!Number.isFinite(value)) continue;
-		if (value < low) low = value;
-		if (value > high) high = value;
-	}
+	let [low, high] = [Infinity, -Infinity];
+	for (const value of Array.from(values).filter(Number.isFinite)) [low, high] = [Math.min(low, value), Math.max(high, value)];
 	return low <= high ? [low, high] : [0, 0];
 }
 

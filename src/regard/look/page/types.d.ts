@@ -21,6 +21,8 @@ interface ModelConfig {
 	position: string;
 	norm: string;
 	norm_epsilon: number;
+	num_buckets: number;
+	max_distance: number;
 	norm_placement: string;
 	embedding_norm: boolean;
 	max_positions: number;
@@ -260,6 +262,13 @@ interface Derivation {
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: any) => void)>;
+
+/** Makes an element with attributes, of which those that begin with "on" are listeners. */
+type Make<Kinds> = <Tag extends keyof Kinds & string>(tag: Tag, attributes?: Attributes, ...children: Child[]) => Kinds[Tag];
+
+type Plain = <Tag extends keyof HTMLElementTagNameMap>(
+	tag: Tag,
+) => (kind: string, ...children: Child[]) => HTMLElementTagNameMap[Tag];
 
 /** Words in a drawing: a class, a place, the words, where they are held. */
 type Caption = (

@@ -57,18 +57,13 @@ function marked(text, other) {
 /** What was changed, each with a way back, and both sentences. @param {App} app @param {Doc} before @param {Edit[]} edits @param {HTMLElement} status */
 function result(app, before, edits, status) {
 	const items = edits.map((edit) => {
-		const takeBack = () =>
-			apply(
-				app,
-				edits.filter((each) => each !== edit),
-				status,
-			);
+		const others = edits.filter((each) => each !== edit);
 		return element(
 			"li",
 			{},
 			editText(app, edit),
 			" ",
-			button({ class: "small", "aria-label": "take this change back", onclick: takeBack }, "✕"),
+			button({ class: "small", "aria-label": "take this change back", onclick: () => apply(app, others, status) }, "✕"),
 		);
 	});
 	const [old, now] = [before.target?.text ?? "", app.doc.target?.text ?? ""];

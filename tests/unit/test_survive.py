@@ -34,7 +34,7 @@ def test_killed_runs_and_damaged_files() -> None:
     assert survive(steps=16, kills=6, damages=40, files=60, minutes=0) == EXPECTED
 
 
-@pytest.mark.slow
+@pytest.mark.survive
 @pytest.mark.timeout(3600)
 def test_two_hundred_kills_and_five_hundred_damages() -> None:
     found = survive(kills=200, damages=500, files=1000, minutes=10)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ _MOST_BYTES = 1 << 26
 """in one line: far above any text, and below what a packed file of nothing can swell to"""
 
 _UTF8_MARK = b"\xef\xbb\xbf"
+_LINE_ENDS = re.compile("\r\n|[\r\n]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
                     f"{error.start + 1}; mend it or convert the file with iconv"
                 ) from error
         yield lines
+
+
+def on_one_line(text: str) -> str:
+    """A model can write a line end; in a file of lines it would be one line too many."""
+    return _LINE_ENDS.sub(" ", text)
 
 
 def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:

@@ -91,7 +91,7 @@ class Trainer:
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
         """Train to the end, to the step `stop_at`, or until nothing improves any more."""
-        course, clock, processes = self.course, self.clock, self.processes
+        course, clock = self.course, self.clock
         first_steps = range(self.step, self.step + self._num_first_steps)
         seconds = validated_at = clock.seconds
         last = math.inf if stop_at is None else stop_at
@@ -109,10 +109,10 @@ class Trainer:
                     if self.step == first_steps.stop:
                         self._wait_for_device()
                         clock.run()
-                    seconds = processes.agree(clock.seconds)
+                seconds, stops = self._agreed(seconds)
+                if not self.owes_validation:
                     self.is_done = course.done(self.step, seconds) == 1
                     self.owes_validation = course.is_due(self.step, seconds, validated_at)
-                stops = int(processes.agree(self.signals.number))
                 saves = self.owes_validation or self.step == last or stops
                 if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
                     self._log(meter, reporter)
@@ -136,15 +136,22 @@ class Trainer:
     def _do_step(self, feed: Feed, update: SplittingUpdater, meter: Meter, seconds: float) -> None:
         batches = [next(feed) for _ in range(self.settings.accumulate)]
         mine = self.processes.share(batches)
-        counted = self.processes.add(torch.tensor(sum(fed.num_targets for fed in mine)))
-        num_targets = counted.item() / self.processes.size
+        num_targets = self.processes.total(sum(fed.num_targets for fed in mine), self.device)
         self.processes.seed(self.settings.seed, self.step)
         rate = self.course.rate(self.step + 1, seconds)
-        sums = update(mine, rate, num_targets)
+        sums = update(mine, rate, num_targets / self.processes.size)
         if self.settings.ema:
             self.average.update(self.step)
         self.step += 1
         meter.add(mine, sums, self.update.guard.skips)
+
+    def _agreed(self, seconds: float) -> tuple[float, int]:
+        """The time and the signal that all processes go by; between two looks, the time as it was."""
+        # On many machines to agree takes longer than a step on a GPU.
+        if not self.processes.alone and self.step % LOG_EVERY.get(self.device.type, 1):
+            return seconds, 0
+        seconds, signal = self.processes.agree(self.clock.seconds, float(self.signals.number))
+        return seconds, int(signal)
 
     def _ends_at(self, last: int | float) -> bool:
         return self.is_done or self._exhausted or self.step >= last

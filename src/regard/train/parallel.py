@@ -154,13 +154,21 @@ class Processes:
         if not self.alone:
             torch.manual_seed((seed << 40) + (step << 12) + self.rank)
 
-    def agree(self, number: int | float) -> int | float:
-        """The largest that any process has."""
+    def agree(self, *numbers: float) -> tuple[float, ...]:
+        """The largest of each that any process has."""
+        if self.alone:
+            return numbers
+        held = torch.tensor(numbers, dtype=torch.float64)
+        dist.all_reduce(held, dist.ReduceOp.MAX)
+        return tuple(held.tolist())
+
+    def total(self, number: int, device: torch.device) -> Tensor | int:
+        """Summed over all processes, where the gradients are, so that nobody waits for it."""
         if self.alone:
             return number
-        held = torch.tensor(number, dtype=torch.float64)
-        dist.all_reduce(held, dist.ReduceOp.MAX)
-        return held.item()
+        held = torch.full((), float(number), device=device)
+        dist.all_reduce(held)
+        return held
 
     def add(self, sums: Tensor) -> Tensor:
         """Summed over all processes."""

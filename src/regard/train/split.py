@@ -33,7 +33,9 @@ class SplittingUpdater:
         self._largest: int | None = None
         """tokens of a piece, padding included; none: as they come"""
 
-    def __call__(self, batches: list[Fed], rate: float, num_targets: float | None = None) -> Sums:
+    def __call__(
+        self, batches: list[Fed], rate: float, num_targets: Tensor | float | None = None
+    ) -> Sums:
         while True:
             pieces = [piece for fed in batches for piece in cut(fed, self._largest)]
             try:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from regard.config import TrainConfig
 from regard.model.transformer import Model
@@ -125,12 +126,14 @@ class Updater:
             self._recorded.application.replay()
         self._num_updates += 1
 
-    def gather(self, batches: list[Fed], num_targets: float | None = None) -> Sums:
+    def gather(self, batches: list[Fed], num_targets: Tensor | float | None = None) -> Sums:
         """The gradients of one step; when it fails, `forget` makes room for another try.
 
         num_targets: by which the sums are divided, where other processes have batches of the step as well.
         """
-        self._num_targets.fill_(num_targets or sum(fed.num_targets for fed in batches))
+        if num_targets is None:
+            num_targets = sum(fed.num_targets for fed in batches)
+        self._num_targets.fill_(num_targets)
         if self.records and self._num_updates == STEPS_BEFORE_RECORDING:
             self._recorded = Recording(self, batches)
         if self._recorded is None:

@@ -1,0 +1,97 @@
+"""How many tokens a second 1 to 1,024 GPUs would train on: measured computing, stated networks.
+
+Nothing here was measured on more than one GPU. A step of a process is its computing, what of the exchange of gradients
+is not hidden behind the backward pass, and what all processes must tell one another before they go on.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+GPUS = tuple(2**power for power in range(11))
+BYTES_A_GRADIENT = 4
+UNRECORDED = 33 / 30
+"""a step that is compiled to one that is recorded as well, which processes that exchange gradients are not: docs/log.md"""
+LOOKS_EVERY = 20
+"""steps between two agreements about time and signals, on GPUs"""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A model as one GPU trains it."""
+
+    name: str
+    num_parameters: int
+    tokens_a_step: int
+    tokens_a_second: float
+    """of one process; measured"""
+
+    @property
+    def seconds(self) -> float:
+        return self.tokens_a_step / self.tokens_a_second
+
+
+@dataclass(frozen=True)
+class Network:
+    """What processes are connected by. Bandwidths are those of one process in one direction, as NCCL reaches them."""
+
+    name: str
+    a_node: int
+    """processes on one machine"""
+    within: float
+    """bytes a second on one machine"""
+    between: float
+    """bytes a second between machines"""
+    latency: float
+    """seconds of a hop of NCCL between machines"""
+    tcp_latency: float
+    """seconds of a hop of gloo, which sends the agreements over TCP"""
+    hidden: float = 0.8
+    """part of the backward pass behind which an exchange can hide"""
+
+
+BACKWARD = 2 / 3
+"""of the computing of a step"""
+
+NVLINK_AND_INFINIBAND = Network("8 a machine, InfiniBand NDR", 8, 350e9, 40e9, 10e-6, 30e-6)
+NVLINK_AND_ETHERNET = Network("8 a machine, 100 Gbit Ethernet", 8, 350e9, 1.2e9, 40e-6, 30e-6)
+
+
+def exchange_seconds(num_bytes: float, size: int, network: Network) -> float:
+    """An all-reduce of the gradients: a ring on each machine, and one across machines for each of its GPUs."""
+    within = min(size, network.a_node)
+    machines = size // within
+    volume = 2 * (within - 1) / within * num_bytes / network.within
+    if machines == 1:
+        return volume
+    # Each GPU exchanges its part with those of the same place on other machines.
+    across = 2 * (machines - 1) / machines * (num_bytes / within) / network.between
+    return volume + across + 2 * math.log2(machines) * network.latency
+
+
+def agreement_seconds(size: int, network: Network) -> float:
+    """gloo sends even a single number round a ring, twice; on GPUs all agree only now and then."""
+    return 2 * (size - 1) * network.tcp_latency / LOOKS_EVERY
+
+
+def step_seconds(work: Work, size: int, network: Network) -> float:
+    if size == 1:
+        return work.seconds
+    exchange = exchange_seconds(BYTES_A_GRADIENT * work.num_parameters, size, network)
+    computing = UNRECORDED * work.seconds
+    shown = max(0.0, exchange - network.hidden * BACKWARD * computing)
+    return computing + shown + agreement_seconds(size, network)
+
+
+def tokens_a_second(work: Work, size: int, network: Network) -> float:
+    """When every process has a batch of its own, so that an update grows with them."""
+    return size * work.tokens_a_step / step_seconds(work, size, network)
+
+
+def breaks_at(work: Work, network: Network, efficiency: float = 0.8) -> int | None:
+    """The first number of GPUs at which less than so much of their speed is left."""
+    for size in GPUS:
+        if tokens_a_second(work, size, network) < efficiency * size * work.tokens_a_second:
+            return size
+    return None

@@ -1,0 +1,117 @@
+"""A corpus block by block: the lines of a file, each once and in order, however it is cut and wherever work stopped."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.blockwise import Block, Job
+from regard.errors import UsageError
+
+
+def shout(texts: list[str], number: int) -> list[str]:
+    return [f"{text.upper()}!" for text in texts]
+
+
+def shouting(job: Job, blocks: list[Block]) -> Iterator[int]:
+    for block in blocks:
+        yield block.translate(shout)
+
+
+def silent(text: str) -> None:
+    assert text
+
+
+LINES = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0")))
+
+
+@settings(max_examples=60, deadline=None)
+@given(LINES, st.integers(1, 41), st.booleans())
+def test_lines_in_are_lines_out(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str], block_bytes: int, ends: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("job")
+    lines = ["first", *lines, "last"]
+    text = "\n".join(lines) + "\n" * ends
+    (folder / "text").write_bytes(text.encode())
+    job = Job((str(folder / "text"),), str(folder / "out"), "model", block_bytes=block_bytes)
+    assert job.run(shouting, silent) == len(lines)
+    written = (folder / "out" / "text").read_bytes().decode()
+    assert written == "".join(f"{line.upper()}!\n" for line in lines)
+    assert {path.name for path in (folder / "out").iterdir()} == {"text", "job.json"}
+    assert job.run(shouting, silent) == 0, "there is nothing left to do"
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    text = tmp_path / "text.fr"
+    text.write_text("".join(f"ligne {number}\n" for number in range(97)))
+    return Job((str(text),), str(tmp_path / "out"), "model", block_bytes=101)
+
+
+def test_work_that_was_stopped_goes_on_with_what_is_left(job: Job) -> None:
+    done: list[str] = []
+
+    def stopping(job: Job, blocks: list[Block]) -> Iterator[int]:
+        for number, block in enumerate(blocks):
+            if number == 3:
+                raise KeyboardInterrupt
+            done.append(block.output)
+            yield block.translate(shout)
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            job.run(stopping, silent)
+    said: list[str] = []
+    job.run(
+        lambda _, blocks: (done.append(b.output) or b.translate(shout) for b in blocks), said.append
+    )
+    assert len(done) == len(set(done)), "no block was done twice"
+    assert any("6 of" in line and "already" in line for line in said)
+    written = (Path(job.output) / "text.fr").read_text().splitlines()
+    assert written == [f"LIGNE {number}!" for number in range(97)]
+
+
+@pytest.mark.parametrize(("suffix", "opener"), [(".gz", gzip.open), (".xz", lzma.open)])
+def test_packed_files_are_unpacked_for_the_time_being(job: Job, suffix: str, opener) -> None:
+    packed = Path(job.inputs[0] + suffix)
+    with opener(packed, "wb") as file:
+        file.write(Path(job.inputs[0]).read_bytes())
+    replace(job, inputs=(str(packed),)).run(shouting, silent)
+    assert len((Path(job.output) / "text.fr").read_text().splitlines()) == 97
+    assert {path.name for path in Path(job.output).iterdir()} == {"text.fr", "job.json"}
+
+
+def test_a_line_that_is_no_text_is_named_and_gets_an_empty_one(job: Job) -> None:
+    Path(job.inputs[0]).write_bytes(b"\xef\xbb\xbfun\r\nd\xe9ux\n\ntrois\n")
+
+    def translate(texts: list[str], number: int) -> list[str]:
+        return [text.upper() for text in texts]
+
+    job.run(lambda _, blocks: (block.translate(translate) for block in blocks), silent)
+    assert (Path(job.output) / "text.fr").read_bytes() == b"UN\r\n\n\nTROIS\n"
+    named = (Path(job.output) / "text.fr.unusable").read_text()
+    assert named == f"{job.inputs[0]}: the line at byte 7: not UTF-8\n"
+
+
+def test_what_cannot_be_gone_on_with_is_refused(job: Job, tmp_path: Path) -> None:
+    job.run(shouting, silent)
+    with pytest.raises(UsageError, match="holds a job with block_bytes 101: got 103; go on"):
+        replace(job, block_bytes=103).run(shouting, silent)
+    replace(job, opening={"threads": 3}).run(shouting, silent)
+    Path(job.inputs[0]).write_text("un\n")
+    with pytest.raises(UsageError, match="holds a job with inputs"):
+        job.run(shouting, silent)
+    with pytest.raises(UsageError, match="must be a new or empty folder"):
+        replace(job, output=str(tmp_path)).run(shouting, silent)
+    with pytest.raises(UsageError, match="must be a file: .*absent is none"):
+        replace(job, inputs=(str(tmp_path / "absent"),)).run(shouting, silent)
+    with pytest.raises(UsageError, match=r"different names.*got text\.fr"):
+        replace(job, inputs=job.inputs * 2).run(shouting, silent)

@@ -1,0 +1,103 @@
+"""A corpus on a local Ray cluster of two workers: the text of one process, also when a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import regard
+
+SENTENCES = (
+    "Le chat dort sur la table.",
+    "Il pleut depuis ce matin, et nous restons à la maison.",
+    "",
+    "Où est la gare ? Je cherche le train pour Paris.",
+    "Merci beaucoup pour votre aide.",
+)
+NUM_LINES = 61
+
+
+def descendants(process: int) -> Iterator[int]:
+    for thread in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in map(int, thread.read_text().split()):
+            yield child
+            yield from descendants(child)
+
+
+def workers(process: int) -> list[int]:
+    """Those of a cluster that hold a model."""
+    found = []
+    for child in descendants(process):
+        try:
+            command = Path(f"/proc/{child}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if command.startswith(b"ray::MapWorker"):
+            found.append(child)
+    return found
+
+
+def finished(folder: Path) -> dict[str, int]:
+    """The blocks that are done, and when they were written."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.glob("[0-9]" * 8)}
+
+
+def wait_for(folder: Path, count: int, process: subprocess.Popen[bytes]) -> dict[str, int]:
+    deadline = time.monotonic() + 200
+    while len(found := finished(folder)) < count:
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
+@pytest.mark.timeout(600)
+def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Path) -> None:
+    text, output = tmp_path / "text.fr", tmp_path / "out"
+    lines = [SENTENCES[number % len(SENTENCES)] for number in range(NUM_LINES)]
+    text.write_text("".join(f"{line}\n" for line in lines))
+    command = [sys.executable, "-m", "regard", "translate-corpus", str(text), "-o", str(output)]
+    command += ["--block-bytes", "97", "--engine", "onnxruntime"]
+    on_ray = subprocess.Popen(
+        [*command, "--ray", "local", "--workers", "2"], stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    blocks = output / "text.fr.blocks"
+    try:
+        wait_for(blocks, 1, on_ray)
+        os.kill(workers(on_ray.pid)[0], signal.SIGKILL)
+        before = wait_for(blocks, 9, on_ray)
+        on_ray.send_signal(signal.SIGINT)
+        _, said = on_ray.communicate(timeout=100)
+    finally:
+        on_ray.kill()
+    assert on_ray.returncode == 130, said.decode()
+    assert not (output / "text.fr").exists()
+    before |= finished(blocks)
+    # The rest here, without a cluster.
+    after = subprocess.run([*command], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert f"{len(before)} of " in after.stderr and "blocks are there already" in after.stderr
+    num_new = int(after.stderr.splitlines()[-1].split()[0])
+    assert 0 < num_new < NUM_LINES, "what was there was not done again"
+    alone = regard.load(engine="onnxruntime").translate(lines)
+    assert (output / "text.fr").read_text().splitlines() == alone
+
+
+def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
+    hidden = tmp_path / "ray.py"
+    hidden.write_text("raise ImportError\n")
+    (tmp_path / "text.fr").write_text("Bonjour.\n")
+    command = [sys.executable, "-m", "regard", "translate-corpus", "text.fr", "-o", "out"]
+    done = subprocess.run(
+        [*command, "--ray", "local"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 2 and "pip install 'regard[ray]'" in done.stderr, done.stderr

@@ -13,10 +13,14 @@ from regard.chatting import Conversation
 from regard.checkpoint import open_tokenizers, read_manifest
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
+from regard.engine.vectors import TorchEncoder
 from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.exchange import formats
 from regard.filling import Choice, Reader, fill, with_blanks
+from regard.search.finding import Found, Hit
+from regard.search.finding import find as find_passages
+from regard.search.reading import Reader as PassageReader
 from regard.text.given import check_text
 from regard.text.glossary import Glossary
 from regard.translation import Candidate, Sentence, Translation
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Candidate",
     "Choice",
+    "Found",
+    "Hit",
     "Conversation",
     "Model",
     "ModelInfo",
@@ -47,8 +53,9 @@ __all__ = [
 class Model:
     """A loaded model."""
 
-    def __init__(self, folder: Path, engine: Engine) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, engine: Engine, **options: Any) -> None:
+        """`options` are those the engine was opened with; its encoder alone is opened with the same."""
+        self.folder, self._options = folder, options
         self.manifest = read_manifest(folder)
         source, target = open_tokenizers(folder, self.manifest.tokenizer)
         self._translator = Translator(engine, self.manifest, source, target)
@@ -234,6 +241,31 @@ class Model:
         engine = cast(Reader, own.engine)
         return fill(engine, self.manifest, own.source, check_text(text), n_best)
 
+    def search(
+        self,
+        query: str,
+        files: str | Path | Sequence[str | Path] = (),
+        *,
+        index: str | Path | None = None,
+        top: int = 10,
+        encoding: str | None = None,
+    ) -> Found:
+        """The passages of text files and folders nearest to a query, by the encoder's vectors; best first.
+
+        `index` is a folder where what was read is kept: only files that have changed are read again, and without
+        files it is searched as it is. In a notebook the result shows which words matched.
+        """
+        named = [files] if isinstance(files, str | Path) else files
+        folder = None if index is None else Path(index)
+        return find_passages(self._reader, query, named, folder=folder, top=top, encoding=encoding)
+
+    @functools.cached_property
+    def _reader(self) -> PassageReader:
+        engine = self._translator.engine
+        if hasattr(engine, "memory"):
+            return PassageReader(self.folder, TorchEncoder(engine))
+        return PassageReader.open(self.folder, **self._options)
+
     def _check_task(self, task: str, does: str) -> None:
         if self.manifest.task != task:
             raise ModelError(
@@ -270,8 +302,8 @@ def load(
     engine: onnxruntime (the CPU, no torch needed), torch, or auto.
     """
     folder = find_model(name_or_folder, source_language, target_language)
-    opened = open_engine(folder, engine, device=device, threads=threads, precision=precision)
-    return Model(folder, opened)
+    options: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
+    return Model(folder, open_engine(folder, engine, **options), kind=engine, **options)
 
 
 def find_model(

@@ -143,6 +143,23 @@ def find_by_task(task: str) -> Path:
     )
 
 
+def find_for_search(name_or_folder: str | Path | None = None) -> Path:
+    """The model that is named, or the first that was trained to search; where none was, one that translates."""
+    if name_or_folder is not None:
+        return find(name_or_folder)
+    for info in available():
+        if info.manifest.task == "search":
+            return info.folder
+    folder = find_by_languages(None, None)
+    warnings.warn(
+        f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less; "
+        "train one with  regard train --objective contrastive",
+        RegardWarning,
+        stacklevel=2,
+    )
+    return folder
+
+
 def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates from and to these languages; what is not said may be anything."""
     if not source and not target:

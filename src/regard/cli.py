@@ -20,6 +20,7 @@ from regard.cli_data import data
 from regard.cli_ending import guarded, run
 from regard.cli_exchange import export, import_model
 from regard.cli_look import look
+from regard.cli_search import search
 from regard.cli_serve import serve
 from regard.cli_train import train
 from regard.cli_write import fill, write
@@ -302,6 +303,7 @@ def models(as_json: AsJson = False) -> None:
 verb(chat)
 verb(write)
 verb(fill)
+verb(search)
 verb(look)
 verb(serve)
 verb(train)

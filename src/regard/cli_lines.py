@@ -50,7 +50,7 @@ class Writer:
 
     def write(self, text: str) -> None:
         if self._for_eyes:
-            text = _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
+            text = without_controls(text)
         self._file.write(text.encode())
         self._file.flush()
 
@@ -78,6 +78,11 @@ class Writer:
     @property
     def _unfinished(self) -> str:
         return f"{self._path}.unfinished"
+
+
+def without_controls(text: str) -> str:
+    """For a terminal: what it would obey is shown instead."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def check_output(path: Path, force: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
-import regard.train.lock as lock_module
+import regard.locking as lock_module
 from regard.errors import TrainingError, UsageError
 from regard.train.folder import check_folder, forget
 from regard.train.lock import LOCK, locked

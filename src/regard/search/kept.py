@@ -1,0 +1,181 @@
+"""An index that is kept in a folder for the next search.
+
+index/   index.json          what was read with which model, and the checksums of the other two
+         passages-….jsonl    each passage: the line it begins in, and its text
+         vectors-….f32       its vector, a row each: read as it is needed, not loaded
+
+The two larger files are written under names of their own; index.json is put in place last and makes them count, so that
+who was stopped in between has changed nothing. A damaged index is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import DataError, RegardWarning, UsageError
+from regard.locking import holding
+from regard.placing import sync, write_file
+from regard.search.index import Entry, Index, build
+from regard.search.passages import Passage
+from regard.search.reading import Progress, Reader
+
+FORMAT_VERSION = 1
+INDEX = "index.json"
+LOCK = ".lock"
+_LOOK_AGAIN = 0.1
+"""seconds between two looks at a lock that another process holds"""
+
+
+def update(
+    folder: Path,
+    reader: Reader,
+    named: Sequence[str | Path],
+    *,
+    encoding: str | None = None,
+    progress: Progress = lambda done, total: None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Index:
+    """Bring the index in a folder up to date with these files, and keep it there."""
+    _check_folder(folder)
+    with locked(folder, say):
+        try:
+            known = load(folder)
+        except DataError as error:
+            warnings.warn(f"{error}; it is made anew", RegardWarning, stacklevel=3)
+            known = None
+        index = build(reader, named, known, encoding=encoding, progress=progress)
+        if known is None or index.num_read or index.entries != known.entries:
+            save(folder, index)
+            kept = load(folder) or index
+            index = replace(kept, num_read=index.num_read, left_out=index.left_out)
+    return index
+
+
+def load(folder: Path) -> Index | None:
+    """The index that is kept in a folder; None where there is none."""
+    path = folder / INDEX
+    for _ in range(3):
+        try:
+            described = json.loads(path.read_bytes())
+            return _load(folder, described)
+        except FileNotFoundError as error:
+            if error.filename == str(path):
+                return None
+            # Another process has put a newer one in its place since; that one is whole.
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"the index in {folder} is damaged ({error})") from error
+    raise DataError(f"the index in {folder} is damaged (a file of it is missing)")
+
+
+def _load(folder: Path, described: dict[str, Any]) -> Index:
+    if described["format_version"] != FORMAT_VERSION:
+        raise ValueError(f"it has the format {described['format_version']!r}")
+    paths = {kind: folder / Path(described[kind]["name"]).name for kind in ("passages", "vectors")}
+    for kind, path in paths.items():
+        if _checksum(path) != described[kind]["checksum"]:
+            raise ValueError(f"{path.name} is not what was written")
+    passages = [Passage(*json.loads(line)) for line in paths["passages"].read_bytes().splitlines()]
+    shape = len(passages), described["width"]
+    if paths["vectors"].stat().st_size != 4 * shape[0] * shape[1]:
+        raise ValueError("there is not a vector for each passage")
+    # An empty file cannot be mapped.
+    vectors = np.memmap(paths["vectors"], "<f4", "r", shape=shape) if passages else np.zeros(shape)
+    entries = [Entry(**entry) for entry in described["files"]]
+    return Index(entries, passages, vectors, described["fingerprint"])
+
+
+def save(folder: Path, index: Index) -> None:
+    """The two large files, then what makes them count; older ones go."""
+    name = f"{time.time_ns():x}"
+    passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}.f32"
+    write_file(passages, _lines(index.passages))
+    fresh = vectors.with_name(f".{vectors.name}.new")
+    with open(fresh, "wb") as file:
+        file.write(
+            np.ascontiguousarray(index.vectors, "<f4").data.cast("B") if index.passages else b""
+        )
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, vectors)
+    described = {
+        "format_version": FORMAT_VERSION,
+        "fingerprint": index.fingerprint,
+        "width": index.vectors.shape[1],
+        "passages": {"name": passages.name, "checksum": _checksum(passages)},
+        "vectors": {"name": vectors.name, "checksum": _checksum(vectors)},
+        "files": [asdict(entry) for entry in index.entries],
+    }
+    sync(folder)
+    write_file(folder / INDEX, json.dumps(described, ensure_ascii=False, indent=1).encode())
+    sync(folder)
+    for path in folder.iterdir():
+        if _is_ours(path.name) and path not in (passages, vectors):
+            with contextlib.suppress(OSError):  # where it is still being read
+                path.unlink()
+
+
+def _lines(passages: Iterable[Passage]) -> bytes:
+    # In ASCII, so that no character of a text can end a line.
+    return "".join(json.dumps(list(passage)) + "\n" for passage in passages).encode()
+
+
+def _is_ours(name: str) -> bool:
+    return name.lstrip(".").startswith(("passages-", "vectors-"))
+
+
+def _checksum(path: Path) -> str:
+    found = 0
+    with open(path, "rb") as file:
+        while data := file.read(1 << 22):
+            found = zlib.crc32(data, found)
+    return f"crc32:{found:08x}"
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a place that is somebody else's."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"--index must be a folder: {folder} is a file; name another")
+    if folder.is_dir() and not (folder / INDEX).exists():
+        others = [path.name for path in folder.iterdir() if path.name != LOCK]
+        if foreign := sorted(name for name in others if not _is_ours(name)):
+            raise UsageError(
+                f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another"
+            )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--index must be a folder that can be written: {folder}: {error.strerror}; name another"
+        ) from error
+
+
+@contextmanager
+def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """One process updates an index; the others wait for it."""
+    waits = False
+    while True:
+        try:
+            with holding(folder / LOCK) as is_held:
+                if is_held:
+                    yield
+                    return
+        except PermissionError as error:
+            raise UsageError(
+                f"--index must be a folder that can be written: {folder}: {error.strerror}; name another"
+            ) from error
+        if not waits:
+            say(f"another process updates {folder}: waiting for it")
+            waits = True
+        time.sleep(_LOOK_AGAIN)

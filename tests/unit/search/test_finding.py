@@ -1,0 +1,197 @@
+"""A query finds what is nearest, exactly; the words shown to match are those with the numbers."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import regard
+from regard.cli import app
+from regard.errors import UsageError
+from regard.search.finding import Found, find, search
+from regard.search.index import Index, build
+from regard.search.kept import update
+from regard.search.matching import compare
+from regard.search.ranking import nearest
+from regard.search.reading import Reader
+
+
+@pytest.fixture
+def found(reader: Reader, texts: Path) -> Found:
+    return find(reader, "the cat sleeps", [texts], top=3)
+
+
+def test_a_text_finds_itself_first(reader: Reader, texts: Path) -> None:
+    index = build(reader, [texts])
+    for number, passage in enumerate(index.passages):
+        best = search(reader, passage.text, index, top=1)[0]
+        assert (best.text, best.line, best.score) == (passage.text, passage.line, 1.0)
+        assert best.file == index.entry_of(number).path
+
+
+def test_scores_are_those_of_the_formula(reader: Reader, found: Found) -> None:
+    def vector(text: str) -> np.ndarray:
+        ids = [*reader.tokenizer.encode(text), reader.manifest.model.eos_id]
+        mean = reader.encoder.vectors([ids])[0].astype(np.float64).mean(axis=0)
+        return mean / np.sqrt((mean**2).sum())
+
+    assert len(found) == 3 and found.num_passages == 5
+    for hit in found:
+        assert hit.score == pytest.approx(vector("the cat sleeps") @ vector(hit.text), abs=1e-4)
+    assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 41, 97])
+def test_the_nearest_are_exactly_the_nearest(
+    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("regard.search.ranking.ROWS_AT_ONCE", 7)
+    draw = np.random.default_rng(3)
+    vectors = draw.integers(-2, 3, (41, 5)).astype(np.float32)  # with many equal scores
+    vectors.tofile(tmp_path / "vectors")
+    queries = draw.integers(-2, 3, (3, 5)).astype(np.float32)
+    results = nearest(
+        queries, np.memmap(tmp_path / "vectors", "<f4", "r", shape=vectors.shape), count
+    )
+    for query, (rows, scores) in zip(queries, results, strict=True):
+        every = vectors @ query
+        expected = sorted(range(41), key=lambda row: (-every[row], row))[:count]
+        assert rows.tolist() == expected
+        np.testing.assert_array_equal(scores, every[expected])
+
+
+def test_neighbours_do_not_matter(reader: Reader) -> None:
+    texts = ["The cat sleeps.", "Jane", "Bonjour, comment allez-vous ? Je vais bien.", "The cat"]
+    together = reader.vectors([*texts, *texts])
+    for text, vector, again in zip(texts, together, together[len(texts) :], strict=False):
+        np.testing.assert_allclose(reader.vectors([text])[0], vector, atol=1e-6)
+        np.testing.assert_array_equal(vector, again)
+
+
+def test_words_have_the_mean_of_their_pieces(reader: Reader) -> None:
+    query, passage = "Jane visits!", "Jane, visits Africa."
+    [comparison] = compare(reader, query, [passage])
+    assert comparison.query.all() == ["Jane", "visits"]
+    assert comparison.passage.all() == ["Jane", "visits", "Africa"]
+    ids = reader.tokenizer.encode(passage)
+    vectors = reader.encoder.vectors([[*ids, reader.manifest.model.eos_id]])[0]
+    spans = reader.tokenizer.spans_in(passage)
+    inside = [i for i, (start, end) in enumerate(spans) if start < 12 and end > 6 and start < end]
+    mean = vectors[inside].mean(axis=0)
+    np.testing.assert_allclose(
+        comparison.passage.vectors[1], mean / np.linalg.norm(mean), atol=1e-5
+    )
+    cosines = comparison.query.vectors @ comparison.passage.vectors.T
+    np.testing.assert_allclose(comparison.similarity, cosines, atol=1e-6)
+
+
+def test_matches_are_the_nearest_words_that_stand_out(found: Found) -> None:
+    for hit in found:
+        similarity = hit.comparison.similarity
+        for match in hit.matches:
+            assert hit.text[match.start : match.end] == match.word
+            column = hit.comparison.passage.spans.index((match.start, match.end))
+            row = int(similarity[:, column].argmax())
+            assert hit.comparison.query[row] == match.query_word
+            assert similarity[row, column] == similarity[row].max()
+            assert match.similarity == pytest.approx(float(similarity[row, column]), abs=1e-4)
+    itself = found.hits[0]
+    assert itself.text == "The cat sleeps." and "sleeps" in [m.word for m in itself.matches]
+
+
+def test_a_query_without_letters_matches_nothing(reader: Reader, texts: Path) -> None:
+    hits = find(reader, "?!", [texts], top=2).hits
+    assert len(hits) == 2 and not any(hit.matches for hit in hits)
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "message"),
+    [
+        ("  ", {}, "must have words"),
+        ("a", {"top": 0}, "top must be at least 1"),
+        ("cat " * 99, {}, "at most 66 pieces"),
+    ],
+)
+def test_what_cannot_be_asked(
+    reader: Reader, texts: Path, query: str, options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        find(reader, query, [texts], **options)  # type: ignore[arg-type]
+
+
+def test_an_index_belongs_to_its_model(reader: Reader, texts: Path, tmp_path: Path) -> None:
+    index = build(reader, [texts])
+    other = Index(index.entries, index.passages, index.vectors, "of another model")
+    with pytest.raises(UsageError, match="the model that made it"):
+        search(reader, "cat", other)
+    with pytest.raises(UsageError, match="must be an index"):
+        find(reader, "cat", folder=tmp_path / "none")
+    with pytest.raises(UsageError, match="needs files"):
+        find(reader, "cat")
+    update(tmp_path / "index", reader, [texts])
+    assert len(find(reader, "cat", folder=tmp_path / "index", top=4)) == 4
+
+
+def test_nothing_is_found_in_nothing(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    assert not len(find(reader, "cat", [tmp_path / "empty.txt"], folder=tmp_path / "index"))
+    assert not len(find(reader, "cat", folder=tmp_path / "index"))
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "td":
+            self.cells.append(data)
+
+
+def test_the_page_shows_the_real_numbers(reader: Reader, tmp_path: Path) -> None:
+    text = tmp_path / "<b>.txt"
+    text.write_text("The cat <script>alert(1)</script> sleeps.")
+    found = find(reader, "<i>cat</i> sleeps", [text])
+    page = Tags()
+    page.feed(found.html())
+    names = [tag for tag, _ in page.tags]
+    assert not {"script", "b", "i", "link", "img"} & set(names)
+    numbers = [cell for cell in page.cells if cell.strip()]
+    values = found[0].comparison.similarity.ravel().tolist()
+    assert numbers == [f"{value:.2f}" for value in values]
+    best = [attrs for tag, attrs in page.tags if "best" in (attrs.get("class") or "")]
+    assert len(best) == len(found[0].comparison.query.spans)
+    assert found._repr_html_() == found.html()
+
+
+def test_from_python(model_folder: Path, texts: Path, tmp_path: Path) -> None:
+    for engine in ("onnxruntime", "torch"):
+        model = regard.load(model_folder, engine=engine)  # type: ignore[arg-type]
+        found = model.search("the cat sleeps", texts, index=tmp_path / "index", top=2)
+        assert found[0].text == "The cat sleeps." and len(found) == 2
+    assert model.search("the cat", [texts / "one.txt"])[0].line == 1
+
+
+def test_from_the_command_line(model_folder: Path, texts: Path, tmp_path: Path) -> None:
+    (texts / "program").write_bytes(b"\0\0")
+    index = ["--index", str(tmp_path / "index"), "--model", str(model_folder)]
+    run = CliRunner().invoke(app, ["search", "the cat sleeps", str(texts), "--top", "1", *index])
+    assert run.exit_code == 0, run.output
+    first, second = run.stdout.splitlines()
+    assert first.endswith("one.txt:1") and second.strip().replace("*", "") == "The cat sleeps."
+    assert "left out" in run.stderr and "program" in run.stderr
+    run = CliRunner().invoke(app, ["search", "the cat sleeps", "--json", *index])
+    answer = json.loads(run.stdout)
+    assert answer["num_passages"] == 5 and answer["hits"][0]["text"] == "The cat sleeps."
+    page = tmp_path / "found.html"
+    run = CliRunner().invoke(app, ["search", "cat", "--html", str(page), *index])
+    assert run.exit_code == 0 and not run.stdout and "<table>" in page.read_text()
+    run = CliRunner().invoke(app, ["search", "cat", "--model", str(model_folder)])
+    assert run.exit_code == 2 and "needs files" in run.stderr

@@ -1,0 +1,200 @@
+"""An index is what the files say now: read again only where they changed, whole whatever happens to it."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.errors import DataError, RegardWarning, UsageError
+from regard.search import index as indexing
+from regard.search import kept as keeping
+from regard.search.index import Index, build
+from regard.search.kept import INDEX, load, update
+from regard.search.reading import Reader
+
+
+def same(one: Index, other: Index) -> bool:
+    return (
+        [(e.path, e.start, e.num_passages) for e in one.entries]
+        == [(e.path, e.start, e.num_passages) for e in other.entries]
+        and one.passages == other.passages
+        and np.array_equal(one.vectors, other.vectors)
+    )
+
+
+def test_a_kept_index_is_the_one_in_memory(reader: Reader, texts: Path, tmp_path: Path) -> None:
+    kept = update(tmp_path / "index", reader, [texts])
+    assert same(kept, build(reader, [texts])) and len(kept.passages) == 5
+    assert isinstance(kept.vectors, np.memmap)
+    loaded = load(tmp_path / "index")
+    assert loaded is not None and same(kept, loaded)
+
+
+def test_only_what_changed_is_read_again(reader: Reader, texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    assert update(folder, reader, [texts]).num_read == 5
+    assert update(folder, reader, [texts]).num_read == 0
+    os.utime(texts / "one.txt", (7, 7))
+    assert update(folder, reader, [texts]).num_read == 0, "touched, not changed"
+    (texts / "one.txt").rename(texts / "zero.txt")
+    assert update(folder, reader, [texts]).num_read == 0, "at another place"
+    (texts / "zero.txt").write_text("The cat sleeps.\n\nHello.\n\nHow are you?\n")
+    assert update(folder, reader, [texts]).num_read == 3
+    (texts / "deep" / "two.md").unlink()
+    last = update(folder, reader, [texts])
+    assert last.num_read == 0 and same(last, build(reader, [texts]))
+    assert "Le chat" not in [passage.text for passage in last.passages]
+
+
+def test_another_encoding_is_another_reading(reader: Reader, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_bytes("d\xe9j\xe0".encode("latin-1"))
+    folder = tmp_path / "index"
+    assert update(folder, reader, [tmp_path / "note.txt"]).left_out
+    read = update(folder, reader, [tmp_path / "note.txt"], encoding="latin-1")
+    assert [passage.text for passage in read.passages] == ["d\xe9j\xe0"]
+    other = update(folder, reader, [tmp_path / "note.txt"], encoding="cp850")
+    assert [passage.text for passage in other.passages] != ["d\xe9j\xe0"]
+
+
+def test_other_weights_read_everything_again(
+    reader: Reader, model_folder: Path, texts: Path, tmp_path: Path
+) -> None:
+    update(tmp_path / "index", reader, [texts])
+    by_torch = Reader.open(model_folder, kind="torch")
+    assert by_torch.fingerprint == reader.fingerprint, "both compute in float32"
+    other = Reader.open(model_folder, threads=1)
+    other.__dict__["fingerprint"] = "another"
+    assert update(tmp_path / "index", other, [texts]).num_read == 5
+
+
+def test_files_that_cannot_be_read_are_named(
+    reader: Reader, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (texts / "program").write_bytes(b"\x7fELF\0\0")
+    (texts / "empty.txt").write_bytes(b"")
+    (texts / "old.txt").write_bytes(b"caf\xe9")
+    (texts / "large.txt").write_text("too much")
+    (texts / "vanishing.txt").write_text("soon gone")
+    monkeypatch.setattr(indexing, "MOST_BYTES", 200)
+    (texts / "large.txt").write_text("too much " * 99)
+    found = indexing.find_files([texts])
+    (texts / "vanishing.txt").unlink()
+    monkeypatch.setattr(indexing, "find_files", lambda named: found)
+    index = build(reader, [texts])
+    reasons = {Path(each.split(": ")[0]).name: each for each in index.left_out}
+    assert set(reasons) == {"program", "old.txt", "large.txt", "vanishing.txt"}
+    assert "NUL" in reasons["program"] and "--encoding" in reasons["old.txt"]
+    assert "No such file" in reasons["vanishing.txt"] and "MiB" in reasons["large.txt"]
+    assert len(index.passages) == 5 and len(index.entries) == 4
+
+
+@pytest.mark.parametrize("damage", ["cut", "bits", "gone", "json", "version", "fewer"])
+def test_a_damaged_index_is_noticed_and_made_anew(
+    reader: Reader, texts: Path, tmp_path: Path, damage: str
+) -> None:
+    folder, whole = tmp_path / "index", build(reader, [texts])
+    update(folder, reader, [texts])
+    [vectors] = folder.glob("vectors-*")
+    [passages] = folder.glob("passages-*")
+    described = json.loads((folder / INDEX).read_text())
+    if damage == "cut":
+        vectors.write_bytes(vectors.read_bytes()[:-5])
+    elif damage == "bits":
+        passages.write_bytes(passages.read_bytes().replace(b"cat", b"car"))
+    elif damage == "gone":
+        vectors.unlink()
+    elif damage == "json":
+        (folder / INDEX).write_text("{")
+    elif damage == "version":
+        (folder / INDEX).write_text(json.dumps({**described, "format_version": 0}))
+    else:
+        passages.write_bytes(b"".join(passages.read_bytes().splitlines(keepends=True)[1:]))
+        described["passages"]["checksum"] = keeping._checksum(passages)
+        (folder / INDEX).write_text(json.dumps(described))
+    with pytest.raises(DataError, match="damaged"):
+        load(folder)
+    with pytest.warns(RegardWarning, match="made anew"):
+        again = update(folder, reader, [texts])
+    assert same(again, whole) and again.num_read == 5
+
+
+def test_what_was_killed_while_it_wrote_has_changed_nothing(
+    reader: Reader, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "index"
+    before = update(folder, reader, [texts])
+    (texts / "one.txt").write_text("Something else.\n")
+    real = keeping.write_file
+
+    def killed(path: Path, content: bytes) -> None:
+        if path.name == INDEX:
+            raise KeyboardInterrupt
+        real(path, content)
+
+    monkeypatch.setattr(keeping, "write_file", killed)
+    with pytest.raises(KeyboardInterrupt):
+        update(folder, reader, [texts])
+    monkeypatch.undo()
+    kept = load(folder)
+    assert kept is not None and same(kept, before)
+    after = update(folder, reader, [texts])
+    assert after.passages[0].text == "Something else."
+    assert len(list(folder.iterdir())) == 3, "what the killed one left is gone"
+
+
+def test_many_update_one_index_at_a_time(
+    model_folder: Path, reader: Reader, texts: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "index"
+    program = (
+        "import sys; from pathlib import Path; from regard.search.reading import Reader\n"
+        "from regard.search.kept import update\n"
+        "reader = Reader.open(Path(sys.argv[1]), threads=1)\n"
+        "print(len(update(Path(sys.argv[2]), reader, sys.argv[3:]).passages))\n"
+    )
+    command = [sys.executable, "-c", program, str(model_folder), str(folder), str(texts)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
+    assert [process.communicate()[0].decode() for process in running] == ["5\n"] * 3
+    kept = load(folder)
+    assert kept is not None and same(kept, build(reader, [texts]))
+    assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == [
+        "index.json",
+        "passages",
+        "vectors",
+    ]
+
+
+def test_who_comes_second_waits(reader: Reader, texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def say(text: str) -> None:
+        said.append(text)
+        waiting.set()
+
+    done: list[Index] = []
+    with keeping.locked(folder, print):
+        thread = threading.Thread(
+            target=lambda: done.append(update(folder, reader, [texts], say=say))
+        )
+        thread.start()
+        assert waiting.wait(60) and not done
+    thread.join()
+    assert len(done[0].passages) == 5 and len(said) == 1
+
+
+def test_a_folder_of_others_is_left_alone(reader: Reader, texts: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds"):
+        update(texts, reader, [texts])
+    assert not (texts / INDEX).exists()
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="is a file"):
+        update(tmp_path / "file", reader, [texts])
+    assert load(tmp_path / "nothing") is None

@@ -16,6 +16,7 @@ import typer
 
 from regard import __version__
 from regard.cli_chat import chat
+from regard.cli_corpus import translate_corpus
 from regard.cli_data import data
 from regard.cli_ending import guarded, run
 from regard.cli_exchange import export, import_model
@@ -300,6 +301,7 @@ def models(as_json: AsJson = False) -> None:
         typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
 
 
+app.command("translate-corpus")(guarded(translate_corpus))
 verb(chat)
 verb(write)
 verb(fill)

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 from regard.errors import DataError, UsageError
 from regard.text.lines import Line, arriving, open_lines
+from regard.text.lines import on_one_line as on_one_line
 
 if TYPE_CHECKING:
     from regard.api import Model, Translation
@@ -22,7 +23,6 @@ _PROGRESS_LINES = 256
 
 # What a terminal would obey instead of show; a translated text has no business with it.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_LINE_ENDS = re.compile("\r\n|[\r\n]")
 
 
 class Writer:
@@ -105,11 +105,6 @@ def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
         else:
             with open_lines(path) as file:
                 yield from arriving(file, str(path))
-
-
-def on_one_line(text: str) -> str:
-    """A model can write a line end; in a file of lines it would be one line too many."""
-    return _LINE_ENDS.sub(" ", text)
 
 
 def as_text(answer: Translation, count: int = 1) -> list[str]:

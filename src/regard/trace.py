@@ -113,7 +113,7 @@ class Trace:
     def save(self, path: str | Path) -> None:
         """Write the trace to one `.safetensors` file."""
         import numpy as np
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         # The file format keeps no order among arrays, so their names stand in the metadata in order.
         described = {
@@ -131,7 +131,8 @@ class Trace:
             if not name.startswith(_STEPS)
         }
         unfinished = Path(f"{path}.unfinished")
-        save_file(arrays, unfinished, metadata={"regard": json.dumps(described)})
+        # Written here, for what safetensors writes itself nobody else may read.
+        unfinished.write_bytes(save(arrays, metadata={"regard": json.dumps(described)}))
         os.replace(unfinished, path)
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Models trained alike and compared: the lineage from RNN to Transformer as one report."""

@@ -3,6 +3,7 @@
 fr-en    lines of French TAB English TAB domain      fr-en/europarl.tsv.gz …, fr-en/valid.fr and .en
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
 stories  paragraphs, a line each, # before a title   stories/prose.txt.gz
+search   lines of any of these                       search/pairs.tsv.gz
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.corpora import dialogues, small_talk, stories, translations
+from regard.corpora import dialogues, queries, small_talk, stories, translations
 from regard.corpora.translations import Cleaner, Kept
 from regard.errors import DataError, UsageError, suggest
 from regard.text.reading import decode, raw_lines
 
-KINDS = ("fr-en", "chat", "stories")
+KINDS = ("fr-en", "chat", "stories", "search")
 
 _PORTION = 5000
 _UNREADABLE = "not UTF-8 text"
@@ -69,9 +70,9 @@ def prepare(
         raise UsageError(
             f"what to prepare must be one of {', '.join(KINDS)}: got {kind!r}{suggest(kind, KINDS)}"
         )
-    if kind != "fr-en" and (held_out or vary):
+    if kind != "fr-en" and (vary or held_out and kind != "search"):
         raise UsageError(
-            f"--held-out and --vary are for fr-en: got them with {kind}; leave them out"
+            f"--held-out and --vary are for fr-en, the first for search too: got one with {kind}; leave it out"
         )
     if not files and kind != "chat":
         raise UsageError(f"{kind} is made from files: got none; name them after {kind}")
@@ -81,6 +82,8 @@ def prepare(
             _translations(_text_lines(files, report, say), outputs, report, held_out, vary, workers)
         elif kind == "chat":
             _dialogues(_text_lines(files, report, say), outputs, report)
+        elif kind == "search":
+            _queries(_text_lines(files, report, say), outputs, report, _keys(held_out))
         else:
             lines = _text_lines(files, report, say)
             for chapter in stories.prose(lines, report.dropped):
@@ -152,15 +155,8 @@ def _translations(
     vary: bool,
     workers: int | None,
 ) -> None:
-    keys = frozenset(
-        translations.key_of(text)
-        for path in held_out
-        for line in raw_lines(path)
-        for text in decode(line)[0].split("\t")
-        if text
-    )
     seen: set[int] = set()
-    for judged in _judged(lines, keys, vary, workers or os.cpu_count() or 1):
+    for judged in _judged(lines, _keys(held_out), vary, workers or os.cpu_count() or 1):
         for found in judged:
             if isinstance(found, str):
                 report.dropped[found] += 1
@@ -173,6 +169,31 @@ def _translations(
                     outputs.write("valid.en", found.target)
                 else:
                     outputs.write(f"{found.file}.tsv.gz", f"{found.source}\t{found.target}")
+
+
+def _keys(held_out: Sequence[Path]) -> frozenset[int]:
+    """Of the sentences that are not to be trained on."""
+    return frozenset(
+        translations.key_of(text)
+        for path in held_out
+        for line in raw_lines(path)
+        for text in decode(line)[0].split("\t")
+        if text
+    )
+
+
+def _queries(
+    lines: Iterator[str], outputs: _Outputs, report: Prepared, held_out: frozenset[int]
+) -> None:
+    def allowed() -> Iterator[str]:
+        for line in lines:
+            if any(translations.key_of(text) in held_out for text in line.split("\t")):
+                report.dropped[translations.HELD_OUT] += 1
+            else:
+                yield line
+
+    for query, passage in queries.pairs(allowed()):
+        outputs.write("pairs.tsv.gz", f"{query}\t{passage}")
 
 
 def _judged(

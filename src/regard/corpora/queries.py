@@ -1,0 +1,126 @@
+"""Pairs to train a search with, made of text that has none: a query, and the passage it should find.
+
+a sentence of a paragraph    the paragraph without it (Lee et al. 2019), now and then with it
+some of a text's words       the text, or its translation: as people type what they look for
+a turn of a dialogue         the turn that answers it
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from regard.text.sentences import split
+
+Pair = tuple[str, str]
+
+_WORD = re.compile(r"\w[\w'’-]*\w")
+_LEAST_LETTERS = 5
+"""of a word that says what a text is about"""
+_NUM_WORDS = (2, 6)
+_MOST_COLUMNS = 3
+_WAITING = 50_000
+"""pairs among which the next is drawn, so that neighbours do not stay together"""
+_TRANSLATIONS_SHARE = 0.35
+_KEPT_SHARE = 0.2
+"""of the sentences that stay in their paragraph: the same words should be found as well"""
+_LEAST_PASSAGE = 40
+"""characters below which there is nothing to find"""
+_MOST_PASSAGE = 600
+_AS_TYPED = 0.5
+"""of the queries that are written in small letters, and of those the share without accents"""
+
+
+def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
+    """The pairs of lines of any kind, in a new order.
+
+    A line without a tab is a paragraph, one of two or three columns a text, its translation and perhaps a label,
+    and one of more a dialogue.
+    """
+    draw = random.Random(seed)
+    waiting: list[Pair] = []
+    for line in lines:
+        columns = [" ".join(column.split()) for column in line.split("\t")]
+        if len(columns) == 1:
+            found = of_paragraph(columns[0], draw)
+        elif len(columns) <= _MOST_COLUMNS:
+            found = of_translation(columns[0], columns[1], draw)
+        else:
+            found = of_dialogue(columns)
+        for pair in found:
+            waiting.append(pair)
+            if len(waiting) > _WAITING:
+                place = draw.randrange(len(waiting))
+                waiting[place], waiting[-1] = waiting[-1], waiting[place]
+                yield waiting.pop()
+    draw.shuffle(waiting)
+    yield from waiting
+
+
+def of_paragraph(paragraph: str, draw: random.Random) -> Iterator[Pair]:
+    """Some of its words, and one of its sentences; of a title nothing."""
+    if paragraph.startswith("#"):
+        return
+    sentences = split(paragraph, "en", len, _MOST_PASSAGE).sentences
+    start = draw.randrange(len(sentences)) if sentences else 0
+    chosen = _fitting(sentences[start:])
+    passage = " ".join(chosen)
+    if len(passage) < _LEAST_PASSAGE:
+        return
+    if words := keywords(passage, draw):
+        yield words, passage
+    if len(chosen) > 1:
+        place = draw.randrange(len(chosen))
+        rest = [each for i, each in enumerate(chosen) if i != place]
+        stays = draw.random() < _KEPT_SHARE
+        yield _as_typed(chosen[place], draw), passage if stays else " ".join(rest)
+
+
+def of_translation(text: str, translation: str, draw: random.Random) -> Iterator[Pair]:
+    """Words of one side and either side, of some of them: the two sides themselves are pairs as they are."""
+    asked, found = (draw.choice((text, translation)) for _ in range(2))
+    if draw.random() < _TRANSLATIONS_SHARE and len(found) >= _LEAST_PASSAGE:
+        if words := keywords(asked, draw):
+            yield words, found
+
+
+def of_dialogue(turns: Iterable[str]) -> Iterator[Pair]:
+    """Each turn and the one that answers it."""
+    for turn, answer in pairwise(turns):
+        if turn and answer:
+            yield turn, answer
+
+
+def keywords(text: str, draw: random.Random) -> str:
+    """Some of the longer words of a text, as they would be typed; nothing where it has too few."""
+    words = list(dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= _LEAST_LETTERS))
+    least, most = _NUM_WORDS
+    if len(words) <= least:
+        return ""
+    count = draw.randint(least, min(most, len(words) - 1))
+    places = sorted(draw.sample(range(len(words)), count))
+    return _as_typed(" ".join(words[place] for place in places), draw)
+
+
+def _as_typed(text: str, draw: random.Random) -> str:
+    if draw.random() < _AS_TYPED:
+        text = text.lower()
+        if draw.random() < _AS_TYPED:
+            letters = unicodedata.normalize("NFD", text)
+            text = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return text
+
+
+def _fitting(sentences: Sequence[str]) -> list[str]:
+    """The first sentences that together are no longer than a passage."""
+    found: list[str] = []
+    size = 0
+    for sentence in sentences:
+        size += len(sentence) + 1
+        if found and size > _MOST_PASSAGE:
+            break
+        found.append(sentence)
+    return found

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from regard import look
     from regard.api import Model, Translation, available, load, translate
+    from regard.comparison.run import compare
     from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
     from regard.errors import (
         DataError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "regard.api": ("Model", "Translation", "available", "load", "translate"),
+    "regard.comparison.run": ("compare",),
     "regard.config": ("DataConfig", "DecodeConfig", "ModelConfig", "TrainConfig"),
     "regard.errors": (
         "DataError",
@@ -59,6 +61,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "available",
+    "compare",
     "load",
     "look",
     "translate",

@@ -16,6 +16,7 @@ import typer
 
 from regard import __version__
 from regard.cli_chat import chat
+from regard.cli_compare import compare
 from regard.cli_corpus import translate_corpus
 from regard.cli_data import data
 from regard.cli_ending import guarded, run
@@ -309,6 +310,7 @@ verb(search)
 verb(look)
 verb(serve)
 verb(train)
+verb(compare)
 verb(export)
 app.command("import")(guarded(import_model))
 verb(data)

@@ -22,6 +22,7 @@ NAMES = [
     "UsageError",
     "__version__",
     "available",
+    "compare",
     "load",
     "look",
     "translate",

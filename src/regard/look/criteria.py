@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,11 @@ def _measured(config: ModelConfig, kind: Any) -> list[tuple[str, bool, str]]:
         # The two ideas have one number a place, the same in every feature.
         return found if kind == "sinusoidal" else found[:, :1]
 
+    return measure(vectors)
+
+
+def measure(vectors: Callable[[int], Tensor]) -> list[tuple[str, bool, str]]:
+    """Each wish, whether the vectors of a sentence so long fulfil it, and what was measured."""
     long = vectors(LONG)
     closest = float(torch.pdist(long).min())
     early, late = (float((each[2] - each[1]).norm()) for each in (vectors(SHORT), long))

@@ -1,0 +1,185 @@
+"""Runs over running text: what is held out, what is refused, exact resume, and the perplexity by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from train_fixtures import QUICK, checkpoint_of, run
+
+from regard import checkpoint
+from regard.api import load
+from regard.config import DataConfig, TrainConfig
+from regard.engine.torch import load_model
+from regard.errors import ModelError, TrainingError, UsageError
+from regard.evaluate import Perplexity
+from regard.model.layout import Layout
+from regard.text.masking import MASK
+from regard.text.prose import Prose, encode_documents, read_prose
+from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
+from regard.train.prose import hold_out
+from regard.train.request import Request
+
+SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
+WORDS = "one two three four five six seven eight nine ten".split()
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
+    rng = random.Random(7)
+    documents = [
+        "\n".join(
+            " ".join(rng.choices(WORDS, k=rng.randint(2, 7))) for _ in range(rng.randint(1, 9))
+        )
+        for _ in range(101)
+    ]
+    folder = tmp_path_factory.mktemp("text")
+    for name, part in (("train.en", documents[:90]), ("valid.en", documents[90:])):
+        (folder / name).write_text("\n\n".join(part))
+    return DataConfig(
+        text=(str(folder / "train.en"),),
+        valid_text=(str(folder / "valid.en"),),
+        test_text=(str(folder / "valid.en"),),
+        max_length=19,
+    )
+
+
+@pytest.mark.parametrize("architecture", ["decoder-only", "encoder-only"])
+@pytest.mark.parametrize("packing", [False, True], ids=["padded", "packed"])
+def test_a_run_in_parts_is_the_run_bit_for_bit(
+    text: DataConfig, tmp_path: Path, architecture: str, packing: bool
+) -> None:
+    settings = dataclasses.replace(QUICK, packing=packing, accumulate=2, batch_tokens=200)
+    model = {**SHAPE, "architecture": architecture}
+    result = run(text, tmp_path / "whole", settings, model=model)
+    assert run(text, tmp_path / "parts", settings, model=model, stop_at=5) is None
+    assert run(text, tmp_path / "parts", settings, model=model, resume=True) is not None
+    whole, parts = checkpoint_of(tmp_path / "whole", 12), checkpoint_of(tmp_path / "parts", 12)
+    for name, tensor in whole.items():
+        assert torch.equal(tensor, parts[name]), name
+    assert [score.name for score in result.scores] == ["validation", "valid"]
+    assert result.scores[0].loss == result.scores[1].loss < math.log(400)
+    manifest = checkpoint.read_manifest(tmp_path / "whole")
+    assert manifest.task == {"decoder-only": "write", "encoder-only": "fill"}[architecture]
+    assert manifest.tokenizer.mask == (MASK if architecture == "encoder-only" else "")
+    assert manifest.target_language == "en"
+    card = (tmp_path / "whole" / "README.md").read_text()
+    assert "perplexity" in card and "train.en" in card
+
+
+def test_the_perplexity_is_that_of_the_text_written_out(text: DataConfig, tmp_path: Path) -> None:
+    long = dataclasses.replace(text, max_length=1000)
+    settings = dataclasses.replace(QUICK, steps=3, batch_tokens=5000, validate_every=3)
+    shape = {**SHAPE, "architecture": "decoder-only"}
+    (score, _) = run(long, tmp_path / "run", settings, model=shape).scores
+    model, manifest = load_model(tmp_path / "run")
+    tokenizer = Tokenizer.load(tmp_path / "run" / manifest.tokenizer.target)
+    prose = read_prose(text.valid_text)
+    total, num_pieces = 0.0, 0
+    for ids in encode_documents(tokenizer, prose.documents).lists():
+        tokens = torch.tensor([[BOS_ID, *ids, EOS_ID]])
+        length = tokens.shape[1] - 1
+        with torch.no_grad():
+            logits = model(tokens[:, :-1], Layout.padded(torch.tensor([length]), length))
+        total += float(torch.nn.functional.cross_entropy(logits[0], tokens[0, 1:], reduction="sum"))
+        num_pieces += length
+    assert isinstance(score, Perplexity) and score.num_pieces == num_pieces
+    assert score.loss == pytest.approx(total / num_pieces, rel=1e-5)
+    num_words = sum(len(line.split()) for line in prose.lines())
+    assert score.of_words == pytest.approx(math.exp(total / num_words), rel=1e-4)
+    assert f"{score.of_pieces:.2f}" in str(score)
+
+
+def test_a_model_learns_on_from_another(text: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
+    run(text, tmp_path / "first", settings, model={**SHAPE, "architecture": "encoder-only"})
+    run(text, tmp_path / "second", settings, init=tmp_path / "first")
+    assert checkpoint.read_manifest(tmp_path / "second").task == "fill"
+    choices = load(tmp_path / "second").fill(f"one {MASK} three", n_best=3)
+    assert len(choices) == 1 and len(choices[0]) == 3
+
+
+def test_each_line_may_be_a_document(text: DataConfig, tmp_path: Path) -> None:
+    lines = dataclasses.replace(text, each_line=True)
+    settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
+    (score, _) = run(
+        lines, tmp_path / "run", settings, model={**SHAPE, "architecture": "decoder-only"}
+    ).scores
+    prose = read_prose(text.valid_text)
+    tokenizer = Tokenizer.load(tmp_path / "run" / "tokenizer.model")
+    assert score.num_pieces == sum(len(tokenizer.encode(line)) + 1 for line in prose.lines())
+
+
+def test_whole_documents_are_held_out() -> None:
+    prose = Prose(
+        [[f"document {number} line {line}" for line in range(5)] for number in range(211)]
+    )
+    train, valid = hold_out(prose, seed=3)
+    assert 0 < len(valid) < 20 and len(train) + len(valid) == 211
+    assert not {d[0] for d in train.documents} & {d[0] for d in valid.documents}
+    again, _ = hold_out(prose, seed=3)
+    assert again.documents == train.documents
+
+
+def test_of_few_documents_an_end_is_held_out() -> None:
+    lines = [f"line {number}" for number in range(300)]
+    train, valid = hold_out(Prose([["short"], lines]), seed=3)
+    assert train.documents[0] == ["short"]
+    assert train.documents[1] + valid.documents[0] == lines
+    assert 1 <= len(valid.documents[0]) <= 12
+    with pytest.raises(TrainingError, match="at least two lines"):
+        hold_out(Prose([["one"]]), seed=3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (
+            dict(model=dict(architecture="decoder-only"), data=dict(pairs=("p",))),
+            "got pairs; give --text",
+        ),
+        (
+            dict(model=dict(architecture="encoder-only"), data={}),
+            "learns from running text: got none",
+        ),
+        (
+            dict(model=dict(architecture="encoder-decoder"), data=dict(text=("t",))),
+            "from pairs: got .* and running text",
+        ),
+        (
+            dict(
+                model=dict(architecture="encoder-only"),
+                data=dict(text=("t",)),
+                objective="language",
+            ),
+            "objective=language trains a model that is decoder-only: got architecture=encoder-only",
+        ),
+        (dict(model={}, data=dict(text=("t",), joint=False)), "running text has one vocabulary"),
+    ],
+)
+def test_requests_that_contradict_themselves(asked: dict[str, Any], message: str) -> None:
+    request = Request(
+        DataConfig(**asked["data"]),
+        TrainConfig(objective=asked.get("objective")),
+        model=asked["model"],
+    )
+    with pytest.raises(UsageError, match=message):
+        request.check()
+
+
+def test_text_alone_means_a_model_that_writes() -> None:
+    request = Request(DataConfig(text=("t",)))
+    assert (request.objective, request.architecture) == ("language", "decoder-only")
+    request.check()
+
+
+def test_blanks_need_a_piece_for_them(text: DataConfig, tmp_path: Path) -> None:
+    Tokenizer.train(WORDS, vocabulary=300, exact=False, path=tmp_path / "t.model")
+    data = dataclasses.replace(text, tokenizer_file=str(tmp_path / "t.model"))
+    with pytest.raises(ModelError, match=r"must have the piece \[MASK\]"):
+        run(data, tmp_path / "run", model={**SHAPE, "architecture": "encoder-only"})

@@ -26,10 +26,22 @@ class Work:
     tokens_a_step: int
     tokens_a_second: float
     """of one process; measured"""
+    seconds_empty: float = 0.0
+    """of a step that would have no tokens; from measurements with two sizes of a batch"""
 
     @property
     def seconds(self) -> float:
         return self.tokens_a_step / self.tokens_a_second
+
+    def seconds_with(self, tokens: float) -> float:
+        """Of a step with so many."""
+        each = (self.seconds - self.seconds_empty) / self.tokens_a_step
+        return self.seconds_empty + each * tokens
+
+
+# docs/log.md: on one H200, 65,536 tokens a step; base with 16,384 as well.
+BASE = Work("base", 60_522_496, 65_536, 1_886_526, 0.00263)
+BIG = Work("big", 209_125_376, 65_536, 732_260)
 
 
 @dataclass(frozen=True)
@@ -75,18 +87,33 @@ def agreement_seconds(size: int, network: Network) -> float:
     return 2 * (size - 1) * network.tcp_latency / LOOKS_EVERY
 
 
-def step_seconds(work: Work, size: int, network: Network) -> float:
+def together(computing: float, exchange: float, hidden: float) -> float:
+    """Seconds of a step: an exchange takes time where it is longer than what it hides behind."""
+    return computing + max(0.0, exchange - hidden * BACKWARD * computing)
+
+
+def step_seconds(work: Work, size: int, network: Network, tokens: float | None = None) -> float:
+    """With so many tokens for each process, or with as many as were measured."""
+    computing = work.seconds if tokens is None else work.seconds_with(tokens)
     if size == 1:
-        return work.seconds
+        return computing
     exchange = exchange_seconds(BYTES_A_GRADIENT * work.num_parameters, size, network)
-    computing = UNRECORDED * work.seconds
-    shown = max(0.0, exchange - network.hidden * BACKWARD * computing)
-    return computing + shown + agreement_seconds(size, network)
+    step = together(UNRECORDED * computing, exchange, network.hidden)
+    return step + agreement_seconds(size, network)
 
 
 def tokens_a_second(work: Work, size: int, network: Network) -> float:
     """When every process has a batch of its own, so that an update grows with them."""
     return size * work.tokens_a_step / step_seconds(work, size, network)
+
+
+def tokens_a_second_shared(work: Work, size: int, network: Network, update: int) -> float:
+    """When an update stays as large as it is, and each process has its part of it."""
+    tokens = update / size
+    if tokens > work.tokens_a_step:  # several batches, of which the last exchanges
+        more = (tokens / work.tokens_a_step - 1) * work.seconds * (UNRECORDED if size > 1 else 1)
+        return update / (more + step_seconds(work, size, network))
+    return update / step_seconds(work, size, network, tokens)
 
 
 def breaks_at(work: Work, network: Network, efficiency: float = 0.8) -> int | None:

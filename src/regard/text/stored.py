@@ -14,9 +14,9 @@ from regard.text.column import Column
 
 Rows = NDArray[np.int64]
 
-CHUNK = 1 << 14
+CHUNK = 1 << 12
 """texts that are looked at together"""
-_UNWRITTEN = 1 << 12
+_UNWRITTEN = 1 << 11
 _BYTES_AT_ONCE = 1 << 22
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
@@ -368,25 +367,12 @@ def import_model(
     prompt: a text before every text that is read, such as T5's "translate English to German: ".
     convert_pickle: read weights from pytorch_model.bin too, in a process of its own.
     """
-    from regard.exchange import huggingface
+    from regard.exchange.huggingface import Wanted
 
-    wanted = huggingface.Wanted(
-        formats.check_format("regard", weights),
-        source_language,
-        target_language,
-        check_text(prompt, "prompt"),
-        convert_pickle,
-    )
-    folder, output = Path(folder), Path(output)
-    if not folder.is_dir():
-        raise UsageError(f"a model to import must be a folder: {folder} is none; check the path")
-    formats.check_output(output, "regard")
-    graphs = None
-    if find_spec("onnx") is not None and find_spec("torch") is not None:
-        from regard.exchange import onnx
-
-        graphs = onnx.export
-    huggingface.import_folder(folder, output, wanted, graphs)
+    form = formats.check_format("regard", weights)
+    prompt = check_text(prompt, "prompt")
+    wanted = Wanted(form, source_language, target_language, prompt, convert_pickle)
+    formats.read(Path(folder), Path(output), wanted)
 
 
 def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:

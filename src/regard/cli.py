@@ -22,6 +22,7 @@ from regard.cli_data import data
 from regard.cli_ending import guarded, run
 from regard.cli_exchange import export, import_model
 from regard.cli_look import look
+from regard.cli_models import models
 from regard.cli_search import search
 from regard.cli_serve import serve
 from regard.cli_train import train
@@ -280,28 +281,6 @@ def evaluate(
     typer.echo(json.dumps(result.to_dict()) if as_json else str(result))
 
 
-@verb
-def models(as_json: AsJson = False) -> None:
-    """List the models that can be used by name."""
-    from regard.catalogue import available, user_folder
-
-    found = available()
-    if as_json:
-        typer.echo(json.dumps([info.to_dict() for info in found]))
-        return
-    for info in found:
-        does = (
-            " to ".join(info.languages) if info.manifest.task == "translate" else info.manifest.task
-        )
-        where = "bundled" if info.bundled else str(info.folder)
-        typer.echo(
-            f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
-            f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
-        )
-    if not found:
-        typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
-
-
 app.command("translate-corpus")(guarded(translate_corpus))
 verb(chat)
 verb(write)
@@ -314,6 +293,7 @@ verb(compare)
 verb(export)
 app.command("import")(guarded(import_model))
 verb(data)
+verb(models)
 
 
 def _load(model: str | None, source: str | None, target: str | None, **options: Any) -> Model:

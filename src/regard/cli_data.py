@@ -63,7 +63,7 @@ def data(
             f"{' '.join(words)!r}; write  regard data get multi30k"
         )
     for corpus in [find_corpus(name) for name in words[1:]]:
-        with _Bars() as bars:
+        with Bars() as bars:
             paths = obtain(corpus, folder, accept=accept, say=bars.say, progress=bars.start)
         if as_json:
             typer.echo(json.dumps({"name": corpus.name, "files": [str(path) for path in paths]}))
@@ -108,13 +108,13 @@ def _prepare(
         typer.echo(("\r" if sys.stderr.isatty() else "") + str(made), err=True)
 
 
-class _Bars:
+class Bars:
     """A bar for each file on stderr when someone is watching, a line for each that is done."""
 
     def __init__(self) -> None:
         self._progress: Any = None
 
-    def __enter__(self) -> _Bars:
+    def __enter__(self) -> Bars:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (

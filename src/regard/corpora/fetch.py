@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from regard.errors import DataError
 from regard.placing import sync
@@ -25,6 +25,19 @@ Progress = Callable[[int, int | None], None]
 """told the bytes that are there, and how many there will be where the server says so"""
 
 
+class Advice(NamedTuple):
+    """What an error says to do about a file that is not there, or that is another than it was."""
+
+    if_gone: str
+    if_changed: str
+
+
+OF_A_CORPUS = Advice(
+    "its publisher may have moved it: get it by hand, and name its folder with --data",
+    "its publisher has changed it: take it as it is with --accept",
+)
+
+
 class _Interruption(Exception):
     """What another attempt may mend."""
 
@@ -34,6 +47,7 @@ def fetch(
     path: Path,
     *,
     checksum: str = "",
+    advice: Advice = OF_A_CORPUS,
     progress: Progress = lambda done, total: None,
     pause: float = 1.0,
     timeout: float = TIMEOUT,
@@ -49,7 +63,7 @@ def fetch(
     while True:
         before = _size(part)
         try:
-            _transfer(url, part, progress, timeout)
+            _transfer(url, part, progress, timeout, advice)
             break
         except _Interruption as problem:
             failures = 1 if _size(part) > before else failures + 1
@@ -59,7 +73,7 @@ def fetch(
                     "check the connection, then run the same again to go on where it stopped"
                 ) from problem
         time.sleep(pause * 2 ** (failures - 1))
-    _check(part, checksum, url)
+    _check(part, checksum, url, advice)
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(part, path)
@@ -74,14 +88,15 @@ def digest(path: Path, algorithm: str = "sha256") -> str:
         ).hexdigest()
 
 
-def _transfer(url: str, part: Path, progress: Progress, timeout: float) -> None:
+def _transfer(url: str, part: Path, progress: Progress, timeout: float, advice: Advice) -> None:
     """Add what is missing to the part, or write it anew where the server cannot go on."""
     tag = _tag_of(part)
     have = _size(part) if tag.exists() else 0
     headers = {"User-Agent": "regard"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": tag.read_text("utf-8")}
-    with _answer(urllib.request.Request(url, headers=headers), part, timeout) as answer:
+    request = urllib.request.Request(url, headers=headers)
+    with _answer(request, part, timeout, advice) as answer:
         if answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), have):
             have = 0
         _remember_tag(tag, answer.headers)
@@ -96,7 +111,7 @@ def _transfer(url: str, part: Path, progress: Progress, timeout: float) -> None:
         raise _Interruption(f"the connection ended after {have:,} of {total:,} bytes")
 
 
-def _answer(request: urllib.request.Request, part: Path, timeout: float) -> Any:
+def _answer(request: urllib.request.Request, part: Path, timeout: float, advice: Advice) -> Any:
     try:
         return urllib.request.build_opener(_Redirects).open(request, timeout=timeout)
     except urllib.error.HTTPError as error:
@@ -106,10 +121,7 @@ def _answer(request: urllib.request.Request, part: Path, timeout: float) -> Any:
             part.unlink(missing_ok=True)
         if error.code in (408, 416, 429) or error.code >= 500:
             raise _Interruption(answer) from error
-        raise DataError(
-            f"{request.full_url} must be there: {answer}; "
-            "its publisher may have moved it: get it by hand, and name its folder with --data"
-        ) from error
+        raise DataError(f"{request.full_url} must be there: {answer}; {advice.if_gone}") from error
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise _Interruption(f"the connection failed ({reason})") from error
@@ -169,7 +181,7 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _check(part: Path, checksum: str, url: str) -> None:
+def _check(part: Path, checksum: str, url: str, advice: Advice) -> None:
     if not checksum:
         return
     algorithm, _, expected = checksum.partition(":")
@@ -179,5 +191,5 @@ def _check(part: Path, checksum: str, url: str) -> None:
         _tag_of(part).unlink(missing_ok=True)
         raise DataError(
             f"{url} must have the {algorithm} {expected}: got {found}; run the same again, and if it stays so "
-            "its publisher has changed it: take it as it is with --accept"
+            f"{advice.if_changed}"
         )

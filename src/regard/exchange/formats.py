@@ -1,4 +1,4 @@
-"""The formats that a model can be written in.
+"""The formats that a model can be written in, and what is read of others.
 
 regard        a folder of ours, with the CPU engine's graphs
 safetensors   the same without graphs: config.json, model.safetensors, the tokenizer
@@ -12,11 +12,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from regard.checkpoint import CARD, read_files, read_manifest, read_tensors, save
 from regard.errors import MissingExtra, ModelError, UsageError, suggest
 from regard.tensors import WeightForm
+
+if TYPE_CHECKING:
+    from regard.exchange.huggingface import Wanted
 
 _FORMS: dict[str, tuple[WeightForm, ...]] = {
     "regard": ("int8", "fp16", "fp32"),
@@ -46,6 +51,21 @@ def write(folder: Path, output: Path, to: str, weights: str | None) -> None:
         _write_onnx(folder, output)
     else:
         _write_own(folder, output, form, with_graphs=to == "regard")
+
+
+def read(folder: Path, output: Path, wanted: Wanted) -> None:
+    """Read a Hugging Face folder and write ours, with graphs where there is what makes them."""
+    from regard.exchange.huggingface import import_folder
+
+    if not folder.is_dir():
+        raise UsageError(f"a model to import must be a folder: {folder} is none; check the path")
+    check_output(output, "regard")
+    graphs = None
+    if find_spec("onnx") is not None and find_spec("torch") is not None:
+        from regard.exchange import onnx
+
+        graphs = onnx.export
+    import_folder(folder, output, wanted, graphs)
 
 
 def check_format(to: str, weights: str | None) -> WeightForm:

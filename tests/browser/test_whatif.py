@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 from browser.reading import assert_traced, reads_as, shown_in
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from regard.look.session import Run
 from regard.look.view import Look
@@ -122,6 +122,23 @@ def test_every_panel_follows_and_the_way_back(
     expect(page.locator("#banner")).to_be_hidden()
     expect(page.locator("#sentence .to")).to_have_text(run.translation)
     assert_traced(shown_in(page.locator("#strips")), run, 10)
+
+
+def test_who_goes_back_before_the_answer_comes_stays_there(show: Show, run: Run) -> None:
+    page = show("what-if")
+    page.fill("#change-text", "Pierre")
+    page.click("#do-replace-word")
+    expect(page.locator("#part-result")).to_be_visible()
+    held: list[Route] = []
+    page.route("**/api/whatif", lambda route: held.append(route))
+    page.click("#do-no-positions")
+    page.click("#back-to-original")
+    expect(page.locator("#banner")).to_be_hidden()
+    with page.expect_response("**/api/whatif"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    expect(page.locator("#banner")).to_be_hidden()
+    expect(page.locator("#sentence .to")).to_have_text(run.translation)
 
 
 def test_a_head_that_is_off_hands_over_nothing(

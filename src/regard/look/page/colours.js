@@ -54,7 +54,7 @@ export function colourAt(scale, value) {
 /** @param {Scale} scale @param {number} value */
 export function cssColour(scale, value) {
 	const start = colourAt(scale, value);
-	return `rgb(${scale.table[start]} ${scale.table[start + 1]} ${scale.table[start + 2]})`;
+	return `rgb(${scale.table.subarray(start, start + 3).join(" ")})`;
 }
 
 /** Black or white, whichever is read better on a colour of the scale. @param {Scale} scale @param {number} value */

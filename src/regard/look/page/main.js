@@ -70,9 +70,8 @@ function refill(root, nodes) {
 function drawHead(app) {
 	const { doc } = app;
 	document.title = `${doc.title} · regard look`;
-	part("model-name").textContent = doc.model.num_parameters
-		? `${doc.model.name} · ${count(doc.model.num_parameters)} weights`
-		: doc.model.name;
+	const { name, num_parameters: size } = doc.model;
+	part("model-name").textContent = size ? `${name} · ${count(size)} weights` : name;
 	// A text that is written on begins with what was given.
 	const written = doc.target?.text ?? "";
 	const from = doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : "");
@@ -156,8 +155,8 @@ function listenToKeys(player) {
 		const target = event.target instanceof Element ? event.target : null;
 		const isTyping = target?.closest("input, textarea, select, .table-scroll, [role=button], [contenteditable]");
 		if (event.altKey || event.ctrlKey || event.metaKey) return;
-		const { place } = player.app.state;
-		if (event.key === "Escape") player.app.go(place ? { place: null } : { tour: -1 });
+		const { app } = player;
+		if (event.key === "Escape") app.go(app.state.place ? { place: null } : { tour: -1 });
 		else if (isTyping) return;
 		else if (event.key === "ArrowRight") player.move(1);
 		else if (event.key === "ArrowLeft") player.move(-1);
@@ -187,8 +186,8 @@ function listenToTheme(app) {
 
 async function start() {
 	const data = DataSource.here();
-	const document_ = await data.open();
-	const store = new Store({ ...FIRST, run: document_.run });
+	const { run } = await data.open();
+	const store = new Store({ ...FIRST, run });
 	const app = new App(store, data);
 	app.go({ step: app.numGiven });
 	store.set(store.read(location.hash));

@@ -40,9 +40,10 @@ async function apply(app, edits, status) {
 	status.replaceChildren(p("note", "computing …"));
 	try {
 		const { run } = originalOf(app);
+		const inView = app.state.run;
 		const changed = edits.length ? (await app.data.whatIf(run, edits)).run : run;
-		app.go({ run: changed, place: null, focus: "result" });
-		status.replaceChildren();
+		// Who has gone back meanwhile stays there.
+		if (app.state.run === inView) app.go({ run: changed, place: null, focus: "result" });
 	} catch (error) {
 		status.replaceChildren(trouble(error));
 	}

@@ -1,0 +1,121 @@
+"""A hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
+
+Each opening begins a conversation of its own, and nothing is left to chance: the same model gives the same replies.
+chat_judged.tsv keeps opening TAB reply TAB fits or not, so that nobody has to judge a line again; what is not judged
+yet counts as not fitting, and `--to-judge` prints it in the form of that file. Then the same model talks to itself for ten turns,
+from several beginnings: no reply may come twice, nor nearly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+import record
+
+import regard
+from regard.api import Model
+from regard.corpora import small_talk
+
+HERE = Path(__file__).parent
+OPENINGS = HERE / "chat_openings.txt"
+JUDGED = HERE / "chat_judged.tsv"
+FITS, NOT = "fits", "not"
+
+NUM_TURNS = 10
+NEARLY = 0.8
+BEGINNINGS = ("Hello!", "I like films.", "I'm sad.", "Tell me something.", "What did you do today?")
+
+
+def read_judged(path: Path = JUDGED) -> dict[tuple[str, str], str]:
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    judged = {}
+    for line in lines:
+        opening, reply, verdict = line.split("\t")[:3]
+        assert verdict in (FITS, NOT), line
+        judged[opening, reply] = verdict
+    return judged
+
+
+def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
+    """A row an opening; its verdict is empty where a person has to say it."""
+    judged = read_judged()
+    replies = [model.reply(opening, temperature=0) for opening in openings]
+    return [
+        {"opening": opening, "reply": reply, "verdict": judged.get((opening, reply), "")}
+        for opening, reply in zip(openings, replies, strict=True)
+    ]
+
+
+def num_known(rows: list[dict[str, Any]]) -> int:
+    """How many openings a person has said, in the same words, in the text written for training."""
+    said = {
+        words_of(way) for turns in small_talk.dialogues() for turn in turns[::2] for way in turn
+    }
+    return sum(words_of(row["opening"]) in said for row in rows)
+
+
+def words_of(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def repeated(replies: list[str]) -> list[str]:
+    """The replies that nearly say what an earlier one said.
+
+    >>> repeated(["I like tea.", "Me too.", "i like tea"])
+    ['i like tea']
+    """
+    words = [words_of(reply).split() for reply in replies]
+    return [
+        replies[place]
+        for place, each in enumerate(words)
+        if any(SequenceMatcher(None, each, other).ratio() >= NEARLY for other in words[:place])
+    ]
+
+
+def ten_turns(model: Model, beginning: str) -> list[str]:
+    """What the model says when it answers its own answers."""
+    talk = model.chat(temperature=0)
+    other = model.chat(temperature=0)
+    replies = [talk.say(beginning)]
+    while len(replies) < NUM_TURNS:
+        replies.append(talk.say(other.say(replies[-1])))
+    return replies
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="chat", help="a model's name or folder")
+    parser.add_argument("--to-judge", action="store_true", help="print lines for chat_judged.tsv")
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results")
+    options = parser.parse_args()
+    model = regard.load(options.model)
+    rows: list[dict[str, Any]] = [*answer(model, OPENINGS.read_text("utf-8").splitlines())]
+    for row in rows:
+        if not options.to_judge:
+            print(f"{row['verdict'] or 'to judge':>8}  {row['opening']}\n{'':>10}{row['reply']}")
+        elif not row["verdict"]:
+            print(row["opening"], row["reply"], "?", sep="\t")
+    num_fitting = sum(row["verdict"] == FITS for row in rows)
+    num_open = sum(not row["verdict"] for row in rows)
+    print(f"# fits: {num_fitting} of {len(rows)}; {num_open} to judge")
+    print(
+        f"# of these openings {num_known(rows)} stand in the small talk that models are trained on"
+    )
+    num_again = 0
+    for beginning in BEGINNINGS:
+        replies = ten_turns(model, beginning)
+        again = repeated(replies)
+        num_again += len(again)
+        rows.append({"beginning": beginning, "replies": replies, "said_again": again})
+    print(f"# said again in ten turns: {num_again} of {NUM_TURNS * len(BEGINNINGS)} replies")
+    if options.save:
+        summary = {"fits": num_fitting, "to_judge": num_open, "said_again": num_again}
+        print(record.save("chat_openings", [summary, *rows], {}))
+
+
+if __name__ == "__main__":
+    main()

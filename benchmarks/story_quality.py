@@ -1,0 +1,128 @@
+"""How well a model writes on: `python benchmarks/story_quality.py --model story --text held-out.txt.xz`.
+
+- perplexity of held-out text, by piece and by word: each paragraph after those before it, as far as the model reads
+- distinct-n: the share of n-grams of words that are different, over all continuations of story_beginnings.txt
+- repetition: the share of 4-grams that have come before in the same continuation, and continuations that loop
+- names kept: of the names in a beginning (after a tab in that file), how many come again in its continuation
+The continuations are printed, for a person to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import statistics
+from pathlib import Path
+from typing import Any
+
+import record
+
+import regard
+from regard.api import Model
+from regard.decode import score
+from regard.text.corpus import read_lines
+from regard.text.repetition import is_looping
+
+HERE = Path(__file__).parent
+BEGINNINGS = HERE / "story_beginnings.txt"
+
+_WORD = re.compile(r"[\w']+")
+
+
+def n_grams(words: list[str], length: int) -> list[tuple[str, ...]]:
+    return list(zip(*(words[start:] for start in range(length)), strict=False))
+
+
+def distinct(texts: list[list[str]], length: int) -> float:
+    """
+    >>> distinct([["a", "b", "a", "b"]], 2)
+    0.6666666666666666
+    """
+    grams = [gram for words in texts for gram in n_grams(words, length)]
+    return len(set(grams)) / max(1, len(grams))
+
+
+def repetition(words: list[str], length: int = 4) -> float:
+    grams = n_grams(words, length)
+    return 1 - len(set(grams)) / max(1, len(grams))
+
+
+def read_beginnings() -> list[tuple[str, list[str]]]:
+    """Each with the names in it."""
+    lines = [line.split("\t") for line in BEGINNINGS.read_text("utf-8").splitlines()]
+    return [(line[0], line[1:]) for line in lines]
+
+
+def perplexity(model: Model, paragraphs: list[str], num_pieces: int) -> dict[str, float]:
+    """Rows of so many pieces; each piece is foretold from those before it in its row."""
+    own = model._translator
+    config = own.config
+    ids = own.target.encode("\n".join(paragraphs))
+    rows = [ids[start : start + num_pieces] for start in range(0, len(ids), num_pieces)]
+    total, count = 0.0, 0
+    for row in rows:
+        [found] = score(own.engine, [[]], [row], bos_id=config.bos_id, eos_id=config.eos_id)
+        values = found[: len(row)]
+        total -= sum(values)
+        count += len(values)
+    num_words = sum(len(paragraph.split()) for paragraph in paragraphs)
+    return {
+        "perplexity_of_pieces": math.exp(total / count),
+        "perplexity_of_words": math.exp(total / num_words),
+        "num_words": num_words,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="story", help="a model's name or folder")
+    parser.add_argument("--text", type=Path, help="held-out text, a paragraph a line")
+    parser.add_argument("--most-words", type=int, default=20_000, help="of the text")
+    parser.add_argument("--row", type=int, default=256, help="pieces that are foretold together")
+    parser.add_argument("--length", type=int, default=150, help="words of a continuation")
+    parser.add_argument("--endings", type=int, default=3, help="of each beginning")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results")
+    options = parser.parse_args()
+    model = regard.load(options.model)
+    rows: list[dict[str, Any]] = []
+    for beginning, names in read_beginnings():
+        for number in range(options.endings):
+            parts = model.writing(
+                beginning, length=options.length, number=number, seed=options.seed
+            )
+            written = "".join(parts)
+            print(f"{beginning}{written}\n")
+            words = _WORD.findall(written.lower())
+            rows.append(
+                {
+                    "beginning": beginning,
+                    "written": written,
+                    "repetition": repetition(words),
+                    "loops": is_looping(words),
+                    "names": names,
+                    "names_kept": [name for name in names if name in written],
+                }
+            )
+    texts = [_WORD.findall(row["written"].lower()) for row in rows]
+    figures = {f"distinct_{length}": distinct(texts, length) for length in (1, 2, 3)}
+    figures["repetition_4"] = statistics.mean(row["repetition"] for row in rows)
+    figures["loops"] = sum(row["loops"] for row in rows) / len(rows)
+    num_names = sum(len(row["names"]) for row in rows)
+    figures["names_kept"] = sum(len(row["names_kept"]) for row in rows) / max(1, num_names)
+    if options.text:
+        paragraphs, num_words = [], 0
+        for line in read_lines(options.text):
+            if line.strip() and not line.startswith("# ") and num_words < options.most_words:
+                paragraphs.append(line)
+                num_words += len(line.split())
+        figures |= perplexity(model, paragraphs, options.row)
+    for name, value in figures.items():
+        print(f"# {name}: {value:.3f}")
+    if options.save:
+        print(record.save("story_quality", [figures, *rows], {}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""The lists that bundled models are judged by are whole, and the scripts that read them work."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from fixtures import make_model_folder
+from serve_fixtures import make_story_folder
+
+import regard
+from regard.config import DecodeConfig
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("languages", ["fr-en", "en-fr"])
+def test_everyday_sentences(languages: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    everyday = script("everyday", monkeypatch)
+    rows = everyday.read_list(languages)
+    assert len(rows) == len({sentence for _, sentence, _ in rows}) == 200
+    for kind, sentence, right in rows:
+        assert kind and right and len(set(right)) == len(right), sentence
+        assert all(each == each.strip() and each[-1] in ".?!" for each in (sentence, *right))
+        ends = {text[-1].replace("!", ".") for text in (sentence, *right)}
+        assert len(ends) == 1, f"a question is translated by a question: {sentence}"
+    judged = everyday.judge(languages, [right[-1] for _, _, right in rows])
+    assert {row["verdict"] for row in judged} == {"right"}
+    assert not any(row["verdict"] == "right" for row in everyday.judge(languages, ["x"] * 200))
+
+
+def test_what_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal = script("everyday", monkeypatch).normal
+    for one, other in [
+        ("Don't you come?", "Do you not come?"),
+        ("It's raining!", "It is raining."),
+        ("I can\u2019t.", "I cannot."),
+        ("He's just left.", "He has just left."),
+    ]:
+        assert normal(one, "en") == normal(other, "en")
+    assert normal("Ma s\u0153ur\u00a0!", "fr") == normal("Ma soeur !", "fr")
+    assert normal("he left.", "en") != normal("He left.", "en")
+    assert normal("a-t-elle paye ?", "fr") != normal("a-t-elle payé ?", "fr")
+
+
+def test_judgements_belong_to_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    everyday = script("everyday", monkeypatch)
+    known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
+    judged = everyday.read_judged()
+    assert judged and {sentence for sentence, _ in judged} <= known
+
+
+def test_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    openings = script("chat_openings", monkeypatch)
+    lines = openings.OPENINGS.read_text("utf-8").splitlines()
+    assert len(lines) == len(set(lines)) == 100 and all(line == line.strip() for line in lines)
+    folder = make_model_folder(
+        tmp_path / "chat", task="chat", decode=DecodeConfig(method="sample", max_length=7)
+    )
+    model = regard.load(folder, engine="onnxruntime", threads=1)
+    rows = openings.answer(model, lines[:3])
+    assert rows == openings.answer(model, lines[:3]), "nothing is left to chance"
+    assert all(row["reply"] for row in rows) and openings.num_known(rows) <= 3
+    replies = openings.ten_turns(model, "Hello!")
+    assert len(replies) == 10 and openings.repeated(replies) == []
+    judged = tmp_path / "judged.tsv"
+    judged.write_text("Hi\tHello.\tfits\n")
+    assert openings.read_judged(judged) == {("Hi", "Hello."): "fits"}
+
+
+def test_stories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quality = script("story_quality", monkeypatch)
+    beginnings = quality.read_beginnings()
+    assert len(beginnings) >= 10 and sum(len(names) for _, names in beginnings) >= 7
+    assert all(name in beginning for beginning, names in beginnings for name in names)
+    assert quality.repetition("a b c d a b c d".split()) == pytest.approx(0.2)
+    folder = make_story_folder(tmp_path / "story")
+    text = tmp_path / "held-out.txt"
+    text.write_text("# I\nJane visits Africa.\n\nHello, how are you?\n")
+    words = ["story_quality", "--model", str(folder), "--text", str(text), "--length", "9"]
+    monkeypatch.setattr(sys, "argv", [*words, "--endings", "1"])
+    quality.main()
+    shown = capsys.readouterr().out
+    assert shown.count("\n# ") == 9 and "# num_words: 7.000" in shown

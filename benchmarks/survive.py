@@ -36,7 +36,6 @@ from train_fixtures import QUICK, checkpoint_of, counting_corpus, run  # noqa: E
 from regard import checkpoint  # noqa: E402
 from regard.config import DataConfig, TrainConfig  # noqa: E402
 from regard.errors import ModelError, RegardWarning  # noqa: E402
-from regard.text.tokenizer import Tokenizer  # noqa: E402
 from regard.train import checkpoints  # noqa: E402
 
 SETTINGS = replace(
@@ -229,7 +228,7 @@ def damage_files(num_files: int, folder: Path, rng: random.Random) -> Counter[st
                 if name == "model.safetensors":
                     checkpoint.read_tensors(model, manifest)
                 else:
-                    tokenizer = Tokenizer.load(model / name)
+                    tokenizer, _ = checkpoint.open_tokenizers(model, manifest.tokenizer)
                     tokenizer.decode(tokenizer.encode("un deux trois ✓"))
                 found[f"{name} used"] += 1
             except ModelError:

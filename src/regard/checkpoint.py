@@ -1,12 +1,13 @@
 """A model is a folder: config.json, model.safetensors, the tokenizer's files and README.md, the card.
 
 The weights lie in one of three forms (`tensors`). Nothing is ever pickled, and a folder is written whole or
-not at all.
+not at all. SHA256SUMS says what weights and tokenizer were when they were written; a folder may be without it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ from regard.text.pieces import Pieces
 from regard.text.tokenizer import Tokenizer
 
 FORMAT_VERSION = 1
-CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "README.md"
+CONFIG, WEIGHTS, CARD, SUMS = "config.json", "model.safetensors", "README.md", "SHA256SUMS"
 
 Task = Literal["translate", "chat", "write", "fill", "search"]
 TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
@@ -119,6 +120,8 @@ def save(
                 fresh / name, content if isinstance(content, bytes) else content.read_bytes()
             )
         write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
+        sums = [f"{_sha256(fresh / name)}  {name}\n" for name in (WEIGHTS, *sorted(files))]
+        write_file(fresh / SUMS, "".join(sums).encode())
         write_file(fresh / CARD, card.encode())
         write_file(fresh / CONFIG, manifest.to_json().encode())
         if graphs is not None:
@@ -184,6 +187,9 @@ def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
 def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, Pieces]:
     """The tokenizers of source and target; the same one twice where they do not differ."""
     folder = Path(folder)
+    for name in sorted(files.names):
+        if (folder / name).is_file():  # who opens it will say what it lacks
+            check_sum(folder / name)
     if files.kind == "sentencepiece":
         own = Tokenizer.load(folder / files.source)
         return own, own if files.joint else Tokenizer.load(folder / files.target)
@@ -257,7 +263,27 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
                     tensors[name] = tensor
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
+    check_sum(path)
     return tensors
+
+
+def check_sum(path: Path) -> None:
+    """Refuse a file that is not what was written, where that is known."""
+    try:
+        known = (path.parent / SUMS).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for expected, _, name in (line.partition("  ") for line in known):
+        if name == path.name and _sha256(path) != expected:
+            raise ModelError(
+                f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the "
+                "model again"
+            )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_unique(folder: Path) -> None:
@@ -317,7 +343,7 @@ def _replaced(folder: Path, new: set[str]) -> set[str]:
                 f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder"
             )
         return set()
-    own = {CONFIG, WEIGHTS, CARD, *(path.name for path in folder.glob("*.onnx"))}
+    own = {CONFIG, WEIGHTS, CARD, SUMS, *(path.name for path in folder.glob("*.onnx"))}
     with contextlib.suppress(ModelError):
         own |= read_manifest(folder).tokenizer.names
     return own - new

@@ -132,6 +132,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(
     other = replace(manifest, tokenizer=TokenizerFiles(source="a.model", target="b.model"))
     checkpoint.save(folder, other, changed, {"a.model": b"a", "b.model": b"b"}, "new")
     names = {"config.json", "model.safetensors", "README.md", "a.model", "b.model", "metrics.jsonl"}
+    names |= {"SHA256SUMS"}
     assert set(contents(folder)) == names
     assert checkpoint.read_manifest(folder) == other
     again = checkpoint.read_tensors(folder)
@@ -169,7 +170,7 @@ def test_a_model_joins_the_files_of_its_run(
     monkeypatch.chdir(run)
     folder = {"by its path": run, "from inside": Path("."), "by a link": tmp_path / "link"}[how]
     entries = set(tmp_path.iterdir())
-    names = {"config.json", "model.safetensors", "README.md", "tokenizer.model"}
+    names = {"config.json", "model.safetensors", "README.md", "tokenizer.model", "SHA256SUMS"}
     for card in ("first", "second"):
         number = run.stat().st_ino
         checkpoint.save(folder, manifest, tensors, FILES, card)
@@ -352,3 +353,16 @@ def test_a_diverged_model_is_not_saved(
     with pytest.raises(ModelError, match=f"{name} holds values that are not finite"):
         checkpoint.save(tmp_path / "m", manifest, broken, FILES, "")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.model"])
+def test_a_changed_bit_is_noticed(folder: Path, manifest: Manifest, name: str) -> None:
+    content = bytearray((folder / name).read_bytes())
+    content[-1] ^= 1  # still a number, and still text
+    (folder / name).write_bytes(content)
+    with pytest.raises(ModelError, match=f"{name} must be the file that was written: its checksum"):
+        checkpoint.read_tensors(folder, manifest)
+        checkpoint.open_tokenizers(folder, manifest.tokenizer)
+    (folder / "SHA256SUMS").unlink()
+    checkpoint.check_sum(folder / name)
+    assert len(checkpoint.read_tensors(folder, manifest)) == len(expected_tensors(manifest.model))

@@ -1,0 +1,238 @@
+"""How well and how fast search finds, beside BM25 and sentence vectors that come from PyPI.
+
+    python benchmarks/search_quality.py [--model NAME …] [--data FOLDER] [--most N] [--save]
+
+Sets: `written` is search_set.tsv beside this script, 60 passages in French and English with a query each, in the
+same language or the other. With --data three more are made of held-out text, which stays where it is:
+
+    everyday, news   a sentence looks for its translation (fr-en/tatoeba-dev.*, fr-en/newstest2013.*)
+    stories          a sentence looks for the rest of its paragraph (stories/test.txt)
+
+BM25 is bm25s, with words in small letters and no accents. wordllama is asked where it is installed: of the
+packages that were looked into it alone brings its weights along; model2vec, fastembed and sentence-transformers
+fetch theirs from a hub. Everything runs on one thread; a query's time holds reading and ranking it, alone.
+
+Needs  pip install bm25s  and, if wanted, wordllama.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import random
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from record import Row, save
+
+from regard.catalogue import find_for_search
+from regard.evaluate import retrieval
+from regard.search.ranking import nearest
+from regard.search.reading import Reader
+from regard.text.corpus import read_lines
+from regard.text.sentences import split
+
+HERE = Path(__file__).parent
+
+
+class Set(NamedTuple):
+    name: str
+    passages: list[str]
+    queries: list[str]
+    answers: list[int]
+    """the number of each query's passage"""
+
+
+class System(Protocol):
+    name: str
+
+    def index(self, passages: list[str]) -> None: ...
+
+    def scores(self, query: str) -> np.ndarray:
+        """Of every passage."""
+
+
+class Regard:
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.reader = f"regard {name}", Reader.open(folder, threads=1)
+
+    def index(self, passages: list[str]) -> None:
+        self.vectors = self.reader.vectors([self._fitting(text) for text in passages])
+
+    def _fitting(self, text: str) -> str:
+        """A file's passages are cut when they are read; these are what they are."""
+        while self.reader.count(text) > self.reader.longest:
+            text = text[: len(text) * 3 // 4]
+        return text
+
+    def scores(self, query: str) -> np.ndarray:
+        return self.vectors @ self.reader.vectors([self._fitting(query)])[0]
+
+
+class BM25:
+    name = "BM25 (bm25s)"
+
+    def index(self, passages: list[str]) -> None:
+        import bm25s
+
+        self._found: Any = bm25s.BM25()
+        self._found.index([_words(text) for text in passages], show_progress=False)
+
+    def scores(self, query: str) -> np.ndarray:
+        return np.asarray(self._found.get_scores(_words(query)))
+
+
+class WordLlama:
+    name = "wordllama 256"
+
+    def __init__(self) -> None:
+        from wordllama import WordLlama as Model
+
+        self.model = Model.load()
+
+    def index(self, passages: list[str]) -> None:
+        self.vectors = self.model.embed(passages, norm=True)
+
+    def scores(self, query: str) -> np.ndarray:
+        return self.vectors @ self.model.embed([query], norm=True)[0]
+
+
+def _words(text: str) -> list[str]:
+    letters = unicodedata.normalize("NFD", text.lower())
+    kept = "".join(
+        letter if letter.isalnum() else " "
+        for letter in letters
+        if not unicodedata.combining(letter)
+    )
+    return kept.split() or [""]
+
+
+def written() -> Iterator[Set]:
+    """The whole set, and its parts by language: all passages, the queries of one kind."""
+    rows = [line.split("\t") for line in read_lines(HERE / "search_set.tsv")]
+    passages = [row[1] for row in rows]
+    kinds: dict[str, Callable[[list[str]], bool]] = {
+        "written": lambda row: True,
+        "written en": lambda row: row[0] == row[2] == "en",
+        "written fr": lambda row: row[0] == row[2] == "fr",
+        "written across": lambda row: row[0] != row[2],
+    }
+    for name, belongs in kinds.items():
+        places = [place for place, row in enumerate(rows) if belongs(row)]
+        yield Set(name, passages, [rows[place][3] for place in places], places)
+
+
+def held_out(folder: Path, most: int) -> Iterator[Set]:
+    draw = random.Random(3)
+    for name, file in (("everyday", "tatoeba-dev"), ("news", "newstest2013")):
+        french, english = (read_lines(folder / "fr-en" / f"{file}.{code}") for code in ("fr", "en"))
+        pairs = list({en: (fr, en) for fr, en in zip(french, english, strict=True)}.values())
+        pairs = draw.sample(pairs, min(most, len(pairs)))
+        numbers = list(range(len(pairs)))
+        sides = [list(side) for side in zip(*pairs, strict=True)]
+        yield Set(f"{name} fr-en", sides[1], sides[0], numbers)
+        yield Set(f"{name} en-fr", sides[0], sides[1], numbers)
+    [stories] = (folder / "stories").glob("test.txt*")
+    lines = [line for line in read_lines(stories) if line.strip() and not line.startswith("#")]
+    draw.shuffle(lines)
+    passages, queries = [], []
+    for line in lines:
+        sentences = split(line, "en", len, 10_000).sentences
+        if 3 <= len(sentences) <= 8 and len(line) < 600 and len(passages) < most:
+            queries.append(sentences.pop(draw.randrange(len(sentences))))
+            passages.append(" ".join(sentences))
+    yield Set("stories", passages, queries, list(range(len(passages))))
+
+
+def measure(system: System, given: Set) -> Row:
+    started = time.perf_counter()
+    system.index(given.passages)
+    indexed = time.perf_counter()
+    places = []
+    for query, answer in zip(given.queries, given.answers, strict=True):
+        scores = system.scores(query)
+        better, equal = scores > scores[answer], scores[:answer] == scores[answer]
+        places.append(1 + int(better.sum()) + int(equal.sum()))
+    done = time.perf_counter()
+    score = retrieval(places, name=given.name)
+    return {
+        "set": given.name,
+        "system": system.name,
+        "recall_1": round(score.recall_1, 1),
+        "recall_10": round(score.recall_10, 1),
+        "mrr": round(score.mrr, 1),
+        "passages_a_second": round(len(given.passages) / (indexed - started)),
+        "queries_a_second": round(len(given.queries) / (done - indexed)),
+        "num_passages": len(given.passages),
+        "num_queries": len(given.queries),
+    }
+
+
+def check_ranking() -> None:
+    """What is measured here over all scores is what a search's own ranking gives."""
+    draw = np.random.default_rng(3)
+    vectors = draw.normal(size=(301, 17)).astype(np.float32)
+    [(rows, _)] = nearest(vectors[:1], vectors, 10)
+    assert rows.tolist() == np.argsort(-(vectors @ vectors[0]), kind="stable")[:10].tolist()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--model", action="append", help="name or folder; several times for several"
+    )
+    parser.add_argument("--data", type=Path, help="a folder of held-out text")
+    parser.add_argument("--most", type=int, default=1000, help="passages of a held-out set")
+    parser.add_argument("--save", action="store_true")
+    arguments = parser.parse_args()
+    check_ranking()
+    systems: list[System] = [BM25()]
+    packages = ["bm25s"]
+    if importlib.util.find_spec("wordllama"):
+        systems.append(WordLlama())
+        packages.append("wordllama")
+    for name in arguments.model or [None]:
+        folder = find_for_search(name)
+        systems.append(Regard(folder.name, folder))
+    sets = [*written(), *(held_out(arguments.data, arguments.most) if arguments.data else ())]
+    rows = [measure(system, given) for given in sets for system in systems]
+    best = {
+        given.name: max(
+            (
+                row
+                for row in rows
+                if row["set"] == given.name and row["system"].startswith("regard")
+            ),
+            key=lambda row: row["mrr"],
+        )
+        for given in sets
+    }
+    ratios = {}
+    for row in rows:
+        if row["system"] == BM25.name and row["mrr"]:
+            name = f"search_{row['set'].replace(' ', '_')}_mrr_vs_bm25"
+            ratios[name] = round(best[row["set"]]["mrr"] / row["mrr"], 3)
+    print(
+        f"{'set':16} {'system':28} {'recall@1':>8} {'@10':>6} {'MRR':>6} {'passages/s':>11} {'queries/s':>10}"
+    )
+    for row in rows:
+        print(
+            f"{row['set']:16} {row['system']:28} {row['recall_1']:8.1f} {row['recall_10']:6.1f} "
+            f"{row['mrr']:6.1f} {row['passages_a_second']:11,} {row['queries_a_second']:10,}"
+        )
+    for name, ratio in ratios.items():
+        print(f"{name:48} {ratio:8.2f}")
+    if arguments.save:
+        print(save("search_quality", rows, ratios, *packages))
+
+
+if __name__ == "__main__":
+    main()

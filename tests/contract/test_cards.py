@@ -1,0 +1,90 @@
+"""The card of a bundled model says all that somebody who is to rely on it must know."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.catalogue import BUNDLED
+from regard.checkpoint import CARD, WEIGHTS, read_manifest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json"))
+
+MOST_BYTES = 90_000_000
+"""of all bundled weights together"""
+FIGURES = {
+    "translate": ("newstest2013", "Tatoeba", "Multi30k 2016", "everyday sentences"),
+    "chat": ("100 openings", "ten turns"),
+    "write": ("perplexity", "distinct", "repetition"),
+}
+
+
+def sections(card: str) -> dict[str, str]:
+    """The text under each heading; what comes before the first is under an empty one."""
+    parts = re.split(r"^## (.+)$", card, flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows of a table without its heads and rules."""
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("|")]
+    return [row for row in rows if not set("".join(row)) <= set("-| ")][1:]
+
+
+@pytest.fixture(params=FOLDERS, ids=lambda folder: folder.name)
+def folder(request: pytest.FixtureRequest) -> Path:
+    return request.param
+
+
+@pytest.fixture
+def card(folder: Path) -> str:
+    return (folder / CARD).read_text("utf-8")
+
+
+def test_the_front_is_for_machines(card: str) -> None:
+    front = re.match(r"---\n(.*?)\n---\n", card, re.DOTALL)
+    assert front
+    for key in ("library_name: regard", "pipeline_tag: ", "license: ", "language:"):
+        assert key in front[1], key
+
+
+def test_what_it_is_and_how_it_was_made(card: str, folder: Path) -> None:
+    head = sections(card)[""]
+    for row in ("parameters", "weights", "steps", "time", "recipe"):
+        assert re.search(rf"^\| {row} \| .+ \|$", head, re.MULTILINE), row
+    recipe = re.search(r"`(recipes/[\w-]+\.toml)`", head)
+    assert recipe and (ROOT / recipe[1]).is_file()
+    assert re.search(r"^\| time \| .*(NVIDIA|CPU).*\|$", head, re.MULTILINE), "on what"
+    size = re.search(r"^\| weights \| .*?(\d+) MB", head, re.MULTILINE)
+    assert size and abs(int(size[1]) - (folder / WEIGHTS).stat().st_size / 1e6) < 1
+
+
+def test_the_text_it_was_trained_on(card: str) -> None:
+    rows = table(sections(card)["Training text"])
+    assert rows
+    for what, count, licence in rows:
+        assert what and re.fullmatch(r"[\d,]+", count) and licence, what
+    assert len(sections(card)["Licence"].split()) > 5
+
+
+def test_what_it_is_not_good_for(card: str) -> None:
+    assert len(sections(card)["Good for, and not"].split()) > 20
+    failures = table(sections(card)["Where it fails"])
+    assert len(failures) >= 3 and all(len(row) == 3 for row in failures), "given, got, right"
+
+
+def test_its_figures(card: str, folder: Path) -> None:
+    task = read_manifest(folder).task
+    for figure in FIGURES[task]:
+        line = next((line for line in card.splitlines() if figure in line and "|" in line), None)
+        assert line and re.search(r"\d", line.replace(figure, "")), figure
+    if task == "translate":
+        assert re.search(r"`nrefs:1\|case:mixed\|eff:no\|tok:13a\S+`", card)
+        assert re.search(r"`nrefs:1\|case:mixed\|eff:yes\|nc:6\S+`", card)
+
+
+def test_together_they_fit_into_a_wheel() -> None:
+    assert sum((folder / WEIGHTS).stat().st_size for folder in FOLDERS) <= MOST_BYTES

@@ -19,7 +19,12 @@ def compare(
     data: Annotated[
         Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
     ] = Path("data"),
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Trainings at the same time.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", help="Trainings at a time; chosen: a core each, or one on a GPU."
+        ),
+    ] = None,
     only_report: Annotated[
         bool, typer.Option("--only-report", help="From what was measured before; train nothing.")
     ] = False,

@@ -34,6 +34,8 @@ from regard.errors import TrainingError, UsageError
 from regard.evaluate import require_metrics
 from regard.placing import write_file
 from regard.text.workers import Message, Workers
+from regard.train.run import choose_device
+from regard.train.stream import num_cores
 
 STUDY = "study.json"
 REPORT = "report.html"
@@ -44,16 +46,16 @@ def compare(
     output: str | Path,
     *,
     data: str | Path = "data",
-    jobs: int = 1,
+    jobs: int | None = None,
     only_report: bool = False,
     show_progress: bool = True,
 ) -> Path:
     """Do what a comparison has left to do, and write its report; the path of the report.
 
     recipe: a named comparison, a TOML file, or what such a file holds. data: where files named data/… are.
-    jobs: trainings at the same time. only_report: train nothing, take what was measured before.
+    jobs: tasks at the same time; without it one for each core of a CPU, one on a GPU. only_report: train nothing, take what was measured before.
     """
-    if jobs < 1:
+    if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be at least 1: got {jobs}; give a larger one")
     require_metrics()
     study = read_study(recipe) if isinstance(recipe, str) else parse_study(recipe, "recipe")
@@ -67,10 +69,17 @@ def compare(
         study = parse_study(json.loads((output / STUDY).read_text("utf-8")), str(output))
     else:
         _begin(study, output)
-        _do_everything(study, output, Path(data), jobs, say)
+        _do_everything(study, output, Path(data), jobs or _num_jobs(study), say)
     report = write_report(gather(study, output), output)
     say(f"{report}: {report.stat().st_size / 1e6:.1f} MB")
     return report
+
+
+def _num_jobs(study: Study) -> int:
+    """A small model keeps one core busy and no more; a GPU it keeps to itself."""
+    wanted = {each.recipe.train.device for each in study.contenders.values()}
+    on_gpu = any(choose_device(device).type == "cuda" for device in wanted)
+    return 1 if on_gpu else num_cores()
 
 
 def _begin(study: Study, output: Path) -> None:
@@ -166,7 +175,7 @@ def _do(
             name: {"folder": str(text.folder), "languages": text.languages}
             for name, text in texts.items()
         },
-        "num_threads": max(1, (len(cores) or os.cpu_count() or 1) // jobs),
+        "num_threads": max(1, num_cores() // jobs),
     }
     shares = [cores[i::jobs] for i in range(jobs)] if jobs > 1 and len(cores) >= 2 * jobs else []
     started, num_done = time.monotonic(), 0

@@ -7,6 +7,7 @@ sines and cosines that turn the features, relative ones by the bucket of the dis
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, get_args
 
 import torch
@@ -17,24 +18,21 @@ from regard.look.criteria import LONG, measure
 from regard.model.position import PositionalEncoding, rotation
 from regard.model.relative import RelativePositionBias
 
-NUM_TRAINED = 2 * LONG
-"""rows of a learned table, which has as many as the longest sentence that was foreseen"""
-
 
 def judge_schemes(config: ModelConfig) -> dict[str, list[dict[str, Any]]]:
     """For each scheme its verdicts: the wish, whether it holds, and what was measured."""
     found = {}
     for kind in get_args(Position):
-        torch.manual_seed(1)
-        # A table is drawn anew each time it is asked for, as another training would.
-        verdicts = measure(lambda length, kind=kind: vectors(config, kind, length))  # type: ignore[misc]
+        verdicts = measure(partial(vectors, config, kind, 1), partial(vectors, config, kind, 2))
         found[kind] = [{"wish": w, "holds": holds, "text": text} for w, holds, text in verdicts]
     return found
 
 
-def vectors(config: ModelConfig, kind: Position, length: int) -> Tensor:
-    """What tells the positions of a sentence apart, one row each."""
-    changed = replace(config, position=kind, max_positions=NUM_TRAINED)
+def vectors(config: ModelConfig, kind: Position, seed: int, length: int) -> Tensor:
+    """What tells the positions of a sentence apart, one row each; `seed` stands for a training of a learned table."""
+    # A table ends where the longest sentence that was foreseen does.
+    changed = replace(config, position=kind, max_positions=LONG)
+    torch.manual_seed(seed)
     places = torch.arange(length)[None]
     if kind == "none":
         return torch.zeros(length, 1)

@@ -69,7 +69,7 @@ from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.retrieval import RetrievalValidator
 from regard.train.split import OutOfMemory
-from regard.train.stream import NUM_READERS, make_stream
+from regard.train.stream import make_stream, num_readers
 from regard.train.validate import Validator
 
 AnyValidator = Validator | RetrievalValidator | ProseValidator
@@ -238,7 +238,7 @@ def _read(
     if data.text:
         return read_texts(data, seed, say)
     if processes.is_first:
-        return read_corpora(data, seed, say, folder, NUM_READERS)
+        return read_corpora(data, seed, say, folder, num_readers())
     return open_corpora(folder)
 
 

@@ -17,9 +17,19 @@ from regard.train.parallel import Processes
 from regard.train.prose import prose_stream
 from regard.train.request import Plan
 
-NUM_READERS = min(16, os.cpu_count() or 1)
-"""processes that read and cut up the text; while they do, nothing else is done"""
 MOST_WORKERS = 15
+
+
+def num_cores() -> int:
+    """Those that this process may use: several runs at once may have been given a share each."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def num_readers() -> int:
+    """Processes that read and cut up the text; while they do, nothing else is done."""
+    return min(MOST_WORKERS + 1, num_cores())
 
 
 def make_stream(
@@ -34,8 +44,8 @@ def make_stream(
         return prose_stream(plan, corpus, tokenizers[1])
     assert plan.train.batch_tokens is not None
     # A GPU eats faster than one process can encode; a CPU does not.
-    num_cores = (os.cpu_count() or 1) // processes.local_size
-    num_workers = max(0, min(MOST_WORKERS, num_cores - 1)) if device.type == "cuda" else 0
+    own_cores = num_cores() // processes.local_size
+    num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
     with processes.first_before_others():
         return BatchStream(
             corpus,
@@ -49,5 +59,5 @@ def make_stream(
             lanes=Lanes(plan.train.accumulate, processes.rank, processes.size),
             shuffle_window=plan.data.shuffle_window,
             folder=folder,
-            num_readers=NUM_READERS,
+            num_readers=num_readers(),
         )

@@ -1,0 +1,153 @@
+"""A whole comparison, as small as it can be: everything is measured once, and the report is made from it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from html5lib import HTMLParser
+from typer.testing import CliRunner
+
+import regard
+from regard.cli import app
+from regard.comparison.study import named_studies, parse_study, read_study
+from regard.comparison.tasks import Task, model_tasks, recall_tasks, speed_tasks
+from regard.errors import RegardError, UsageError
+
+TINY: dict[str, Any] = {
+    "title": "A & B <compared>",
+    "seeds": [1, 2],
+    "varied": "transformer",
+    "generated": {"num_train": 60, "num_valid": 5, "num_test": 58, "longest_train": 9},
+    "data": {"tokenizer": "unigram", "sampling": 0.0, "max_ratio": 9.0},
+    "model": {"size": "tiny", "d_model": 16, "num_encoder_layers": 1, "num_decoder_layers": 1},
+    "train": {
+        "steps": 2, "batch_tokens": 300, "validate_every": 2, "metric": "loss", "device": "cpu"
+    },
+    "decode": {"method": "greedy", "max_length": 4},
+    "models": {
+        "fixed": {"architecture": "gru", "attention": "none", "d_state": 12},
+        "additive": {"architecture": "gru", "attention": "additive", "d_state": 12},
+        "transformer": {"d_ff": 24, "num_heads": 2},
+    },
+    "variations": {"rotary": {"position": "rotary", "seeds": [1]}},
+    "recall": {
+        "models": ["fixed"], "distances": [1, 3], "longest_train": 3, "steps": 2,
+        "batch_tokens": 40, "num_tests": 4,
+    },
+    "speed": {"models": ["fixed"], "lengths": [3, 5], "batch_tokens": 30, "repeats": 2},
+    "alignment": {"models": ["additive", "transformer"], "num_shown": 1, "num_scored": 3},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("compare") / "tiny"
+    regard.compare(TINY, output, jobs=2, show_progress=False)
+    return output
+
+
+def test_every_task_leaves_its_result(finished: Path) -> None:
+    study = parse_study(TINY, "a test")
+    tasks = [*model_tasks(study), *recall_tasks(study), *speed_tasks(study, ["cpu"])]
+    assert len(tasks) == 3 * 2 + 1 + 2 + 1
+    for task in tasks:
+        result = json.loads(task.result(finished).read_text("utf-8"))
+        assert result["hardware"] and "commit" in result and result["versions"]["torch"]
+    model = json.loads(Task("model", "fixed", 2, "generated").result(finished).read_text("utf-8"))
+    assert len(model["hypotheses"]) == 58 and model["steps"] == 2
+    assert "looks" not in model
+
+
+def test_the_report_stands_alone(finished: Path) -> None:
+    page = (finished / "report.html").read_text("utf-8")
+    HTMLParser(strict=True).parse(page)
+    assert "<script" not in page and "http://" not in page and "https://" not in page
+    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 5
+    assert "prefers-color-scheme: dark" in page and "width=device-width" in page
+    assert "A &amp; B &lt;compared&gt;" in page
+    for number in range(1, 7):
+        assert f"<h2>{number}. " in page
+    for name in TINY["models"]:
+        assert f"<td>{name}</td>" in page
+    figures = {path.name for path in (finished / "figures").iterdir()}
+    assert figures == {
+        f"{name}.png"
+        for name in (
+            "length-generated",
+            "alignment-generated",
+            "variations-generated",
+            "speed",
+            "recall",
+        )
+    }
+    assert all(p.read_bytes().startswith(b"\x89PNG") for p in (finished / "figures").iterdir())
+
+
+def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import regard.comparison.run as run
+
+    before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
+    assert before
+    monkeypatch.setattr(run, "Workers", None)  # to start one would be an error
+    regard.compare(TINY, finished, show_progress=False)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(finished / "results", tmp_path / "results")
+    shutil.copy(finished / "study.json", tmp_path)
+    runner = CliRunner()
+    arguments = ["compare", "--recipe", "lineage-small", "--output", str(tmp_path)]
+    run = runner.invoke(app, [*arguments, "--only-report", "--quiet"])
+    assert run.exit_code == 0, run.output
+    assert run.stdout == f"{tmp_path / 'report.html'}\n"
+    assert (tmp_path / "report.html").read_text("utf-8") == (finished / "report.html").read_text(
+        "utf-8"
+    )
+
+
+def test_a_folder_of_another_comparison_is_refused(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds another"):
+        regard.compare({**TINY, "seeds": [3]}, finished, show_progress=False)
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(UsageError, match="new or empty folder"):
+        regard.compare(TINY, tmp_path, show_progress=False)
+    with pytest.raises(UsageError, match="holds none; leave it out"):
+        regard.compare(TINY, tmp_path, only_report=True, show_progress=False)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"modles": {}}, r"unknown section 'modles' \(did you mean 'models'\?\)"),
+        ({"seeds": ["one"]}, "seeds must be whole numbers"),
+        ({"generated": {"num_tran": 3}}, r"unknown key 'num_tran' \(did you mean 'num_train'\?\)"),
+        ({"models": {"a": {"d_modle": 3}}, "variations": {}}, "unknown key 'd_modle'"),
+        ({"varied": "fixd"}, r"varied must name one of \[models\]"),
+        ({"variations": {"fixed": {}}}, "two models are called 'fixed'"),
+        ({"recall": {"models": ["none"]}}, r"\[recall\]: models must be those of \[models\]"),
+        ({"recall": {"distances": ["far"]}}, "distances must be a list of whole numbers"),
+    ],
+)
+def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        parse_study({**TINY, **changes}, "a test")
+
+
+def test_a_comparison_needs_text() -> None:
+    with pytest.raises(UsageError, match="needs text"):
+        parse_study({key: value for key, value in TINY.items() if key != "generated"}, "a test")
+
+
+@pytest.mark.parametrize("name", named_studies())
+def test_every_shipped_comparison_is_understood(name: str) -> None:
+    study = read_study(name)
+    assert study.lineage and study.variations and study.alignment and study.recall
+
+
+def test_an_unknown_comparison_is_named() -> None:
+    with pytest.raises(RegardError, match=r"lineage-smal.*did you mean 'lineage-small'"):
+        read_study("lineage-smal")

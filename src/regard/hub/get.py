@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.catalogue import user_folder
-from regard.checkpoint import CONFIG, check_weights, open_tokenizers, read_manifest
+from regard.checkpoint import CONFIG, SUMS, check_weights, open_tokenizers, read_manifest
 from regard.corpora.fetch import Advice, Progress, digest, fetch
 from regard.errors import ModelError, UsageError
 from regard.exchange import formats
@@ -25,8 +25,6 @@ from regard.locking import holding
 from regard.placing import fresh_folder, put_in_place, write_file
 
 ORIGIN = "origin.json"
-SUMS = "SHA256SUMS"
-"""of a folder of the web: lines of a checksum, two spaces and a name, as sha256sum writes them"""
 OF_A_MODEL = Advice(
     "check the address, or ask its publisher",
     "it is another model than the one that was named: ask its publisher",
@@ -116,6 +114,7 @@ def _bring_folder(
     for file in came.iterdir():  # of an earlier call, when the folder held others
         if file.name not in listed:
             file.unlink()
+    shutil.copyfile(sums, came / SUMS)
     return came, {"from": address.url, "sha256": digest(sums), "files": listed}
 
 
@@ -130,6 +129,11 @@ def _listed(sums: Path) -> dict[str, str]:
                 f"{SUMS} must be lines of a checksum and a plain file name, as sha256sum writes them: got {line!r}"
             )
         found[name] = sha256
+    if CONFIG not in found:
+        raise ModelError(
+            f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; let its publisher run  "
+            f"sha256sum * > {SUMS}  in the folder"
+        )
     return found
 
 

@@ -6,13 +6,13 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import CARD, CONFIG, WEIGHTS, check_weights, read_manifest
+from regard.checkpoint import CARD, CONFIG, SUMS, WEIGHTS, check_weights, read_manifest
 from regard.corpora.fetch import digest
 from regard.errors import MissingExtra, ModelError
 from regard.hub.address import Address
 
 NEEDED = (
-    *("*.json", "*.safetensors", "*.model", "*.spm", "*.txt", "*.onnx", CARD),
+    *("*.json", "*.safetensors", "*.model", "*.spm", "*.txt", "*.onnx", CARD, SUMS),
     *("tokenizer*", "vocab*", "merges*"),
 )
 """what a model is made of; nothing else of a repository is downloaded"""
@@ -89,7 +89,7 @@ def push(folder: Path, repository: str, *, revision: str = "", private: bool = F
     client = _client()
     manifest = read_manifest(folder)
     check_weights(folder, manifest)
-    names = [CONFIG, WEIGHTS, CARD, *manifest.tokenizer.names, "*.onnx"]
+    names = [CONFIG, WEIGHTS, CARD, SUMS, *manifest.tokenizer.names, "*.onnx"]
     api = client.HfApi()
     try:
         api.create_repo(repository, private=private, exist_ok=True)

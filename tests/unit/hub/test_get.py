@@ -1,0 +1,277 @@
+"""A model of the web is there whole and checked, or not at all, whatever the server or the disk does."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures import make_model_folder
+from web_fixtures import Page, Web
+
+from regard.api import load
+from regard.catalogue import available
+from regard.checkpoint import SUMS
+from regard.corpora import fetch as fetching
+from regard.errors import DataError, ModelError, RegardError, UsageError
+from regard.exchange.huggingface import Wanted
+from regard.hub import address as addresses
+from regard.hub.address import find_address
+from regard.hub.get import ORIGIN, get
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("made") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def archive(model: Path) -> bytes:
+    return tar_of({f"tiny/{path.name}": path.read_bytes() for path in model.iterdir()})
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path / "models"))
+    return tmp_path / "models"
+
+
+def tar_of(files: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return content.getvalue()
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def bring(url: str, **options: Any) -> Path:
+    return get(find_address(url, **options), Wanted())
+
+
+def in_folder(models: Path) -> list[str]:
+    return sorted(path.name for path in models.iterdir()) if models.exists() else []
+
+
+def test_an_archive_becomes_a_model_with_a_name(
+    web: Web, models: Path, archive: bytes, model: Path
+) -> None:
+    web.pages["/some/tiny.tar.gz"] = Page(archive, cut_after=[5_000, 3_000])
+    folder = bring(f"{web.url}/some/tiny.tar.gz", sha256=sha256(archive))
+    assert folder == models / "tiny" and in_folder(models) == ["tiny"]
+    assert [path for path, _ in web.asked] == ["/some/tiny.tar.gz"] * 3
+    origin = json.loads((folder / ORIGIN).read_text())
+    assert origin["from"].endswith("/some/tiny.tar.gz") and origin["sha256"] == sha256(archive)
+    assert [info.name for info in available() if not info.bundled] == ["tiny"]
+    text = "Le chat dort."
+    assert load("tiny").translate(text) == load(model).translate(text)
+    with pytest.raises(UsageError, match="got under a new name: .* is there"):
+        bring(f"{web.url}/some/tiny.tar.gz")
+    assert bring(f"{web.url}/some/tiny.tar.gz", name="other") == models / "other"
+
+
+def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: Path) -> None:
+    files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as zipped:
+        for name, data in files.items():
+            zipped.writestr(name, data)
+    web.pages["/zipped.zip"] = Page(content.getvalue())
+    assert bring(f"{web.url}/zipped.zip") == models / "zipped"
+    listed = "".join(f"{sha256(data)}  {name}\n" for name, data in files.items()).encode()
+    web.pages |= {f"/folder/{name}": Page(data) for name, data in files.items()}
+    web.pages[f"/folder/{SUMS}"] = Page(listed)
+    web.pages["/folder/model.safetensors"].cut_after.append(1_000)
+    folder = bring(f"{web.url}/folder/", sha256=sha256(listed))
+    assert {path.name for path in folder.iterdir()} == {*files, SUMS, ORIGIN}
+    for name, data in files.items():
+        assert (folder / name).read_bytes() == data
+    with pytest.raises(DataError, match="must have the sha256 0000.* ask its publisher"):
+        bring(f"{web.url}/folder", name="again", sha256="0" * 64)
+    assert "again" not in in_folder(models)
+
+
+def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
+    web: Web, models: Path, archive: bytes, model: Path
+) -> None:
+    web.pages["/tiny.tar.gz"] = Page(archive)
+    with pytest.raises(DataError, match="must have the sha256"):
+        bring(f"{web.url}/tiny.tar.gz", sha256="1" * 64)
+    assert "tiny" not in in_folder(models)
+    files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
+    listed = "".join(f"{sha256(data)}  {name}\n" for name, data in files.items()).encode()
+    files["config.json"] += b" "
+    web.pages |= {f"/folder/{name}": Page(data) for name, data in files.items()}
+    web.pages[f"/folder/{SUMS}"] = Page(listed)
+    with pytest.raises(DataError, match=r"config.json must have the sha256"):
+        bring(f"{web.url}/folder/")
+    web.pages[f"/bad/{SUMS}"] = Page(f"{'0' * 64}  ../outside\n".encode())
+    with pytest.raises(ModelError, match="plain file name"):
+        bring(f"{web.url}/bad/")
+    web.pages[f"/none/{SUMS}"] = Page(b"")
+    with pytest.raises(ModelError, match="must list every file of a model, config.json among them"):
+        bring(f"{web.url}/none/")
+    assert not [name for name in in_folder(models) if not name.startswith(".")]
+
+
+def test_after_an_interruption_the_next_call_goes_on(
+    web: Web, models: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "ATTEMPTS", 1)
+    web.pages["/tiny.tar.gz"] = Page(archive, cut_after=[7_000])
+    with pytest.raises(DataError, match="go on where it stopped"):
+        bring(f"{web.url}/tiny.tar.gz")
+    assert in_folder(models) == [".tiny.getting"]
+    assert bring(f"{web.url}/tiny.tar.gz") == models / "tiny"
+    assert web.asked[-1][1] == "bytes=7000-" and in_folder(models) == ["tiny"]
+
+
+def test_a_full_disk_leaves_what_has_arrived(
+    web: Web, models: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages["/tiny.tar.gz"] = Page(archive)
+    arrived = 0
+
+    def no_room(done: int, total: int | None) -> None:
+        nonlocal arrived
+        arrived = done
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "tiny.tar.gz.part")
+
+    with pytest.raises(OSError, match="No space left"):
+        get(find_address(f"{web.url}/tiny.tar.gz"), Wanted(), progress=lambda name: no_room)
+    assert arrived and in_folder(models) == [".tiny.getting"]
+    bring(f"{web.url}/tiny.tar.gz")
+    assert in_folder(models) == ["tiny"]
+
+
+def command(*words: str, models: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "REGARD_MODELS": str(models), "no_proxy": "127.0.0.1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "regard", "models", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: bytes) -> None:
+    held = threading.Event()
+    page = Page(archive, cut_after=[6_000])
+    page.delays = [0.0, 60.0]  # the second answer is long in coming, so the command hangs
+    web.pages["/tiny.tar.gz"] = page
+    with command("get", f"{web.url}/tiny.tar.gz", models=models) as first:
+        part = models / ".tiny.getting" / "tiny.tar.gz.part"
+        deadline = time.monotonic() + 60
+        while len(web.asked) < 2 and time.monotonic() < deadline:
+            held.wait(0.02)
+        with pytest.raises(UsageError, match="another is getting tiny; wait for it"):
+            bring(f"{web.url}/tiny.tar.gz")
+        assert part.stat().st_size == 6_000
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    page.delays = []
+    with command(
+        "get", f"{web.url}/tiny.tar.gz", "--sha256", sha256(archive), models=models
+    ) as again:
+        _, told = again.communicate(timeout=120)
+    assert again.returncode == 0 and "tiny is there" in told
+    assert web.asked[-1][1] == "bytes=6000-" and in_folder(models) == ["tiny"]
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a/b/config.json": b"{}"}, "in one folder at most: it holds 'a/b/config.json'"),
+        ({"../config.json": b"{}"}, "in one folder at most"),
+        ({"a/config.json": b"{}", "b/config.json": b"{}"}, "two are called config.json"),
+        ({"config.json": b"\0" * 2_000_000}, "more than 50 times its size"),
+        ({"model.safetensors": b"x"}, "has no config.json"),
+        ({"config.json": b"{}"}, "must be one of marian"),
+        ({"config.json": b'{"format_version": 99}'}, "version"),
+        ({"config.json": b'{"model_type": "gpt2"}', "pytorch_model.bin": b"x"}, "has none"),
+    ],
+)
+def test_archives_that_are_no_models_are_refused(
+    web: Web, models: Path, files: dict[str, bytes], message: str
+) -> None:
+    web.pages["/x.tar.gz"] = Page(tar_of(files))
+    with pytest.raises(ModelError, match=message):
+        bring(f"{web.url}/x.tar.gz")
+    assert "x" not in in_folder(models)
+
+
+def test_links_are_left_out_and_torn_archives_refused(
+    web: Web, models: Path, archive: bytes, model: Path, tmp_path: Path
+) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as tar:
+        for path in model.iterdir():
+            tar.add(path, path.name)
+        link = tarfile.TarInfo("extra.json")
+        link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path / "secret")
+        tar.addfile(link)
+    web.pages["/linked.tar.gz"] = Page(content.getvalue())
+    assert not (bring(f"{web.url}/linked.tar.gz") / "extra.json").exists()
+    web.pages["/torn.tar.gz"] = Page(archive[:-500])
+    with pytest.raises(ModelError, match="must be an intact archive"):
+        bring(f"{web.url}/torn.tar.gz")
+    assert "torn" not in in_folder(models)
+
+
+def test_a_name_of_the_list(
+    web: Web, models: Path, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web.pages["/v1.tar.gz"] = Page(archive)
+    entry = {"url": f"{web.url}/v1.tar.gz", "sha256": sha256(archive), "bytes": len(archive)}
+    listed = tmp_path / "gettable.json"
+    listed.write_text(json.dumps({"teacher": entry}))
+    monkeypatch.setattr(addresses, "GETTABLE", listed)
+    assert bring("teacher") == models / "teacher"
+    with pytest.raises(
+        UsageError, match="one of teacher, .* got 'teaher' .*did you mean 'teacher'"
+    ):
+        find_address("teaher")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "options", "message"),
+    [
+        ("http://example.org/a.zip", {}, "over https://, or http:// from this machine"),
+        ("ftp://example.org/a.zip", {}, "over https://"),
+        ("file:///etc/passwd", {}, "over https://"),
+        ("https://example.org/", {}, "needs a name"),
+        ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),
+        ("https://example.org/a.zip", {"name": "../a"}, "letters, digits"),
+        ("hf:model", {}, "written hf:owner/name"),
+        ("hf:a/b/c", {}, "written hf:owner/name"),
+        ("hf:a/b", {"sha256": "0" * 64}, "hf:owner/name@revision instead"),
+    ],
+)
+def test_addresses_that_are_none(wanted: str, options: dict[str, str], message: str) -> None:
+    with pytest.raises(RegardError, match=message):
+        find_address(wanted, **options)
+
+
+def test_what_is_published_is_listed_completely() -> None:
+    for entry in addresses.gettable().values():
+        assert {"url", "sha256", "bytes"} <= entry.keys() and str(entry["url"]).startswith(
+            "https://"
+        )

@@ -1,0 +1,125 @@
+"""The hub's own client against a hub on this machine: what comes is pinned, checked and imported; what goes is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+from hub_fixtures import Hub, HubHandler, Repository
+from huggingface_fixtures import MAKERS
+
+from regard.api import load
+from regard.checkpoint import read_manifest
+from regard.hub.get import ORIGIN
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), HubHandler)
+    server.daemon_threads = True
+    server.hub = Hub(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield server.hub  # type: ignore[attr-defined]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def regard(
+    hub: Hub, folder: Path, *words: str, token: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """The client reads where its hub is when it is loaded, so each command is a process."""
+    environment = {
+        **os.environ,
+        "HF_ENDPOINT": hub.url,
+        "HF_HOME": str(folder / "home"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",
+        "REGARD_MODELS": str(folder / "models"),
+        "no_proxy": "127.0.0.1",
+    }
+    if token:
+        environment["HF_TOKEN"] = token
+    return subprocess.run(
+        [sys.executable, "-m", "regard", "models", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_foreign_repository_is_imported_from_a_pinned_revision(hub: Hub, tmp_path: Path) -> None:
+    theirs, _ = MAKERS["gpt2"](tmp_path / "theirs")
+    files = {**files_of(theirs), "pytorch_model.bin": b"a program", "notes/data.csv": b"1"}
+    hub.repositories["them/small"] = Repository(files, sha="c" * 40)
+    answer = regard(hub, tmp_path, "get", "hf:them/small@v1", "--name", "gpt")
+    assert answer.returncode == 0, answer.stderr
+    folder = tmp_path / "models" / "gpt"
+    origin = json.loads((folder / ORIGIN).read_text())
+    assert (origin["from"], origin["revision"]) == ("hf:them/small", "c" * 40)
+    assert set(origin["files"]) >= {"config.json", "model.safetensors"}
+    assert not any("pytorch_model.bin" in asked or ".csv" in asked for asked in hub.asked)
+    assert all(f"/resolve/{'c' * 40}/" in asked for asked in hub.asked if "/resolve/" in asked)
+    assert read_manifest(folder).task == "write"
+    assert load(folder).write("Jane", length=3, seed=1).startswith("Jane")
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["gpt"]
+
+
+def test_cut_off_and_wrong_files(hub: Hub, tmp_path: Path) -> None:
+    ours = make_model_folder(tmp_path / "made")
+    repository = Repository(files_of(ours), wrong={"model.safetensors"})
+    hub.repositories["me/tiny"] = repository
+    answer = regard(hub, tmp_path, "get", "hf:me/tiny")
+    assert answer.returncode == 1 and "must have the checksum" in answer.stderr
+    assert not (tmp_path / "models" / "tiny").exists()
+    repository.wrong.clear()
+    repository.cut_after["model.safetensors"] = 20_000
+    answer = regard(hub, tmp_path, "get", "hf:me/tiny")
+    if answer.returncode:  # the client goes on by itself, or the next command does
+        assert len(answer.stderr.strip().splitlines()) == 1
+        answer = regard(hub, tmp_path, "get", "hf:me/tiny")
+    assert answer.returncode == 0, answer.stderr
+    for name, content in files_of(ours).items():
+        assert (tmp_path / "models" / "tiny" / name).read_bytes() == content
+
+
+def test_what_is_not_there_is_one_sentence(hub: Hub, tmp_path: Path) -> None:
+    hub.repositories["me/tiny"] = Repository({"config.json": b"{}"})
+    for wanted in ("hf:me/none", "hf:me/tiny@none"):
+        answer = regard(hub, tmp_path, "get", wanted)
+        assert answer.returncode == 1 and "Traceback" not in answer.stderr
+        assert f"{wanted} must be reachable on the hub" in answer.stderr
+        assert len(answer.stderr.strip().splitlines()) == 1
+
+
+def test_a_pushed_model_is_the_model(hub: Hub, tmp_path: Path) -> None:
+    ours = make_model_folder(tmp_path / "made")
+    (ours / "result.json").write_text("{}")
+    refused = regard(hub, tmp_path, "push", str(ours), "hf:me/model")
+    assert refused.returncode == 1 and "log in with  hf auth login" in refused.stderr
+    answer = regard(hub, tmp_path, "push", str(ours), "hf:me/model", token="hf_secret")
+    assert answer.returncode == 0, answer.stderr
+    assert "/me/model/commit/" in answer.stdout
+    expected = files_of(ours)
+    del expected["result.json"]
+    assert hub.pushed["me/model"] == expected
+    hub.repositories["me/model"] = Repository(hub.pushed["me/model"])
+    assert regard(hub, tmp_path, "get", "hf:me/model").returncode == 0
+    text = "Le chat dort."
+    assert load(tmp_path / "models" / "model").translate(text) == load(ours).translate(text)

@@ -270,6 +270,7 @@ def ratios_of(rows: list[dict[str, Any]]) -> dict[str, float]:
     predicted = together(one["seconds_of_step"] / 2, two["seconds_of_exchange"], hidden=0.0)
     return {
         "memory 10x / 1x, in files": round(most["in files", 10] / most["in files", 1], 3),
+        "memory 100x / 10x, in files": round(most["in files", 100] / most["in files", 10], 3),
         "memory 100x / 1x, in files": round(most["in files", 100] / most["in files", 1], 3),
         "memory 100x / 1x, in memory": round(most["in memory", 100] / most["in memory", 1], 3),
         "seconds a pair 100x / 1x": round(work[100] / work[1], 3),

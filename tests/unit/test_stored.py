@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.config import DataConfig
 from regard.text import column, stored
+from regard.text.clean import clean
 from regard.text.column import Column
+from regard.text.corpus import read_pairs
 from regard.text.stored import StoredTexts, rows_of, taken
 
 
@@ -70,3 +74,26 @@ def test_many_texts_are_read_a_piece_at_a_time(
     assert list(texts) == [f"text {number}" for number in range(101)]
     with pytest.raises(IndexError):
         texts[101]
+
+
+def test_memory_does_not_grow_with_the_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored, "CHUNK", 101)
+    monkeypatch.setattr(stored, "_UNWRITTEN", 53)
+    monkeypatch.setattr(column, "_UNWRITTEN", 4001)
+    peaks = []
+    for times in (1, 8):
+        table, folder = tmp_path / f"{times}.tsv", tmp_path / str(times)
+        lines = (f"une ligne numéro {n} du texte\ta line number {n} of it\n" for n in range(1009))
+        table.write_text("".join(lines))
+        folder.mkdir()
+        tracemalloc.start()
+        try:
+            corpus = read_pairs(pairs=[table] * times, folder=folder)
+            cleaned, _ = clean(corpus, DataConfig(wrong_language=True), folder)
+            assert sum(1 for _ in cleaned.sources) == times * 1009
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0] + (1 << 16)

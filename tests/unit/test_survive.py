@@ -1,22 +1,26 @@
-"""benchmarks/survive.py, in short; what its long form found is in benchmarks/results."""
+"""benchmarks/survive.py and scale.py; their long forms, `pytest -m survive`, print what they found."""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "survive.py"
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 
 
-def survive(**amounts: int) -> dict[str, float]:
-    """The ratios that the script prints last."""
+def ratios(script: str, **amounts: int) -> dict[str, float]:
+    """What the script prints last."""
     words = [word for name, amount in amounts.items() for word in (f"--{name}", str(amount))]
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=3000
+        [sys.executable, str(SCRIPTS / script), *words],
+        capture_output=True,
+        text=True,
+        timeout=5000,
     )
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^(\w.* / .*?) +([\d.]+)$", done.stdout, re.MULTILINE)
@@ -31,12 +35,34 @@ EXPECTED = {
 
 
 def test_killed_runs_and_damaged_files() -> None:
-    assert survive(steps=16, kills=6, damages=40, files=60, minutes=0) == EXPECTED
+    assert ratios("survive.py", steps=16, kills=6, damages=40, files=60, minutes=0) == EXPECTED
+
+
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Callable[[dict[str, float]], None]:
+    def show(found: dict[str, float]) -> None:
+        with capsys.disabled():
+            print("\n" + "".join(f"{what:54} {ratio}\n" for what, ratio in found.items()))
+
+    return show
 
 
 @pytest.mark.survive
-@pytest.mark.timeout(3600)
-def test_two_hundred_kills_and_five_hundred_damages() -> None:
-    found = survive(kills=200, damages=500, files=1000, minutes=10)
+@pytest.mark.timeout(6000)
+def test_two_hundred_kills_and_five_hundred_damages(
+    show: Callable[[dict[str, float]], None],
+) -> None:
+    found = ratios("survive.py", kills=200, damages=500, files=1000, minutes=10)
+    show(found)
     assert found.pop("memory later / before") < 1.02
     assert found == EXPECTED
+
+
+@pytest.mark.survive
+@pytest.mark.timeout(6000)
+def test_a_hundred_times_the_text_and_two_ranks(show: Callable[[dict[str, float]], None]) -> None:
+    found = ratios("scale.py")
+    show(found)
+    assert found["memory 100x / 1x, in files"] < 1.5 < found["memory 100x / 1x, in memory"]
+    assert found["memory 100x / 10x, in files"] < 1.1
+    assert 0.8 < found["step of 2 ranks, model / measured"] < 1.25

@@ -218,7 +218,7 @@ def main() -> None:
     ratios = {}
     for row in rows:
         if row["system"] == BM25.name and row["mrr"]:
-            name = f"search_{row['set'].replace(' ', '_')}_mrr_vs_bm25"
+            name = f"search_{row['set'].replace(' ', '_').replace('-', '_')}_mrr_vs_bm25"
             ratios[name] = round(best[row["set"]]["mrr"] / row["mrr"], 3)
     print(
         f"{'set':16} {'system':28} {'recall@1':>8} {'@10':>6} {'MRR':>6} {'passages/s':>11} {'queries/s':>10}"

@@ -166,7 +166,7 @@ def _speed_part(findings: Findings, pictures: dict[str, bytes]) -> list[str]:
     assert config is not None
     caption = (
         f"Forward, backward and Adam on batches of {config.batch_tokens:,} tokens, all sentences of one length, "
-        f"{config.repeats} measurements; on a CPU seconds of its work, on a GPU of the clock."
+        f"{config.repeats} measurements; on a CPU seconds of work of one core, on a GPU of the clock."
     )
     parts = ["<h2>2. Training speed against length</h2>", *_picture(pictures, "speed", caption)]
     return parts + [_table(*table) for table in speed_tables(findings).values()]

@@ -20,9 +20,9 @@ from regard.train.loss import Tensors, batch_loss
 from regard.train.optimizer import make_optimizer
 from regard.train.update import autocast
 
-FIRST_STEPS = 2
+FIRST_STEPS = 1
 """that are not timed: they fetch memory and choose kernels"""
-STEPS = 3
+STEPS = 2
 """of one time that is taken"""
 
 
@@ -55,6 +55,10 @@ def measure_speed(
     contender: Contender, config: SpeedConfig, num_pieces: int, device: torch.device
 ) -> dict[int, list[float]]:
     """For each length some measurements of tokens a second: forward, backward, Adam."""
+    if device.type == "cpu":
+        torch.set_num_threads(
+            1
+        )  # work is counted, and several threads would do it several times as fast
     torch.manual_seed(1)
     model = build(speed_model(contender, num_pieces), 0.0).to(device)
     assert isinstance(model, Translating)

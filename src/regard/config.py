@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Mapping
@@ -565,6 +566,7 @@ def describe(kind: type) -> dict[str, str]:
     return texts
 
 
+@functools.cache
 def _field_types(kind: type) -> dict[str, Any]:
     return get_type_hints(kind, vars(sys.modules[kind.__module__]))
 

@@ -47,7 +47,10 @@ class BeamSearch:
         # Each token of a required word may keep a bank of hypotheses busy besides the plain beam.
         self.slots = [config.beam + (each.total if each else 0) for each in rules.required]
         self.dutiful = any(each is not None for each in rules.required)
+        self.count = max(self.slots) + len(rules.excluded(0))
+        """the best tokens of a row that a step is asked for: always as many, which an engine can prepare for"""
         self.limits = rules.limits.tolist()
+        self.shortest = min(self.limits)
         self.settling: set[int] = set()
         self.ended: list[list[Hypothesis]] = [[] for _ in sources]
         self.cut: list[list[Hypothesis]] = [[] for _ in sources]
@@ -59,22 +62,21 @@ class BeamSearch:
     def run(self, model: StepModel) -> list[list[Hypothesis]]:
         arrays = arrays_for(model)
         state = model.start(self.sources, attention=self.attention)
-        inputs = np.full(len(self.rows), self.rules.bos_id)
+        inputs = [self.rules.bos_id] * len(self.rows)
         step_best = offers_best(model, self.rules, self.history)
         every_step = self.attention or self.history is not None
         owners = np.arange(len(self.rows))
         beginning = read_beginning(model, self.rules, owners, state, every_step=every_step)
         if beginning is not None:
-            state, inputs = beginning.state, beginning.tokens[:, -1]
+            state, inputs = beginning.state, beginning.tokens[:, -1].tolist()
             self._begin(beginning)
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
-                excluded = self.rules.excluded(self.length)
-                values, tokens, state = step_best(inputs, state, self._count() + len(excluded))
+                values, tokens, state = step_best(inputs, state, self.count)
                 self._look(arrays, state)
-                choices = self._best_of(values.tolist(), tokens.tolist(), excluded, {})
+                choices = self._best_of(values, tokens, self.rules.excluded(self.length), {})
             else:
-                logits, state = model.step(arrays.integers(inputs), state)
+                logits, state = model.step(arrays.integers(np.array(inputs)), state)
                 arrays = arrays_of(logits)
                 self._look(arrays, state)
                 choices = self._choose(arrays, log_probabilities_of(model, logits))
@@ -84,7 +86,7 @@ class BeamSearch:
             parents = [choice[1] for choice in kept]
             if parents != list(range(len(self.rows))):
                 state = state.select(arrays.integers(np.array(parents)))
-            inputs = np.array([choice[2] for choice in kept])
+            inputs = [choice[2] for choice in kept]
             self._extend(kept)
 
     def _begin(self, beginning: Beginning) -> None:
@@ -148,23 +150,22 @@ class BeamSearch:
             if index in duties:
                 continue
             pool = pools.setdefault(source, [])
-            room = self.slots[source]
+            slots = self.slots[source]
+            # What cannot displace a candidate of an earlier row is not looked at, nor what comes after it.
+            worst = pool[-1][0] if len(pool) == slots else -math.inf
             for value, token in zip(values[index], tokens[index], strict=True):
                 if token in excluded:
                     continue
-                if value == -math.inf or not room:
+                if total + value <= worst:
                     break
                 pool.append((total + value, index, token, value))
-                room -= 1
+            pool.sort(key=itemgetter(0), reverse=True)
+            del pool[slots:]
         self.forced = forced
+        self.all_go_on = not duties and all(pools.values())
         if duties:
             pools |= self._deal(values, tokens, duties)
-        choices: list[Choice] = []
-        for source, pool in sorted(pools.items()):
-            if not duties or self.rules.required[source] is None:
-                pool.sort(key=itemgetter(0), reverse=True)
-            choices += pool[: self.slots[source]]
-        return choices
+        return [choice for _, pool in sorted(pools.items()) for choice in pool]
 
     def _deal(
         self, values: list[list[float]], tokens: list[list[int]], duties: Mapping[int, Duty]
@@ -187,6 +188,9 @@ class BeamSearch:
     def _settle(self, choices: list[Choice]) -> list[Choice]:
         """Take out what has ended and what is cut; the candidates that go on."""
         rows, eos_id = self.rows, self.rules.eos_id
+        if self.all_go_on and self.length < self.shortest and not self.settling:
+            if not any(choice[2] == eos_id for choice in choices):
+                return choices
         stuck = {row.source for row in rows}.difference(
             rows[index].source for _, index, _, _ in choices
         )

@@ -36,11 +36,11 @@ class StepModel(Protocol):
     `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
     rules, with the beginning, end and padding of its own configuration; None where it cannot.
 
-    Two more methods may be offered, both over NumPy arrays. `step_best(tokens, state, count)` is a step that
-    returns `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, best
-    first, equal ones in the order of their tokens. `read(tokens, following, state)` is many steps in one: for
-    tokens [rows, length] it returns `(values, state)`, the log-probability of each of the tokens `following`
-    [rows, length] after those up to its place.
+    Two more methods may be offered. `step_best(tokens, state, count)` is a step that returns
+    `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
+    first, equal ones in the order of their tokens. `read(tokens, following, state)`, over NumPy arrays, is many
+    steps in one: for tokens [rows, length] it returns `(values, state)`, the log-probability of each of the
+    tokens `following` [rows, length] after those up to its place.
     """
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:

@@ -65,7 +65,7 @@ class Sampler:
 
 def offers_best(
     model: StepModel, rules: Rules, history: list[StepRecord] | None
-) -> Callable[[Host, Any, int], tuple[Host, Host, Any]] | None:
+) -> Callable[[Sequence[int] | Host, Any, int], tuple[Any, Any, Any]] | None:
     """The model's `step_best`, if it has one and the best few tokens are all that a search will look at."""
     if history is not None or not rules.plain:
         return None
@@ -120,6 +120,7 @@ def walk(
     inputs = np.full(len(paths), rules.bos_id)
     length = 0
     step_best = offers_best(model, rules, history) if choose is greedy else None
+    count = 1 + len(rules.excluded(0))  # always as many, which an engine can prepare for
     every_step = attention or history is not None
     beginning = read_beginning(model, rules, paths // num_paths, state, every_step=every_step)
     if beginning is not None:
@@ -135,9 +136,8 @@ def walk(
         owners = paths // num_paths
         forced: dict[int, int] = {}
         if step_best is not None and length >= rules.longest_prefix:
-            excluded = rules.excluded(length)
-            best, their_tokens, state = step_best(inputs, state, 1 + len(excluded))
-            tokens, values = first_allowed(best, their_tokens, excluded)
+            best, their_tokens, state = step_best(inputs, state, count)
+            tokens, values = first_allowed(best, their_tokens, rules.excluded(length))
         else:
             logits, state = model.step(arrays.integers(inputs), state)
             arrays = arrays_of(logits)
@@ -178,17 +178,20 @@ def walk(
         length += 1
 
 
-def first_allowed(values: Host, tokens: Host, excluded: Sequence[int]) -> tuple[Host, Host]:
+def first_allowed(
+    values: Sequence[Sequence[float]], tokens: Sequence[Sequence[int]], excluded: Sequence[int]
+) -> tuple[Host, Host]:
     """The best token of each row that is not excluded, and its log-probability."""
-    places = [
-        next((place for place, token in enumerate(row) if token not in excluded), -1)
-        for row in tokens.tolist()
-    ]
-    rows = np.arange(len(places))
-    chosen = values[rows, places].astype(np.float64)
-    if -1 in places:
-        chosen[np.array(places) < 0] = -np.inf
-    return tokens[rows, places], chosen
+    chosen_tokens, chosen_values = [], []
+    for their_values, their_tokens in zip(values, tokens, strict=True):
+        token, value = their_tokens[-1], -math.inf
+        for place, candidate in enumerate(their_tokens):
+            if candidate not in excluded:
+                token, value = candidate, their_values[place]
+                break
+        chosen_tokens.append(token)
+        chosen_values.append(value)
+    return np.array(chosen_tokens), np.array(chosen_values)
 
 
 def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:

@@ -39,11 +39,11 @@ class OnnxState:
     position: int
     memory: Memory | None
     """the keys and values of the tokens so far; None before the first"""
-    rows: np.ndarray
+    rows: list[int]
     """which rows of the memory these are: a new order moves nothing"""
     sources: Sources
     """of the sentences that still have rows, in the order of the rows"""
-    sentence_of: np.ndarray
+    sentence_of: list[int]
     """for each row, its sentence in `all_sources`"""
     all_sources: Sources
     attention: np.ndarray | None = None
@@ -58,21 +58,21 @@ class OnnxState:
             self.memory.num_holders -= 1
 
     def select(self, indices: np.ndarray) -> OnnxState:
-        indices = np.asarray(indices)
-        chosen = self.sentence_of[indices]
+        wanted: list[int] = np.asarray(indices).tolist()
+        chosen = [self.sentence_of[index] for index in wanted]
         sources = self.sources
-        if not np.array_equal(chosen, self.sentence_of):
-            sources = self.all_sources.select(_grouped(chosen))
+        if chosen != self.sentence_of:
+            sources = self.all_sources.select(_grouped(np.array(chosen)))
         seen = self.attention
         return OnnxState(
-            num_rows=len(indices),
+            num_rows=len(wanted),
             position=self.position,
             memory=self.memory,
-            rows=self.rows[indices],
+            rows=[self.rows[index] for index in wanted],
             sources=sources,
             sentence_of=chosen,
             all_sources=self.all_sources,
-            attention=None if seen is None else seen[indices],
+            attention=None if seen is None else seen[wanted],
             wants_attention=self.wants_attention,
         )
 
@@ -142,7 +142,7 @@ class OnnxEngine:
             values = self._encoder.run(self._sees, {"tokens": tokens, "lengths": lengths})
             read = Sources(dict(zip(self._sees, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
-        each = np.arange(rows)
+        each = list(range(rows))
         return OnnxState(rows, 0, None, each, read, each, read, wants_attention=wanted)
 
     def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
@@ -151,13 +151,14 @@ class OnnxEngine:
         return outputs["log_probabilities"][newer.rows], newer
 
     def step_best(
-        self, tokens: np.ndarray, state: State, count: int
-    ) -> tuple[np.ndarray, np.ndarray, OnnxState]:
+        self, tokens: Sequence[int], state: State, count: int
+    ) -> tuple[list[list[float]], list[list[int]], OnnxState]:
         """A step that tells only the largest log-probabilities of each row and their tokens, best first."""
         count = min(count, self.config.target_vocab_size)
         rows = np.asarray(tokens)[:, None]
         outputs, newer = self._pass(rows, cast(OnnxState, state), "best", count)
-        return outputs["best_values"][newer.rows], outputs["best_tokens"][newer.rows], newer
+        values, best = outputs["best_values"].tolist(), outputs["best_tokens"].tolist()
+        return [values[row] for row in newer.rows], [best[row] for row in newer.rows], newer
 
     def read(
         self, tokens: np.ndarray, following: np.ndarray, state: State
@@ -206,13 +207,13 @@ class OnnxEngine:
             state.wants_attention,
         )
 
-    def _writable(self, state: OnnxState, room: int) -> tuple[Memory, np.ndarray]:
+    def _writable(self, state: OnnxState, room: int) -> tuple[Memory, list[int]]:
         """A memory of the state's rows alone that ends where they end, and which of its rows each is."""
-        memory, rows = state.memory, state.rows.tolist()
+        memory, rows = state.memory, state.rows
         if memory is None:
             capacity = max(FIRST_CAPACITY, room)
             memory = Memory(self._pool, state.sources, state.num_rows, capacity)
-            return memory, np.arange(state.num_rows)
+            return memory, list(range(state.num_rows))
         if (
             memory.sources is state.sources
             and memory.num_rows == state.num_rows
@@ -220,11 +221,12 @@ class OnnxEngine:
             and memory.capacity >= state.position + room
         ):
             if len(set(rows)) == len(rows):
-                return memory, state.rows
+                return memory, rows
             # Held by this state alone: what none of its rows goes on with may be overwritten.
             if memory.num_holders == 1:
-                return memory, np.array(memory.spread(rows, state.position))
-        return memory.moved(state.sources, rows, state.position, room), np.arange(state.num_rows)
+                return memory, memory.spread(rows, state.position)
+        moved = memory.moved(state.sources, rows, state.position, room)
+        return moved, list(range(state.num_rows))
 
     def _prepared(
         self, memory: Memory, state: OnnxState, length: int, wanted: str, count: int

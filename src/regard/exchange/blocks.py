@@ -176,7 +176,7 @@ def feed_forward(g: Graph, name: str, x: str) -> str:
     inner = activated(g, hidden, kind.removeprefix("gated-"))
     if kind.startswith("gated-"):
         inner = g.op("Mul", inner, g.linear(inputs, f"{name}.gate"))
-    return after(g, name, x, g.linear(inner, f"{name}.output"))
+    return after(g, name, x, g.linear(inner, f"{name}.output", positive=kind == "relu"))
 
 
 def activated(g: Graph, hidden: str, kind: str) -> str:

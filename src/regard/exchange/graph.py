@@ -163,23 +163,28 @@ class Graph:
             rows = self.op("Cast", rows, to=TensorProto.FLOAT)
         return rows if times == 1.0 else self.op("Mul", rows, self.constant(times))
 
-    def linear(self, x: str, *names: str) -> str:
-        """The outputs of these linear maps of x, side by side."""
+    def linear(self, x: str, *names: str, positive: bool = False) -> str:
+        """The outputs of these linear maps of x [rows, length, features], side by side.
+
+        positive: no number of x is below zero.
+        """
         bias = self._joined([self.floats(f"{name}.bias") for name in names], axis=0)
-        return self._product(x, [f"{name}.weight" for name in names], bias)
+        return self._product(x, [f"{name}.weight" for name in names], bias, positive=positive)
 
     def scores(self, x: str, name: str) -> str:
         """The output's linear map of [places, features], which may be a table."""
         bias = self.floats("output.bias") if self.config.output_bias else ""
         return self._product(x, [name], bias, wide=True)
 
-    def _product(self, x: str, names: list[str], bias: str, *, wide: bool = False) -> str:
+    def _product(
+        self, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
+    ) -> str:
         by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
         if self.widened or self.places[names[0]].kind != "I8":
             weight = self._joined([self.floats(name) for name in names], axis=1 - by_row)
             product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
         elif self.many_rows or wide or self._num_weights(names) >= WORTH_THE_NODES:
-            product = self._integer_product(x, names, by_row)
+            product = self._integer_product(x, names, by_row, flat=wide, positive=positive)
         else:
             return self._bytes_product(x, names, bias, by_row)
         return self.op("Add", product, bias) if bias else product
@@ -187,24 +192,47 @@ class Graph:
     def _num_weights(self, names: list[str]) -> int:
         return sum(math.prod(self.places[name].shape) for name in names)
 
-    def _integer_product(self, x: str, names: list[str], by_row: bool) -> str:
+    def _sizes(self, names: list[str], by_row: bool) -> tuple[int, int]:
+        """Of the product with all these matrices side by side: inputs and outputs."""
+        shapes = [self.places[name].shape for name in names]
+        return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
+
+    def _integer_product(
+        self, x: str, names: list[str], by_row: bool, *, flat: bool, positive: bool
+    ) -> str:
         """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.
 
         The fastest product there is, but for the nodes around it: for many rows, or very many outputs.
+        flat: x is [rows, features] already.
         """
         weights = [self.stored(name) for name in names]
         if by_row:
             weights = [self.op("Transpose", weight, perm=[1, 0]) for weight in weights]
+        weight = self._joined(weights, axis=1)
         scale = self._joined([self.stored(name + SCALE) for name in names], axis=0)
-        largest = self.op("ReduceMax", self.op("Abs", x), self.integers(-1))
+        num_inputs, num_outputs = self._sizes(names, by_row)
+        if not flat:
+            x = self.op("Reshape", x, self.integers(-1, num_inputs))
+        largest = x if positive else self.op("Abs", x)
+        largest = self.op("ReduceMax", largest, self.integers(-1), keepdims=0)
         largest = self.op("Max", largest, self.constant(1e-30))  # a row of zeros stays one
-        scaled = self.op("Mul", x, self.op("Div", self.constant(127), largest))
+        row_scale = self.op("Mul", largest, self.constant(1 / 127))
+        middle = numpy_helper.from_array(np.array([128], np.uint8))
+        zeros = self.op("ConstantOfShape", self.op("Shape", row_scale), value=middle)
+        rows = self.op("QuantizeLinear", x, row_scale, zeros, axis=0)
         zero = self.constant(128, np.uint8)
-        rows = self.op("QuantizeLinear", scaled, self.constant(1), zero)
-        whole = self.op("MatMulInteger", rows, self._joined(weights, axis=1), zero)
-        # By rows first: after a scale by columns onnxruntime would put a slower node for all three.
-        by_rows = self.op("Mul", self.op("Cast", whole, to=TensorProto.FLOAT), largest)
-        return self.op("Mul", by_rows, self.op("Mul", scale, self.constant(1 / 127)))
+        if self.many_rows:
+            product = self.op(
+                "MatMulIntegerToFloat", rows, weight, self.constant(1), scale, zero, domain=CONTRIB
+            )
+            product = self.op("Mul", product, self.column(row_scale))
+        else:  # that node scales the outputs of a few rows one by one
+            whole = self.op("MatMulInteger", rows, weight, zero)
+            product = self.op("Mul", self.op("DequantizeLinear", whole, row_scale, axis=0), scale)
+        if flat:
+            return product
+        shape = self.op("Concat", self.op("Shape", "tokens"), self.integers(num_outputs), axis=0)
+        return self.op("Reshape", product, shape)
 
     def _bytes_product(self, x: str, names: list[str], bias: str, stored_by_row: bool) -> str:
         """The same in one node, which scales each row of x block by block: for the few rows of a step.
@@ -212,9 +240,7 @@ class Graph:
         The kernel reads a byte as its value plus 128. What is computed here from weights alone is computed
         when the graph is loaded.
         """
-        shapes = [self.places[name].shape for name in names]
-        num_inputs = shapes[0][1] if stored_by_row else shapes[0][0]
-        num_outputs = sum(shape[0] if stored_by_row else shape[1] for shape in shapes)
+        num_inputs, num_outputs = self._sizes(names, stored_by_row)
         block = block_size(num_inputs)
         num_blocks = -(-num_inputs // block)
         weights = [self.stored(name, TensorProto.UINT8) for name in names]

@@ -12,7 +12,7 @@ from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
-from regard import chatting
+from regard import chatting, cli_chat
 from regard.api import Model
 from regard.chatting import Conversation
 from regard.cli import app
@@ -154,6 +154,20 @@ def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
     assert said == [first, "", second, first, ""]
     shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
     assert [json.loads(line)["reply"] for line in shown] == [first, second]
+
+
+def test_turns_are_typed_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(["Hello", "", "Bye"])
+
+    def typed(prompt: str) -> str:
+        assert prompt == cli_chat._PROMPT
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    assert list(cli_chat._typed()) == ["Hello", "", "Bye"]
 
 
 def test_without_a_model_there_is_one_sentence(

@@ -53,8 +53,9 @@ def _typed(turn: str, way: int) -> str:
     >>> [_typed("Hi, what's up?", way) for way in range(4)]
     ["Hi, what's up?", "hi, what's up?", "Hi what's up", 'hi whats up']
     """
-    if way in (1, 3):
-        turn = turn.lower()
+    typed = turn.lower() if way in (1, 3) else turn
     if way in (2, 3):
-        turn = _PUNCTUATION.sub("", turn)
-    return turn.replace("'", "") if way == 3 else turn
+        typed = _PUNCTUATION.sub("", typed)
+    if way == 3:
+        typed = typed.replace("'", "")
+    return typed.strip() or turn

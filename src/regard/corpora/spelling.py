@@ -24,7 +24,7 @@ _PLAIN = str.maketrans(
 )
 _SPACES = re.compile(r"\s+")
 _GUILLEMETS = re.compile(r"«\s*|\s*»")
-_HIGH = re.compile(r"(?<=[\w»\")\]%…'])\s*([?!;:]+)(?=\s|$)")
+_HIGH = re.compile(r"(?<=[\w»\")\]%…'])\s*([?!;:]+)(?=[\s»\"]|$)")
 """two-part punctuation at the end of a word"""
 _QUOTED = re.compile(r"(?<![\w'])'(?=\w)([^']+(?:'\w[^']*)*?)(?<=[\w.,!?])'(?!\w)")
 """what stands between single quotation marks, apostrophes inside allowed"""

@@ -11,18 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DataConfig
-from regard.text import column, stored
+from regard.text import stored
 from regard.text.clean import clean
 from regard.text.column import Column
 from regard.text.corpus import read_pairs
 from regard.text.stored import StoredTexts, rows_of, taken
 
 
-def test_numbers_are_read_as_they_were_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(column, "_UNWRITTEN", 40)  # bytes: some are written, some still pending
-    numbers = Column(tmp_path / "numbers", np.int32)
+def test_numbers_are_read_as_they_were_added(tmp_path: Path) -> None:
+    numbers = Column(tmp_path / "numbers", np.int32, 40)  # bytes: some are written, some pending
     for start in range(0, 37, 7):
         numbers.extend(np.arange(start, min(start + 7, 37)))
     assert len(numbers) == 37
@@ -81,7 +78,6 @@ def test_memory_does_not_grow_with_the_text(
 ) -> None:
     monkeypatch.setattr(stored, "CHUNK", 101)
     monkeypatch.setattr(stored, "_UNWRITTEN", 53)
-    monkeypatch.setattr(column, "_UNWRITTEN", 4001)
     peaks = []
     for times in (1, 8):
         table, folder = tmp_path / f"{times}.tsv", tmp_path / str(times)

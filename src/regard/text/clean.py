@@ -38,12 +38,15 @@ _NUMBER = {reason: number for number, reason in enumerate(_REASONS)}
 _CHARACTERS_PER_PIECE = 16
 # Greetings, numbers and names differ in length as they please.
 _RATIO_GRACE = 15
-_MOST_RATIOS = 1_000_000
+_MOST_RATIOS = 100_000
 # Names, numbers and titles are rightly the same in both languages; sentences are not.
 _COPY_MIN_WORDS = 4
 _COPY_MIN_CHARACTERS = 25
-_PAIRS_TO_COMPARE = 1_000_000
-"""whose digests are in memory together"""
+_PAIRS_TO_COMPARE = 100_000
+"""whose digests are in memory together; more of them from a hundred million pairs on"""
+_MOST_BUCKETS = 1024
+_UNWRITTEN = 1 << 14
+"""bytes of each bucket"""
 _WORTH_PROCESSES = 100_000
 """pairs from which on starting processes takes less time than they save"""
 _DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int64)])
@@ -117,8 +120,8 @@ def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
     scale = _scale(corpus)
     reasons = Column(scratch / "reasons", np.uint8)
     buckets = [
-        Column(scratch / f"digests{number}", _DIGEST)
-        for number in range(1 + len(corpus) // _PAIRS_TO_COMPARE)
+        Column(scratch / f"digests{number}", _DIGEST, _UNWRITTEN)
+        for number in range(min(_MOST_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE))
     ]
     parts = corpus.parts or [Part("", 0, len(corpus))]
     part_starts = np.array([part.start for part in parts])

@@ -17,14 +17,14 @@ from numpy.typing import DTypeLike, NDArray
 Numbers = NDArray[Any]
 
 _UNWRITTEN = 1 << 17
-"""bytes that are gathered before they are written"""
 
 
 class Column:
     """Numbers of one kind: added at the end, read by place. A new one replaces the file; `open` keeps it."""
 
-    def __init__(self, path: Path, dtype: DTypeLike) -> None:
-        self.path, self.dtype = path, np.dtype(dtype)
+    def __init__(self, path: Path, dtype: DTypeLike, unwritten: int = _UNWRITTEN) -> None:
+        """unwritten: bytes that are gathered before they are written."""
+        self.path, self.dtype, self._unwritten = path, np.dtype(dtype), unwritten
         path.write_bytes(b"")
         self._num_written = 0
         self._pending: list[Numbers] = []
@@ -33,7 +33,7 @@ class Column:
     @classmethod
     def open(cls, path: Path, dtype: DTypeLike) -> Column:
         column = cls.__new__(cls)
-        column.path, column.dtype = path, np.dtype(dtype)
+        column.path, column.dtype, column._unwritten = path, np.dtype(dtype), _UNWRITTEN
         column._num_written = os.path.getsize(path) // column.dtype.itemsize
         column._pending, column._num_pending = [], 0
         return column
@@ -44,7 +44,7 @@ class Column:
     def extend(self, numbers: Numbers) -> None:
         self._pending.append(np.asarray(numbers, self.dtype))
         self._num_pending += len(numbers)
-        if self._num_pending * self.dtype.itemsize >= _UNWRITTEN:
+        if self._num_pending * self.dtype.itemsize >= self._unwritten:
             self.flush()
 
     def flush(self) -> None:

@@ -104,6 +104,12 @@ def test_a_model_learns_on_from_another(text: DataConfig, tmp_path: Path) -> Non
     assert len(choices) == 1 and len(choices[0]) == 3
 
 
+def test_rows_longer_than_the_positions_are_refused(text: DataConfig, tmp_path: Path) -> None:
+    shape = {**SHAPE, "architecture": "decoder-only", "position": "learned", "max_positions": 17}
+    with pytest.raises(UsageError, match="positions, 17: got max_length=19; lower it"):
+        run(text, tmp_path / "run", model=shape)
+
+
 def test_each_line_may_be_a_document(text: DataConfig, tmp_path: Path) -> None:
     lines = dataclasses.replace(text, each_line=True)
     settings = dataclasses.replace(QUICK, steps=2, validate_every=2)

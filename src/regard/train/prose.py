@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig, TrainConfig
-from regard.errors import TrainingError
+from regard.errors import TrainingError, UsageError
 from regard.evaluate import Perplexity
 from regard.model.transformer import Model
 from regard.text.masking import MASK, Masking
@@ -124,6 +124,11 @@ def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
 
 def prose_stream(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> ProseStream:
     assert plan.train.batch_tokens is not None
+    if plan.model.position == "learned" and plan.data.max_length > plan.model.max_positions:
+        raise UsageError(
+            f"a row has at most as many tokens as the model has positions, {plan.model.max_positions}: got "
+            f"max_length={plan.data.max_length}; lower it, or raise max_positions"
+        )
     return ProseStream(
         _stretches(plan, prose, tokenizer),
         batch_tokens=plan.train.batch_tokens,

@@ -28,8 +28,8 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def draw_all(findings: Findings) -> dict[str, bytes]:
-    """Every figure that there are results for, by the name of its file."""
+def draw_all(findings: Findings, footer: str) -> dict[str, bytes]:
+    """Every figure that there are results for, by the name of its file; the footer says what they rest on."""
     if not can_draw():
         raise MissingExtra("matplotlib", "plot", "drawing the figures")
     drawn: dict[str, Callable[[], Figure]] = {}
@@ -46,11 +46,12 @@ def draw_all(findings: Findings) -> dict[str, bytes]:
         drawn["speed"] = lambda: draw_speed(findings)
     if findings.recall:
         drawn["recall"] = lambda: draw_recall(findings)
-    return {name: _png(draw()) for name, draw in drawn.items()}
+    return {name: _png(draw(), footer) for name, draw in drawn.items()}
 
 
-def _png(figure: Figure) -> bytes:
+def _png(figure: Figure, footer: str) -> bytes:
     file = io.BytesIO()
+    figure.supxlabel(footer, fontsize=6, alpha=0.7)
     with warnings.catch_warnings():
         # A script that the font lacks is drawn as boxes; the numbers are there all the same.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")

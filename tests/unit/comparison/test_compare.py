@@ -104,6 +104,8 @@ def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path
     run = runner.invoke(app, [*arguments, "--only-report", "--quiet"])
     assert run.exit_code == 0, run.output
     assert run.stdout == f"{tmp_path / 'report.html'}\n"
+    page = (tmp_path / "report.md").read_text("utf-8")
+    assert page.startswith("# A & B <compared>\n") and page.count("![") == 5
     assert (tmp_path / "report.html").read_text("utf-8") == (finished / "report.html").read_text(
         "utf-8"
     )

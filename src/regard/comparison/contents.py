@@ -1,0 +1,309 @@
+"""What a report says: headings, paragraphs, pictures and tables, in order, whatever they are written as."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from regard.comparison.figures import looking
+from regard.comparison.gather import Figure as Number
+from regard.comparison.gather import Findings, OnCorpus, Trained, best_head, head_scores
+
+Row = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    text: str
+    level: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    text: str
+    is_note: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One of the figures, by the name of its file."""
+
+    name: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    head: Row
+    rows: Sequence[Row]
+
+
+Block = Heading | Paragraph | Picture | Table
+
+
+def contents(findings: Findings) -> list[Block]:
+    """The whole report."""
+    return [
+        Heading(findings.study.title, 1),
+        Paragraph(provenance(findings), is_note=True),
+        *_models_part(findings),
+        *_lengths_part(findings),
+        *_speed_part(findings),
+        *_recall_part(findings),
+        *_alignment_part(findings),
+        *_variations_part(findings),
+        *_schemes_part(findings),
+    ]
+
+
+def provenance(findings: Findings) -> str:
+    """What every number of the report rests on."""
+    seeds = ", ".join(str(seed) for seed in findings.study.seeds)
+    commits = ", ".join(commit[:12] or "unknown" for commit in findings.commits)
+    versions = ", ".join(f"{name} {version}" for name, version in findings.versions.items())
+    return (
+        f"Seeds {seeds}; ± is the standard deviation over them. Commit {commits}. "
+        f"{'; '.join(findings.hardware)}. {versions}. "
+        f"{findings.seconds / 60:,.1f} minutes of tasks, those done at the same time added."
+    )
+
+
+def rests_on(findings: Findings) -> str:
+    """The same in one line, under every figure."""
+    counts = [each.num_parameters for corpus in findings.corpora for each in corpus.models.values()]
+    seeds = ", ".join(str(seed) for seed in findings.study.seeds)
+    commit = findings.commits[-1][:12] or "unknown"
+    sizes = f"{min(counts):,} to {max(counts):,} parameters, " if counts else ""
+    return f"{sizes}seeds {seeds}, commit {commit}, {findings.hardware[0]}."
+
+
+def _models_part(findings: Findings) -> list[Block]:
+    parts: list[Block] = [Heading("The models")]
+    for corpus in findings.corpora:
+        parts += [Heading(corpus.name, 3), Paragraph(describe(corpus)), models_table(corpus)]
+    return parts
+
+
+def describe(corpus: OnCorpus) -> str:
+    """What the models were trained and scored on."""
+    about = corpus.about
+    return (
+        f"{' to '.join(about['languages'])}: {about['train']:,} pairs to train on, none with a source of more than "
+        f"{about['longest_train']} words; {about['valid']:,} to validate, {about['test']:,} to score; "
+        f"{about['pieces']:,} pieces, the same for every model."
+    )
+
+
+def models_table(corpus: OnCorpus) -> Table:
+    head = (
+        "model",
+        "seeds",
+        "parameters",
+        "updates",
+        "seconds",
+        "loss",
+        "BLEU",
+        "as in training",
+        "longer",
+    )
+    rows = [
+        (
+            name,
+            str(each.num_seeds),
+            f"{each.num_parameters:,}",
+            _number(each.steps, 0),
+            _number(each.seconds, 0),
+            _number(each.loss, 3),
+            *(_number(number) for number in (each.bleu, each.within, each.beyond)),
+        )
+        for name, each in corpus.models.items()
+        if not each.contender.varies
+    ]
+    return Table(head, rows)
+
+
+def lengths_table(corpus: OnCorpus) -> Table:
+    lineage = {n: each for n, each in corpus.models.items() if not each.contender.varies}
+    rows = [
+        (name, *(_number(each.by_length.get(group)) for group in corpus.groups))
+        for name, each in lineage.items()
+    ]
+    return Table(("BLEU by source words", *corpus.groups), rows)
+
+
+def _lengths_part(findings: Findings) -> list[Block]:
+    parts: list[Block] = [Heading("1. BLEU against sentence length")]
+    for corpus in findings.corpora:
+        if any(not each.contender.varies for each in corpus.models.values()):
+            caption = f"{corpus.name}. {_seeds(corpus.models.values())} {rests_on(findings)}"
+            parts += [Picture(f"length-{corpus.name}", caption), lengths_table(corpus)]
+    return parts
+
+
+def speed_tables(findings: Findings) -> list[Table]:
+    return [
+        Table(
+            (f"tokens/s on {device}, by length", *(str(n) for n in next(iter(models.values())))),
+            [(name, *(_number(each, 0) for each in by.values())) for name, by in models.items()],
+        )
+        for device, models in findings.speed.items()
+    ]
+
+
+def _speed_part(findings: Findings) -> list[Block]:
+    if not findings.speed:
+        return []
+    config = findings.study.speed
+    assert config is not None
+    caption = (
+        f"Forward, backward and Adam on batches of {config.batch_tokens:,} tokens, all sentences of one length, "
+        f"{config.repeats} measurements; on a CPU seconds of work of one core, on a GPU of the clock. {rests_on(findings)}"
+    )
+    heading = Heading("2. Training speed against length")
+    return [heading, Picture("speed", caption), *speed_tables(findings)]
+
+
+def recall_table(findings: Findings) -> Table:
+    distances = next(iter(findings.recall.values()))
+    rows = [
+        (name, f"{findings.recall_parameters[name]:,}", *(_number(each, 2) for each in by.values()))
+        for name, by in findings.recall.items()
+    ]
+    return Table(("accuracy by distance", "parameters", *(f"{k:,}" for k in distances)), rows)
+
+
+def _recall_part(findings: Findings) -> list[Block]:
+    if not findings.recall:
+        return []
+    config = findings.study.recall
+    assert config is not None
+    caption = (
+        f"One of 16 symbols among words that mean nothing, as far from either end, named at the end. "
+        f"{config.steps:,} updates of {config.batch_tokens:,} words on distances up to {config.longest_train:,}; "
+        f"{config.num_tests} texts at each distance. {rests_on(findings)}"
+    )
+    return [Heading("3. Reference window"), Picture("recall", caption), recall_table(findings)]
+
+
+def alignment_tables(findings: Findings, corpus: OnCorpus) -> list[Table]:
+    """For each model its heads, over its seeds: agreement with the first model, and how often right."""
+    config = findings.study.alignment
+    names = [n for n in (config.models if config else ()) if n in corpus.models]
+    names = [name for name in names if corpus.models[name].looks]
+    tables: list[Table] = []
+    for name in names:
+        first, looks = corpus.models[names[0]].looks, corpus.models[name].looks
+        by_seed = [
+            head_scores(each, None if name == names[0] else against)
+            for each, against in zip(looks, first, strict=False)
+        ]
+        best = [best_head(scores) for scores in by_seed]
+        rows: list[Row] = []
+        for head, (label, *_) in enumerate(by_seed[0]):
+            columns = (
+                [scores[head].agreed for scores in by_seed],
+                [scores[head].right for scores in by_seed],
+            )
+            shown = [
+                _number(Number(tuple(v for v in column if v is not None)), 2)
+                if None not in column
+                else "–"
+                for column in columns
+            ]
+            chosen = sum(head == each for each in best)
+            rows.append((label, *shown, f"best in {chosen} of {len(best)}" if chosen else ""))
+        head_row = (name, f"agreement with {names[0]}", "right", "")
+        tables.append(Table(head_row, rows))
+    return tables
+
+
+def _alignment_part(findings: Findings) -> list[Block]:
+    config = findings.study.alignment
+    if config is None:
+        return []
+    parts: list[Block] = [Heading("4. Alignments")]
+    for corpus in findings.corpora:
+        if looking(findings, corpus):
+            caption = (
+                f"{corpus.name}: what is looked at (columns) while the reference's pieces (rows) are written, seed "
+                f"{findings.study.seeds[0]}, each model's best head. Agreement: the share of pieces for which both look "
+                "most at the same one; right: of words with a known counterpart, those that look most at it. Over "
+                f"{config.num_scored} sentences of at most {config.longest} words. {rests_on(findings)}"
+            )
+            parts.append(Picture(f"alignment-{corpus.name}", caption))
+            parts += alignment_tables(findings, corpus)
+    return parts
+
+
+def variations_table(findings: Findings, corpus: OnCorpus) -> Table:
+    longest = corpus.about["longest_train"]
+    head = (
+        "model",
+        "changed",
+        "seeds",
+        "parameters",
+        "loss",
+        f"BLEU ≤ {longest} words",
+        f"> {longest}",
+    )
+    rows = [
+        (
+            name,
+            ", ".join(f"{key}={value}" for key, value in each.contender.changes.items())
+            if each.contender.varies
+            else "–",
+            str(each.num_seeds),
+            f"{each.num_parameters:,}",
+            _number(each.loss, 3),
+            _number(each.within),
+            _number(each.beyond),
+        )
+        for name, each in corpus.models.items()
+        if each.contender.varies or name == findings.study.varied
+    ]
+    return Table(head, rows)
+
+
+def _variations_part(findings: Findings) -> list[Block]:
+    parts: list[Block] = []
+    for corpus in findings.corpora:
+        if any(each.contender.varies for each in corpus.models.values()):
+            caption = (
+                f"{corpus.name}: the model {findings.study.varied} with one thing changed. "
+                f"{rests_on(findings)}"
+            )
+            parts += [
+                Picture(f"variations-{corpus.name}", caption),
+                variations_table(findings, corpus),
+            ]
+    heading = Heading("5. One thing changed at a time (the paper's Table 3 in small)")
+    return [heading, *parts] if parts else []
+
+
+def schemes_table(findings: Findings) -> Table:
+    wishes = [each["wish"] for each in next(iter(findings.schemes.values()))]
+    rows = [
+        (name, *(f"{'yes' if each['holds'] else 'no'}: {each['text']}" for each in verdicts))
+        for name, verdicts in findings.schemes.items()
+    ]
+    return Table(("positions", *wishes), rows)
+
+
+def _schemes_part(findings: Findings) -> list[Block]:
+    if not findings.schemes:
+        return []
+    note = (
+        "Computed, not trained. Rotary positions are judged by the angles they turn by, relative ones by the bucket of "
+        "the distance from the first word, a learned table by a freshly drawn one."
+    )
+    heading = Heading("6. Four wishes for positions")
+    return [heading, schemes_table(findings), Paragraph(note, is_note=True)]
+
+
+def _seeds(models: Iterable[Trained]) -> str:
+    counts = sorted({each.num_seeds for each in models if not each.contender.varies})
+    return f"The mean of {' or '.join(map(str, counts))} seeds; bars are their standard deviation."
+
+
+def _number(number: Number | None, digits: int = 1) -> str:
+    return "–" if number is None else number.text(digits)

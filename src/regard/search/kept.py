@@ -27,6 +27,7 @@ import numpy as np
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.locking import holding
 from regard.placing import sync, write_file
+from regard.search.files import VECTORS
 from regard.search.index import Entry, Index, build
 from regard.search.passages import Passage
 from regard.search.reading import Progress, Reader
@@ -99,7 +100,7 @@ def _load(folder: Path, described: dict[str, Any]) -> Index:
 def save(folder: Path, index: Index) -> None:
     """The two large files, then what makes them count; older ones go."""
     name = f"{time.time_ns():x}"
-    passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}.f32"
+    passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}{VECTORS}"
     write_file(passages, _lines(index.passages))
     fresh = vectors.with_name(f".{vectors.name}.new")
     with open(fresh, "wb") as file:

@@ -198,3 +198,10 @@ def test_a_folder_of_others_is_left_alone(reader: Reader, texts: Path, tmp_path:
     with pytest.raises(UsageError, match="is a file"):
         update(tmp_path / "file", reader, [texts])
     assert load(tmp_path / "nothing") is None
+
+
+def test_an_index_is_not_searched_itself(reader: Reader, texts: Path) -> None:
+    folder = texts / "index"
+    assert len(update(folder, reader, [texts]).passages) == 5
+    again = update(folder, reader, [texts])
+    assert len(again.passages) == 5 and again.num_read == 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import inspect
 import sys
 from collections.abc import Mapping
@@ -566,9 +565,14 @@ def describe(kind: type) -> dict[str, str]:
     return texts
 
 
-@functools.cache
+_TYPES: dict[type, dict[str, Any]] = {}
+"""what `_field_types` has found: working it out takes longer than all else about a setting"""
+
+
 def _field_types(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, vars(sys.modules[kind.__module__]))
+    if kind not in _TYPES:
+        _TYPES[kind] = get_type_hints(kind, vars(sys.modules[kind.__module__]))
+    return _TYPES[kind]
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:

@@ -121,7 +121,7 @@ def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     config = T5Config(
         vocab_size=len(pieces) + 6,  # as there, a few more than there are pieces
         d_model=D_MODEL,
-        d_kv=D_MODEL // HEADS,
+        d_kv=changes.pop("d_kv", D_MODEL // HEADS),
         d_ff=31,
         num_layers=2,  # on both sides: with unequal numbers its own cache fails
         num_heads=HEADS,

@@ -35,6 +35,7 @@ RECURRENT = ("rnn", "gru", "lstm")
 OF_TRANSFORMERS = (
     "d_ff",
     "num_heads",
+    "d_k",
     "max_positions",
     "num_buckets",
     "max_distance",
@@ -76,7 +77,9 @@ class ModelConfig:
     d_state: int = 1000
     """width of a recurrent decoder's state, and of the encoder's two directions together"""
     num_heads: int = 8
-    """attention heads; each has d_model / num_heads features"""
+    """attention heads"""
+    d_k: int | None = None
+    """features of a head; d_model / num_heads (the paper) if not given"""
     position: Position = "sinusoidal"
     """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), none (as in recurrent models), or the two rejected ideas scaled and integer"""
     max_positions: int = 1024
@@ -120,6 +123,7 @@ class ModelConfig:
             "d_ff",
             "d_state",
             "num_heads",
+            "d_k",
             "max_positions",
             "max_distance",
             "norm_epsilon",
@@ -145,10 +149,10 @@ class ModelConfig:
                 f"a Transformer attends by scaled dot products: got attention={self.attention}; leave it out, "
                 "or set architecture to rnn, gru or lstm"
             )
-        if self.d_model % self.num_heads:
+        if self.d_k is None and self.d_model % self.num_heads:
             raise UsageError(
                 f"d_model must be a multiple of num_heads: got d_model={self.d_model}, "
-                f"num_heads={self.num_heads}; change one of them"
+                f"num_heads={self.num_heads}; change one of them, or give d_k"
             )
         if self.position == "sinusoidal" and self.d_model % 2:
             raise UsageError(
@@ -157,8 +161,8 @@ class ModelConfig:
             )
         if self.position == "rotary" and self.head_dim % 2:
             raise UsageError(
-                "position=rotary turns features in pairs, so d_model / num_heads must be even: "
-                f"got {self.head_dim}; change d_model or num_heads"
+                "position=rotary turns features in pairs, so d_k, which is d_model / num_heads if not given, must be "
+                f"even: got {self.head_dim}; change one of them"
             )
         if self.num_buckets < 4 or self.max_distance <= self.num_buckets // 2:
             raise UsageError(
@@ -197,7 +201,12 @@ class ModelConfig:
 
     @property
     def head_dim(self) -> int:
-        return self.d_model // self.num_heads
+        return self.d_k or self.d_model // self.num_heads
+
+    @property
+    def d_attention(self) -> int:
+        """Width of all heads side by side."""
+        return self.num_heads * self.head_dim
 
     @property
     def widths(self) -> dict[str, int]:

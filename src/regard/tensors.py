@@ -52,8 +52,9 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
         for layer in (f"{name}.layers.{i}" for i in range(num_layers)):
             for attention in (f"{layer}.{kind}" for kind in attentions):
                 norm(f"{attention}.norm")
-                for part in ("query", "key", "value", "output"):
-                    linear(f"{attention}.{part}", d_model, d_model)
+                for part in ("query", "key", "value"):
+                    linear(f"{attention}.{part}", config.d_attention, d_model)
+                linear(f"{attention}.output", d_model, config.d_attention)
             norm(f"{layer}.feed_forward.norm")
             linear(f"{layer}.feed_forward.hidden", d_ff, d_model)
             if config.feed_forward.startswith("gated-"):

@@ -31,6 +31,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "bart-scaled": ("bart", {"scale_embedding": True, "activation_function": "gelu_new"}),
     "pegasus": ("pegasus", {"scale_embedding": True}),
     "t5": ("t5", {}),
+    "t5-narrow-heads": ("t5", {"d_kv": 5}),
     "t5-gated": ("t5", {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
     "gpt2": ("gpt2", {}),
     "gpt2-untied-relu": ("gpt2", {"tie_word_embeddings": False, "activation_function": "relu"}),

@@ -63,6 +63,15 @@ def test_names_and_shapes_are_the_modules(
     assert expected_tensors(model.config) == shapes
 
 
+def test_heads_of_their_own_width(random_model: Callable[..., Model]) -> None:
+    model = random_model(d_k=7)
+    shapes = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    expected = expected_tensors(model.config)
+    assert {name: shapes[name] for name in expected} == expected
+    width = 7 * model.config.num_heads
+    assert expected["encoder.layers.0.self_attention.query.weight"] == (width, model.config.d_model)
+
+
 def test_state_dict_there_and_back(
     random_model: Callable[..., Model], any_variant: dict[str, Any]
 ) -> None:

@@ -94,7 +94,7 @@ def test_which_stacks_there_are(architecture, has_encoder, has_decoder):
 
 def test_heads_must_divide_d_model():
     assert refusal(ModelConfig, d_model=512, num_heads=7) == (
-        "d_model must be a multiple of num_heads: got d_model=512, num_heads=7; change one of them"
+        "d_model must be a multiple of num_heads: got d_model=512, num_heads=7; change one of them, or give d_k"
     )
 
 
@@ -105,12 +105,14 @@ def test_sinusoids_come_in_pairs():
     )
     assert ModelConfig(d_model=10, num_heads=2).head_dim == 5
     assert ModelConfig(d_model=15, num_heads=3, position="none").head_dim == 5
+    narrow = ModelConfig(d_model=16, num_heads=3, d_k=7)
+    assert (narrow.head_dim, narrow.d_attention) == (7, 21)
 
 
 def test_rotations_come_in_pairs_within_a_head():
     assert refusal(ModelConfig, d_model=10, num_heads=2, position="rotary") == (
-        "position=rotary turns features in pairs, so d_model / num_heads must be even: "
-        "got 5; change d_model or num_heads"
+        "position=rotary turns features in pairs, so d_k, which is d_model / num_heads if not given, must be "
+        "even: got 5; change one of them"
     )
 
 

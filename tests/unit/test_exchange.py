@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,19 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import torch
+from fixtures import TEXT
 from huggingface_fixtures import MAKERS
 from typer.testing import CliRunner
 
-from regard.api import import_model, load
+from regard.api import export, import_model, load
+from regard.checkpoint import Manifest, save
 from regard.cli import app
+from regard.config import ModelConfig
 from regard.errors import ModelError, RegardError, UsageError
+from regard.exchange import onnx
 from regard.exchange.huggingface import read_safetensors
+from regard.tensors import expected_tensors
+from regard.text.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +83,6 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
             {"position_embedding_type": "relative_key"},
             "position_embedding_type must be abso",
         ),
-        ("t5", {"d_kv": 5}, r"d_kv \* num_heads must be 18, as d_model"),
         ("t5", {"feed_forward_proj": "gated-tanh"}, "feed_forward_proj must be relu or gelu"),
         ("bart", {"num_heads": 5, "encoder_attention_heads": 4}, "encoder_attention_heads"),
     ],
@@ -110,6 +116,32 @@ def test_damaged_folders(
     if content is not None:
         (folder / name).write_bytes(content)
     assert sentence in refusal(folder, tmp_path / "ours").replace("'vocab_size'", "'encoder")
+
+
+@pytest.mark.parametrize("to", ["huggingface", "ctranslate2", "onnx"])
+def test_heads_of_their_own_width_go_into_no_other_format(tmp_path: Path, to: str) -> None:
+    config = ModelConfig(
+        source_vocab_size=400,
+        target_vocab_size=400,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        d_model=26,
+        d_ff=37,
+        num_heads=2,
+        d_k=11,
+    )
+    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
+    config = replace(
+        config, source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size
+    )
+    shapes = expected_tensors(config)
+    tensors = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    files = {"tokenizer.model": tokenizer.proto}
+    save(tmp_path / "ours", Manifest(model=config), tensors, files, "", graphs=onnx.export)
+    assert not list((tmp_path / "ours").glob("*.onnx"))
+    with pytest.raises(UsageError, match="d_k"):
+        export(tmp_path / "ours", tmp_path / "theirs", to=to)
+    assert load(tmp_path / "ours").translate("Le chat dort.") is not None
 
 
 def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(

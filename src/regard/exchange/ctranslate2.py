@@ -82,6 +82,8 @@ def _check(config: ModelConfig) -> None:
         "sinusoidal, learned or rotary",
         where=WHERE,
     )
+    of_model = config.d_model // config.num_heads
+    refuse_unless(config.head_dim == of_model, "d_k", config.d_k, of_model, where=WHERE)
     refuse_unless(config.norm != "batch", "norm", config.norm, "layer or rms", where=WHERE)
     layered = config.norm == "layer" or not config.embedding_norm
     refuse_unless(layered, "embedding_norm", True, "false where norm=rms", where=WHERE)

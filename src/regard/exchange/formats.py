@@ -127,9 +127,9 @@ def _write_onnx(folder: Path, output: Path) -> None:
     manifest = read_manifest(folder)
     if not covers(manifest.model):
         raise UsageError(
-            "--to onnx writes Transformers without relative positions: got "
-            f"architecture={manifest.model.architecture}, position={manifest.model.position}; use "
-            "another format"
+            "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got "
+            f"architecture={manifest.model.architecture}, position={manifest.model.position}, "
+            f"d_k={manifest.model.d_k}; use another format"
         )
     with tempfile.TemporaryDirectory() as scratch:
         whole = Path(scratch) / "model"

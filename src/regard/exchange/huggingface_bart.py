@@ -122,6 +122,7 @@ def exported(
     kind = "pegasus" if config.norm_placement == "pre" else "marian"
     for name, value, expected in (
         ("position", config.position, "sinusoidal"),
+        ("d_k", config.head_dim, config.d_model // config.num_heads),
         ("norm", config.norm, "layer"),
         ("norm_epsilon", config.norm_epsilon, 1e-5),
         ("embedding_norm", config.embedding_norm, False),

@@ -92,6 +92,7 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
         ("norm", config.norm, "layer"),
         ("norm_placement", config.norm_placement, "pre"),
         ("embedding_norm", config.embedding_norm, False),
+        ("d_k", config.head_dim, config.d_model // config.num_heads),
         ("output_bias", config.output_bias, False),
     ):
         refuse_unless(value == expected, name, value, expected, where="a GPT-2 folder")

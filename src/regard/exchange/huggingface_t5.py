@@ -34,10 +34,6 @@ FEED_FORWARDS: dict[str, FeedForwardKind] = {
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
     kind = values.get("feed_forward_proj", "relu")
     refuse_unless(kind in FEED_FORWARDS, "feed_forward_proj", kind, " or ".join(FEED_FORWARDS))
-    width = values["d_kv"] * values["num_heads"]
-    refuse_unless(
-        width == values["d_model"], "d_kv * num_heads", width, f"{values['d_model']}, as d_model"
-    )
     scaled, own = _is_scaled(values), _has_own_output(theirs)
     refuse_unless(not (scaled and own), "tie_word_embeddings", True, "false where lm_head differs")
     num_layers = values["num_layers"]
@@ -49,6 +45,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         d_model=values["d_model"],
         d_ff=values["d_ff"],
         num_heads=values["num_heads"],
+        d_k=values["d_kv"],
         position="relative",
         num_buckets=values.get("relative_attention_num_buckets", 32),
         max_distance=values.get("relative_attention_max_distance", 128),

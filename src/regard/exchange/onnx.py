@@ -84,8 +84,10 @@ def embed(folder: Path, output: Path) -> None:
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether there are graphs for a model: not for recurrent ones and relative positions."""
-    return not config.is_recurrent and config.position != "relative"
+    """Whether there are graphs for a model: not for recurrent ones, relative positions and a d_k of its own."""
+    if config.is_recurrent or config.position == "relative":
+        return False
+    return config.d_attention == config.d_model
 
 
 def reader_graph(g: Graph) -> Graph:

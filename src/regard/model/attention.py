@@ -192,10 +192,10 @@ class MultiHeadAttention(SubLayer):
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__(config, dropout)
         self.num_heads = config.num_heads
-        self.query = Linear(config.d_model, config.d_model)
-        self.key = Linear(config.d_model, config.d_model)
-        self.value = Linear(config.d_model, config.d_model)
-        self.output = Linear(config.d_model, config.d_model)
+        self.query = Linear(config.d_model, config.d_attention)
+        self.key = Linear(config.d_model, config.d_attention)
+        self.value = Linear(config.d_model, config.d_attention)
+        self.output = Linear(config.d_attention, config.d_model)
         self.joined: nn.Linear | None = None
 
     def join(self) -> None:
@@ -266,6 +266,6 @@ class MultiHeadAttention(SubLayer):
         return self.after(x, output, layout, trace)
 
     def split_heads(
-        self, x: Float[Tensor, "batch length d_model"]
+        self, x: Float[Tensor, "batch length d_attention"]
     ) -> Float[Tensor, "batch heads length head_dim"]:
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)

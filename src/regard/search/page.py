@@ -29,7 +29,7 @@ p.passage { margin: 0.2rem 0 0.6rem; } mark { color: inherit; border-radius: 3px
 .scroll { overflow-x: auto; } summary { cursor: pointer; }
 table { border-collapse: collapse; font-size: 0.8rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 2px 5px; text-align: right; white-space: nowrap; } th { font-weight: 500; }
-tbody th { position: sticky; left: 0; background: Canvas; } td.best { outline: 2px solid rgb(var(--ink)); }
+tbody th { position: sticky; left: 0; background: Canvas; } td.best { outline: 2px solid rgb(var(--ink)); outline-offset: -2px; }
 footer { margin: 2rem 0; font-size: 0.85rem; opacity: 0.8; }
 """
     + "\n".join(

@@ -132,13 +132,25 @@ class HuggingFace:
 
 
 class CTranslate2:
-    """Its `Translator` in one process, over tokens that are the ids spelt out."""
+    """Its `Translator` in one process, over tokens that are the ids spelt out.
 
-    def __init__(self, model: Any, ids: ModelConfig, folder: Path, kind: str, threads: int) -> None:
+    Greedy search as it comes compares logits; only with scores are they made log-probabilities.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        ids: ModelConfig,
+        folder: Path,
+        kind: str,
+        threads: int,
+        *,
+        scores: bool = False,
+    ) -> None:
         import ctranslate2
         from ctranslate2.converters.transformers import BartLoader, M2M100Loader
 
-        self.ids = ids
+        self.ids, self.scores = ids, scores
         loader = M2M100Loader() if ids.norm_placement == "pre" else BartLoader()
         model.config.normalize_before = ids.norm_placement == "pre"
         model.config.normalize_embedding = False
@@ -173,6 +185,7 @@ class CTranslate2:
             beam_size=beam,
             no_repeat_ngram_size=int(once),
             max_batch_size=0,
+            return_scores=self.scores,
             suppress_sequences=[[str(self.ids.bos_id)], [str(self.ids.pad_id)]],
             **length,
         )

@@ -230,7 +230,11 @@ def _alignment_part(findings: Findings) -> list[Block]:
                 "most at the same one; right: of words with a known counterpart, those that look most at it. Over "
                 f"{config.num_scored} sentences of at most {config.longest} words. {rests_on(findings)}"
             )
+            every = (
+                f"{corpus.name}: every head on the first of these sentences. {rests_on(findings)}"
+            )
             parts.append(Picture(f"alignment-{corpus.name}", caption))
+            parts.append(Picture(f"heads-{corpus.name}", every))
             parts += alignment_tables(findings, corpus)
     return parts
 

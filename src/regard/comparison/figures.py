@@ -38,6 +38,7 @@ def draw_all(findings: Findings, footer: str) -> dict[str, bytes]:
             drawn[f"length-{corpus.name}"] = lambda corpus=corpus: draw_lengths(corpus)  # type: ignore[misc]
         if pairs := looking(findings, corpus):
             drawn[f"alignment-{corpus.name}"] = lambda pairs=pairs: draw_alignments(pairs)  # type: ignore[misc]
+            drawn[f"heads-{corpus.name}"] = lambda pairs=pairs: draw_heads(pairs[0])  # type: ignore[misc]
         if any(each.contender.varies for each in corpus.models.values()):
             drawn[f"variations-{corpus.name}"] = lambda corpus=corpus: draw_variations(  # type: ignore[misc]
                 findings, corpus
@@ -107,7 +108,9 @@ def draw_lengths(corpus: OnCorpus) -> Figure:
     beyond = [i for i, n in enumerate(names) if int(n.split("–")[0].split()[-1]) > longest]
     if beyond:
         axes.axvspan(beyond[0] - 0.5, len(names) - 0.5, color="grey", alpha=0.12)
-        axes.text(beyond[0] - 0.45, 1, "longer than any in training", fontsize=8, alpha=0.7)
+        above = axes.get_xaxis_transform()
+        where = (beyond[0] - 0.45, 0.96)
+        axes.text(*where, "longer than any in training", fontsize=8, alpha=0.7, transform=above)
     axes.set_title(f"BLEU against sentence length, {corpus.name}", fontsize=10)
     return figure
 
@@ -183,6 +186,23 @@ def draw_alignments(pairs: Sequence[Sequence[Pair]]) -> Figure:
             )
             tile.set_yticks(range(len(sentence["target"])), sentence["target"], fontsize=small)
             tile.set_title(f"{name}: {head}", fontsize=9)
+    return figure
+
+
+def draw_heads(pairs: Sequence[Pair]) -> Figure:
+    """Every head of every model on one sentence, a model a row."""
+    most = max(len(sentence["weights"]) for _, _, sentence, _ in pairs)
+    figure, axes = _figure(most, len(pairs), width=1.3 * most + 1.0, height=1.7 * len(pairs) + 0.4)
+    for tiles, (name, _, sentence, best) in zip(axes, pairs, strict=True):
+        for head, tile in enumerate(tiles):
+            tile.set_xticks([])
+            tile.set_yticks([])
+            if head >= len(sentence["weights"]):
+                tile.set_axis_off()
+                continue
+            tile.imshow(sentence["weights"][head], cmap=_MAP, vmin=0, vmax=1, aspect="auto")
+            tile.set_title(f"{head + 1}{' (best)' if head == best else ''}", fontsize=7)
+        tiles[0].set_ylabel(name, fontsize=8)
     return figure
 
 

@@ -63,7 +63,7 @@ def test_the_report_stands_alone(finished: Path) -> None:
     page = (finished / "report.html").read_text("utf-8")
     HTMLParser(strict=True).parse(page)
     assert "<script" not in page and "http://" not in page and "https://" not in page
-    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 5
+    assert page.count('src="data:image/png;base64,') == page.count("<img ") == 6
     assert "prefers-color-scheme: dark" in page and "width=device-width" in page
     assert "A &amp; B &lt;compared&gt;" in page
     for number in range(1, 7):
@@ -76,6 +76,7 @@ def test_the_report_stands_alone(finished: Path) -> None:
         for name in (
             "length-generated",
             "alignment-generated",
+            "heads-generated",
             "variations-generated",
             "speed",
             "recall",
@@ -105,7 +106,7 @@ def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path
     assert run.exit_code == 0, run.output
     assert run.stdout == f"{tmp_path / 'report.html'}\n"
     page = (tmp_path / "report.md").read_text("utf-8")
-    assert page.startswith("# A & B <compared>\n") and page.count("![") == 5
+    assert page.startswith("# A & B <compared>\n") and page.count("![") == 6
     assert (tmp_path / "report.html").read_text("utf-8") == (finished / "report.html").read_text(
         "utf-8"
     )

@@ -15,7 +15,15 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from browser.find_tools import find_browser
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Playwright,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 from regard.api import find_model
 from regard.look.server import Server
@@ -33,6 +41,9 @@ OPTIONS = [
     "--disable-quic",
 ]
 HERE = ("127.0.0.1", "localhost")
+PATIENCE = 30_000
+"""milliseconds, for machines that have much else to do"""
+expect.set_options(timeout=PATIENCE)
 WATCH = """window.breaches = [];
 document.addEventListener("securitypolicyviolation", event =>
     window.breaches.push(`${event.violatedDirective}: ${event.blockedURI}`));"""
@@ -107,7 +118,7 @@ def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
         context = browser.new_context(
             viewport={"width": width, "height": height}, reduced_motion="reduce", **options
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE)
         window = Window(context, context.new_page())
 
         def away(route: Route) -> None:

@@ -1,6 +1,6 @@
 """What grows with the text and with the processes: memory, work, and what more of either gives.
 
-    python benchmarks/scale.py [--pairs 4000] [--steps 8] [--save]
+    python benchmarks/scale.py [--pairs 2000] [--steps 8] [--save]
 
 Corpus: shards of made-up pairs, once, ten and a hundred times as many, are read, cleaned, cut into pieces and made into
 batches, each time in a fresh process whose largest memory is noted; beside it the same text is held in memory, as was done
@@ -315,7 +315,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pairs", type=int, default=4000, help="of the corpus taken once")
+    parser.add_argument("--pairs", type=int, default=2000, help="of the corpus taken once")
     parser.add_argument("--steps", type=int, default=8, help="of each number of ranks")
     parser.add_argument("--draw", type=Path, help="a picture of the simulated speeds")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/scale.json")

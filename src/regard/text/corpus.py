@@ -198,17 +198,21 @@ def _read_tab_separated(
     folder: Path | None,
 ) -> None:
     """Each file is read once, however often and with whichever labels it is named."""
-    wanted: dict[str, dict[str, _Found]] = {}
-    for name in names:
-        path, label = split_label(name)
-        labels = wanted.setdefault(path, {})
-        if label not in labels:
-            labels[label] = _Found(folder, f"part{sum(map(len, wanted.values()))}")
-    for path, labels in wanted.items():
-        _read_table(Path(path), labels, swapped)
-    for name in names:
-        path, label = split_label(name)
-        wanted[path][label].add_to(corpus, name, advice)
+    wanted = [split_label(name) for name in names]
+    num_left = Counter(path for path, _ in wanted)
+    held: dict[str, dict[str, _Found]] = {}
+    for name, (path, label) in zip(names, wanted, strict=True):
+        if path not in held:
+            labels = dict.fromkeys(other for where, other in wanted if where == path)
+            start = len(corpus.parts)
+            held[path] = {
+                each: _Found(folder, f"part{start}.{number}") for number, each in enumerate(labels)
+            }
+            _read_table(Path(path), held[path], swapped)
+        held[path][label].add_to(corpus, name, advice)
+        num_left[path] -= 1
+        if not num_left[path]:
+            del held[path]
 
 
 def split_label(name: str) -> tuple[str, str]:

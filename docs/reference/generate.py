@@ -11,6 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from regard.cli import app
+from regard.comparison.study import named_studies
 from regard.config import SIZES, describe
 from regard.recipe import SECTIONS, named_recipes
 
@@ -82,6 +83,10 @@ def settings_page() -> str:
     for name, path in named_recipes().items():
         first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
         pages.append(f"- `--recipe {name}`: {first}")
+    pages += ["", "## Named comparisons", ""]
+    for name, path in named_studies().items():
+        first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
+        pages.append(f"- `regard compare --recipe {name}`: {first}")
     return "\n".join([*pages, ""])
 
 

@@ -200,13 +200,16 @@ def _read_tab_separated(
     """Each file is read once, however often and with whichever labels it is named."""
     wanted = [split_label(name) for name in names]
     num_left = Counter(path for path, _ in wanted)
+    labels: dict[str, dict[str, None]] = {}
+    for path, label in wanted:
+        labels.setdefault(path, {})[label] = None
     held: dict[str, dict[str, _Found]] = {}
     for name, (path, label) in zip(names, wanted, strict=True):
         if path not in held:
-            labels = dict.fromkeys(other for where, other in wanted if where == path)
             start = len(corpus.parts)
             held[path] = {
-                each: _Found(folder, f"part{start}.{number}") for number, each in enumerate(labels)
+                each: _Found(folder, f"part{start}.{number}")
+                for number, each in enumerate(labels[path])
             }
             _read_table(Path(path), held[path], swapped)
         held[path][label].add_to(corpus, name, advice)

@@ -290,7 +290,10 @@ def test_resume_refuses_other_settings(corpus: DataConfig, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (dict(model={"architecture": "decoder-only"}), "encoder-decoder models: got architecture"),
+        (
+            dict(model={"architecture": "decoder-only"}),
+            "a model that is decoder-only learns from running text: got",
+        ),
         (
             dict(init=Path("x"), size="tiny"),
             "takes shape and tokenizer from the given model: got size",

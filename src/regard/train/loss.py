@@ -218,7 +218,8 @@ def batch_loss(
         if isinstance(model, DecoderOnly):
             return model.decode(batch.target_input, target_layout).flatten(0, 1)
         if isinstance(model, EncoderOnly):
-            return model.encode(batch.target_input, target_layout).flatten(0, 1)
+            found = model.encode(batch.target_input, target_layout).flatten(0, 1)
+            return found[asked] if only_asked else found
         source_layout = layout(batch.source_lengths, batch.source)
         memory = model.encode(batch.source, source_layout)
         found = cast(Translating, model).decode(
@@ -227,6 +228,12 @@ def batch_loss(
         return found.flatten(0, 1)
 
     correct, pad_id = batch.target_output.flatten(), model.config.pad_id
+    asked = correct != pad_id
+    # Blanks are few; but on a GPU every step must have one shape.
+    only_asked = isinstance(model, EncoderOnly) and correct.device.type == "cpu"
+    only_asked = only_asked and not torch.compiler.is_compiling() and bool(asked.any())
+    if only_asked:
+        correct = correct[asked]
     if r_drop == 0 and torch.is_grad_enabled() and not model.config.output_bias:
         return Sums(
             *LinearCrossEntropy.apply(

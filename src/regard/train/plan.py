@@ -76,6 +76,7 @@ def complete(
     packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
     return dataclasses.replace(
         settings,
+        objective=settings.objective or "translation",
         steps=steps,
         batch_tokens=batch_tokens,
         accumulate=accumulate,

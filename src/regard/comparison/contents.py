@@ -58,7 +58,7 @@ def contents(findings: Findings) -> list[Block]:
 
 def provenance(findings: Findings) -> str:
     """What every number of the report rests on."""
-    seeds = ", ".join(str(seed) for seed in findings.study.seeds)
+    seeds = ", ".join(str(seed) for seed in findings.seeds)
     commits = ", ".join(commit[:12] or "unknown" for commit in findings.commits)
     versions = ", ".join(f"{name} {version}" for name, version in findings.versions.items())
     return (
@@ -71,7 +71,7 @@ def provenance(findings: Findings) -> str:
 def rests_on(findings: Findings) -> str:
     """The same in one line, under every figure."""
     counts = [each.num_parameters for corpus in findings.corpora for each in corpus.models.values()]
-    seeds = ", ".join(str(seed) for seed in findings.study.seeds)
+    seeds = ", ".join(str(seed) for seed in findings.seeds)
     commit = findings.commits[-1][:12] or "unknown"
     sizes = f"{min(counts):,} to {max(counts):,} parameters, " if counts else ""
     return f"{sizes}seeds {seeds}, commit {commit}, {findings.hardware[0]}."
@@ -306,6 +306,8 @@ def _schemes_part(findings: Findings) -> list[Block]:
 
 def _seeds(models: Iterable[Trained]) -> str:
     counts = sorted({each.num_seeds for each in models if not each.contender.varies})
+    if counts == [1]:
+        return "One seed each, so no spread."
     return f"The mean of {' or '.join(map(str, counts))} seeds; bars are their standard deviation."
 
 

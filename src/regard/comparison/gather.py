@@ -83,6 +83,8 @@ class Findings:
     speed: dict[str, dict[str, dict[int, Figure]]]
     """by device and model"""
     schemes: dict[str, list[dict[str, Any]]]
+    seeds: list[int]
+    """those there are results of"""
     commits: list[str]
     hardware: list[str]
     versions: dict[str, str]
@@ -93,13 +95,12 @@ class Findings:
 def gather(study: Study, output: Path) -> Findings:
     """Read all results that are there; a comparison that was interrupted has a report of what it has."""
     read: list[dict[str, Any]] = []
+    seeds: set[int] = set()
 
     def results(tasks: Iterable[Task]) -> list[dict[str, Any]]:
-        found = [
-            json.loads(p.read_text("utf-8"))
-            for p in (t.result(output) for t in tasks)
-            if p.is_file()
-        ]
+        there = [task for task in tasks if task.result(output).is_file()]
+        found = [json.loads(task.result(output).read_text("utf-8")) for task in there]
+        seeds.update(task.seed for task in there)
         read.extend(found)
         return found
 
@@ -132,6 +133,7 @@ def gather(study: Study, output: Path) -> Findings:
         guessing,
         speed,
         json.loads(schemes.read_text("utf-8")) if schemes.is_file() else {},
+        seeds=sorted(seeds),
         commits=list(dict.fromkeys(each["commit"] for each in read)),
         hardware=list(dict.fromkeys(each["hardware"] for each in read)),
         versions=read[0]["versions"],

@@ -89,7 +89,9 @@ def test_the_model_by_hand() -> None:
     assert exchange_seconds(4e6, 2, network) == 0.5
     # Two machines of two: the same, and 2 · 1/2 of half of them between.
     assert exchange_seconds(4e6, 4, network) == 0.5 + 2.0
-    assert together(0.3, 0.1, hidden=0.5) == pytest.approx(0.3), "two thirds of 0.3 s, half of it hides 0.1 s"
+    assert together(0.3, 0.1, hidden=0.5) == pytest.approx(0.3), (
+        "two thirds of 0.3 s, half of it hides 0.1 s"
+    )
     assert together(0.3, 0.4, hidden=0.5) == pytest.approx(0.3 + 0.3)
     assert step_seconds(work, 1, network) == 0.1
     assert tokens_a_second(work, 1, network) == 10_000

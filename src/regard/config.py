@@ -329,6 +329,8 @@ class DataConfig:
     """each line of running text is a document of its own, such as a sentence"""
     swapped: bool = False
     """the files of pairs hold target TAB source"""
+    dialogue: bool = False
+    """the pairs are what was said and the reply to it: the finished model chats"""
     valid_source: tuple[str, ...] = ()
     """validation source; without one, sentences are held out of the training text"""
     valid_target: tuple[str, ...] = ()

@@ -35,6 +35,11 @@ TASKS: dict[str, Task] = {"contrastive": "search", "language": "write", "masked"
 """what a model does that has learnt something else than to translate"""
 
 
+def task_of(plan: Plan) -> Task:
+    otherwise: Task = "chat" if plan.data.dialogue else "translate"
+    return TASKS.get(plan.train.objective or "translation", otherwise)
+
+
 def finish(
     plan: Plan,
     trainer: Trainer,
@@ -76,7 +81,7 @@ def finish(
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)
     manifest = Manifest(
-        task=TASKS.get(plan.train.objective or "translation", "translate"),
+        task=task_of(plan),
         source_language=plan.data.source_language,
         target_language=plan.data.target_language,
         model=plan.model,

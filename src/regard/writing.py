@@ -157,6 +157,8 @@ def write(
             "give a smaller one"
         )
     num_pieces = min(_PIECES_PER_WORD * length, max(room // 2, length))
+    if decode.max_length:
+        num_pieces = min(num_pieces, decode.max_length)
     prompt = beginning(translator, text, num_pieces)
     limit = min(len(prompt.prefix) + num_pieces, room)
     decode = replace(decode, n_best=1, max_length=limit)

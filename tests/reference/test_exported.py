@@ -248,8 +248,8 @@ def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
         (
             "onnx",
             {"position": "relative"},
-            "--to onnx writes Transformers without relative positions: got "
-            "architecture=encoder-decoder, position=relative; use another format",
+            "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got "
+            "architecture=encoder-decoder, position=relative, d_k=None; use another format",
         ),
         (
             "tensorflow",

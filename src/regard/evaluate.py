@@ -50,7 +50,7 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         )
     bleu_metric, chrf_metric = require_metrics()
     bleu, chrf = bleu_metric(), chrf_metric()
-    return Score(
+    score = Score(
         bleu=bleu.corpus_score(hypotheses, [references]).score,
         chrf=chrf.corpus_score(hypotheses, [references]).score,
         bleu_signature=bleu.get_signature().format(),
@@ -58,6 +58,8 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         num_sentences=len(references),
         name=name,
     )
+    _forget_sentences()
+    return score
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,6 +129,15 @@ class Perplexity:
 
 
 AnyScore = Score | Retrieval | Perplexity
+
+
+def _forget_sentences() -> None:
+    """sacreBLEU keeps every sentence it has cut into words, tens of thousands of them over a long training."""
+    from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+    from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
+
+    for cutter in (Tokenizer13a, TokenizerRegexp):
+        cutter.__call__.cache_clear()
 
 
 def require_metrics() -> tuple[Any, Any]:

@@ -3,6 +3,8 @@
 import sys
 
 import pytest
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from regard.errors import DataError, MissingExtra
 from regard.evaluate import evaluate
@@ -51,3 +53,9 @@ def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     with pytest.raises(MissingExtra, match=r"pip install 'regard\[torch\]'"):
         evaluate(REFERENCES, REFERENCES)
+
+
+def test_no_sentence_is_kept() -> None:
+    evaluate(["a b c d e"], ["a b c d f"])
+    for cutter in (Tokenizer13a, TokenizerRegexp):
+        assert cutter.__call__.cache_info().currsize == 0

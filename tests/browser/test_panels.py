@@ -362,6 +362,8 @@ def test_the_tour(show: Show, run: Run) -> None:
         assert_traced(shown, run, 0)
         link = tour.locator(".code-link").get_attribute("title") or ""
         assert re.fullmatch(r"computed in src/regard/[\w/]+\.py, line \d+", link)
+        code = tour.locator(".code-link").evaluate("link => link.href")
+        assert '<mark id="here">' in page.request.get(code).text()
         page.click("#tour-on")
     assert numbers >= 9
     expect(tour).to_be_hidden()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from look_fixtures import SENTENCE, make_subject
 
+import regard
 from regard.config import DecodeConfig
 from regard.errors import UsageError
 from regard.look import questions
@@ -223,6 +227,20 @@ def test_a_foreign_page_is_refused_and_our_own_is_not(server: Server) -> None:
     # As it comes through a forwarded port.
     forwarded = {"Host": "localhost:8080", "Origin": "http://localhost:8080"}
     assert ask(server, "/api/models", headers=forwarded)[0].status == 200
+
+
+def test_the_code_of_every_box_is_a_page_with_its_line_marked(
+    server: Server, session: Session
+) -> None:
+    for box, place in document(session, 0)["code"].items():
+        answer, content = ask(server, f"/api/code/{box}?run=0")
+        assert answer.headers.get_content_type() == "text/html"
+        [shown] = re.findall("<pre>(.*)</pre>", content.decode(), re.DOTALL)
+        [marked] = re.findall('<mark id="here">(.*)</mark>', shown)
+        file = Path(regard.__file__).parent / place["file"].removeprefix("src/regard/")
+        text = file.read_text(encoding="utf-8")
+        assert html.unescape(re.sub('<mark id="here">|</mark>', "", shown)) == text
+        assert html.unescape(marked) == text.split("\n")[place["line"] - 1]
 
 
 def test_what_is_not_there_is_said_in_json(server: Server) -> None:

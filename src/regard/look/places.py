@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
@@ -94,6 +95,12 @@ def places(is_recurrent: bool = False) -> dict[str, Place]:
     }
     defined = _DEFINED | (_RECURRENT if is_recurrent else {})
     return found | {box: _place(module, text) for box, (module, text) in defined.items()}
+
+
+def text_of(place: Place) -> str:
+    """The whole file."""
+    name = place["file"].removeprefix("src/regard/")
+    return (resources.files("regard") / name).read_text(encoding="utf-8")
 
 
 def _place(module: ModuleType, text: str) -> Place:

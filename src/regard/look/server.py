@@ -6,6 +6,7 @@ a name of its own (DNS rebinding), and a change is only taken as JSON from the p
 
 from __future__ import annotations
 
+import html
 import json
 import mimetypes
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from regard.errors import RegardError, UsageError
 from regard.look import questions
 from regard.look.document import describe, document
 from regard.look.onefile import binary
-from regard.look.session import Session
+from regard.look.places import places, text_of
+from regard.look.session import Run, Session
 
 ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -153,6 +155,8 @@ def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
     if path == "api/neighbours":
         token, side = _number(query, "token"), query.get("side", "target")
         return _json(questions.neighbours(run, token, side, _number(query, "count", 10)))
+    if path.startswith("api/code/"):
+        return code(run, path.removeprefix("api/code/")), "text/html; charset=utf-8"
     if path == "api/pca":
         return _json(questions.pca(run))
     raise NotFound(f"there is nothing under {path!r}")
@@ -179,6 +183,18 @@ def page_names() -> list[str]:
     """The files of the page."""
     folder = resources.files("regard.look") / "page"
     return sorted(each.name for each in folder.iterdir() if each.is_file())
+
+
+def code(run: Run, box: str) -> bytes:
+    """The file that computes a box, as a page with the line marked."""
+    place = places(run.subject.config.is_recurrent).get(box)
+    if place is None:
+        raise NotFound(f"no box is called {box!r}")
+    lines = [html.escape(line) for line in text_of(place).split("\n")]
+    lines[place["line"] - 1] = f'<mark id="here">{lines[place["line"] - 1]}</mark>'
+    name = html.escape(place["file"])
+    text = "\n".join(lines)
+    return f"<!doctype html><title>{name}</title><h1>{name}</h1><pre>{text}</pre>".encode()
 
 
 def page_file(name: str) -> tuple[bytes, str]:

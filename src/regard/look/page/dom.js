@@ -1,4 +1,4 @@
-/** Elements without a framework: text goes in as text, never as markup. */
+/** Elements: text goes in as text, never as markup. */
 
 import { show } from "./numbers.js";
 
@@ -20,7 +20,7 @@ export function filled(node, attributes, children = []) {
 /** @type {Make<HTMLElementTagNameMap>} */
 export const element = (tag, attributes = {}, ...children) => filled(document.createElement(tag), attributes, children);
 
-/** Makes elements that need nothing but a class. @type {Plain} */
+/** Elements with nothing but a class. @type {Plain} */
 const plain =
 	(tag) =>
 	(kind, ...children) =>

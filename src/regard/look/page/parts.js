@@ -60,8 +60,9 @@ export async function square(app, doc, part, last, extra) {
 export function codeLink(app, box) {
 	const place = app.doc.code[box];
 	if (!place) return null;
-	const file = place.file.slice(place.file.lastIndexOf("/") + 1);
-	return element("code", { class: "code-link", title: `computed in ${place.file}, line ${place.line}` }, `${file}:${place.line}`);
+	const { file, line } = place;
+	const href = app.data.isLive && `api/code/${box}?run=${app.doc.run}#here`;
+	return element("a", { class: "code-link", href, target: "_blank", title: `computed in ${file}, line ${line}` }, `${file.split("/").pop()}:${line}`);
 }
 
 /** The most probable pieces at a step, the written one marked. @param {App} app @param {number} step @param {number} most */

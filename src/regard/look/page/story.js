@@ -188,7 +188,7 @@ export const STORY = [
 		fits: (app) => app.has("memory"),
 		view: () => ({ view: "journey" }),
 		tell: async (app) => [
-			`The same two parts again, ${numLayers(app.doc, "encoder")} layers high, each with weights of its own. All words climb together; a recurrent network would have had to walk the sentence word by word and carry it all in one vector. What arrives on top, one vector a piece, is the memory that the writer may consult at any time. Its first number is `,
+			`The same two parts again, ${numLayers(app.doc, "encoder")} layers high, each with weights of its own. All words climb together; a recurrent network would have walked from word to word and carried it all in one vector. What arrives on top, one vector a piece, is the memory that the writer consults. Its first number is `,
 			await traced(app, "memory", [0, 0]),
 			".",
 		],

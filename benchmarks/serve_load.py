@@ -1,12 +1,15 @@
 """`regard serve` under load, beside its own engine and beside a server that takes one request at a time.
 
-    python benchmarks/serve_load.py [--save] [--quick]
+    python benchmarks/serve_load.py [--libretranslate PORT] [--save] [--quick]
 
 Everything on this machine and over loopback. `serve_vs_engine` is the sentences a second of 32 clients that each
 send one sentence at a time, against the engine given all sentences at once in one call; measured in turns, the median
-of the rounds. The peer, in the same rounds, is a plain HTTP server around the same engine. Then: 10 times more than
-it can do, 200 connections that dribble, made-up requests, and 100,000 requests with an eye on memory; these use a
-small random model, so that it is the server that is measured.
+of the rounds. A peer, in the same rounds, is a plain HTTP server around the same engine; another is LibreTranslate's
+own server, where one runs on that port with the same weights (`regard export fr-en OUT --to ctranslate2`, made an Argos
+package; its sentence splitter needs models from elsewhere, so it must be told to take a text as one sentence).
+
+Then: 10 times more than it can do, 200 connections that dribble, made-up requests, and 100,000 requests with an eye on
+memory; these use a small random model, so that it is the server that is measured.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     parser.add_argument("--quick", action="store_true", help="a tenth of everything")
+    parser.add_argument("--libretranslate", type=int, metavar="PORT", help="of such a server")
     parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.plain:
@@ -53,7 +57,8 @@ def main() -> None:
         from serve_fixtures import make_folders
 
         small = make_folders(Path(folder), ("fr-en", "en-fr", "chat", "story"))
-        throughput(rows, ratios, num_rounds=2 if arguments.quick else 5, num_sentences=320 // part)
+        num_rounds = 2 if arguments.quick else 5
+        throughput(rows, ratios, num_rounds, 320 // part, arguments.libretranslate)
         with regard_server(*small[:1]) as server:
             wrong_numbers(rows, server)
             overload(rows, server, seconds=60 / part)
@@ -108,13 +113,20 @@ def regard_server(*folders: Path) -> contextlib.AbstractContextManager[Served]:
 
 
 def throughput(
-    rows: list[Row], ratios: dict[str, float], num_rounds: int, num_sentences: int
+    rows: list[Row],
+    ratios: dict[str, float],
+    num_rounds: int,
+    num_sentences: int,
+    libretranslate: int | None,
 ) -> None:
     texts = sentences(num_sentences)
     requests = list(translations(texts))
     model = regard.load("fr-en")
     model.translate(texts[:32], split=False)
     rates: dict[str, list[float]] = {"engine": [], "serve": [], "plain": []}
+    if libretranslate:
+        rates["LibreTranslate"] = []
+        load(libretranslate, requests[:4], 2)
     waits: dict[str, list[float]] = {"engine": [], "serve": []}
     extra: list[float] = []
     with regard_server() as ours, started([sys.executable, __file__, "--plain"]) as plain:
@@ -125,6 +137,9 @@ def throughput(
             rates["serve"].append(num_sentences / load(ours.port, requests, NUM_CLIENTS).wall)
             some = requests[: num_sentences // 2]
             rates["plain"].append(len(some) / load(plain.port, some, NUM_CLIENTS).wall)
+            if libretranslate:
+                theirs = load(libretranslate, some, NUM_CLIENTS)
+                rates["LibreTranslate"].append(len(some) / theirs.wall)
             # One client: each sentence by the engine and by the server, one after the other.
             for text, request in list(zip(texts, requests, strict=True))[number::num_rounds][:30]:
                 began = time.perf_counter()
@@ -148,10 +163,12 @@ def throughput(
     rows.append(
         {"what": "serve adds, 1 client", "p50_ms": round(1000 * statistics.median(extra), 1)}
     )
-    pairs = zip(rates["serve"], rates["engine"], rates["plain"], strict=True)
-    against = [(serve / engine, serve / plain) for serve, engine, plain in pairs]
-    ratios["serve_vs_engine"] = round(statistics.median(each[0] for each in against), 3)
-    ratios["serve_vs_plain_server"] = round(statistics.median(each[1] for each in against), 3)
+    names = {"engine": "engine", "plain": "plain_server", "LibreTranslate": "libretranslate"}
+    for who, name in names.items():
+        if who in rates:
+            pairs = zip(rates["serve"], rates[who], strict=True)
+            against = statistics.median(ours / theirs for ours, theirs in pairs)
+            ratios[f"serve_vs_{name}"] = round(against, 3)
 
 
 def serve_plainly() -> None:

@@ -6,11 +6,20 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli_write import AsJson, Device, Engine, ModelName, Threads, load_for
+from regard.cli_options import (
+    AsJson,
+    Device,
+    Engine,
+    ModelName,
+    SamplingSettings,
+    Threads,
+    decode_options,
+)
+from regard.cli_write import load_for
 
 if TYPE_CHECKING:
     from regard.api import Conversation
@@ -32,10 +41,7 @@ def chat(
     seed: Annotated[
         int | None, typer.Option("--seed", help="The same gives the same replies.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any search setting, such as top_k=40."),
-    ] = None,
+    settings: SamplingSettings = None,
     as_json: AsJson = False,
     engine: Engine = "auto",
     device: Device = "auto",
@@ -47,11 +53,8 @@ def chat(
     an empty one.
     """
     from regard.cli_lines import Writer
-    from regard.recipe import parse_settings
 
-    flags = {"temperature": temperature, "seed": seed}
-    options: dict[str, Any] = parse_settings(settings or (), ["decode"]).get("decode", {})
-    options |= {name: value for name, value in flags.items() if value is not None}
+    options = decode_options(settings, temperature=temperature, seed=seed)
     loaded = load_for(model, "chat", engine=engine, device=device, threads=threads)
     talk = loaded.chat(**options)
     with Writer(None) as writer:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from regard.cli_options import RecipeData
 from regard.errors import MissingExtra
 
 
@@ -16,9 +17,7 @@ def compare(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FOLDER", help="Models, results, report.")
     ] = Path("compare"),
-    data: Annotated[
-        Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
-    ] = Path("data"),
+    data: RecipeData = Path("data"),
     jobs: Annotated[
         int | None,
         typer.Option(

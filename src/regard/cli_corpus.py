@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+
+from regard.cli_options import (
+    Beam,
+    Device,
+    Engine,
+    From,
+    ModelName,
+    To,
+    decode_options,
+    search_setting,
+)
 
 
 def translate_corpus(
@@ -17,15 +28,9 @@ def translate_corpus(
         Path,
         typer.Option("--output", "-o", metavar="FOLDER", help="A translation for each, there."),
     ],
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="Source language, such as fr.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
-    ] = None,
+    model: ModelName = None,
+    source: From = None,
+    target: To = None,
     ray: Annotated[
         str | None,
         typer.Option("--ray", metavar="ADDRESS", help="Of a Ray cluster; local, auto or where."),
@@ -36,20 +41,13 @@ def translate_corpus(
     block_bytes: Annotated[
         int, typer.Option("--block-bytes", min=1, help="What is done, and lost, at a time.")
     ] = 1 << 19,
-    beam: Annotated[int | None, typer.Option("--beam", "-b", help="Hypotheses kept alive.")] = None,
+    beam: Beam = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Take each line as one sentence, not to be cut.")
     ] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any search setting, such as seed=1."),
-    ] = None,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
-    ] = "auto",
-    device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")
-    ] = "auto",
+    settings: Annotated[list[str] | None, search_setting("seed=1")] = None,
+    engine: Engine = "auto",
+    device: Device = "auto",
     threads: Annotated[int | None, typer.Option("--threads", help="CPU threads of each.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
@@ -60,10 +58,8 @@ def translate_corpus(
     """
     from regard.api import find_model
     from regard.blockwise import Execute, Job, here
-    from regard.recipe import parse_settings
 
-    options: dict[str, Any] = parse_settings(settings or (), ["decode"]).get("decode", {})
-    options |= {} if beam is None else {"beam": beam}
+    options = decode_options(settings, beam=beam)
     execute: Execute = here
     if ray is not None:
         from regard.on_ray import OnRay

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from regard.cli_options import AsJson
 from regard.errors import UsageError
 
 
@@ -37,7 +38,7 @@ def data(
     workers: Annotated[
         int | None, typer.Option("--workers", help="Processes that clean; one a core if not said.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the public corpora that recipes use, fetch some from their publishers, or make training files.
 

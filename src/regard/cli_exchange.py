@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli_options import ConvertPickle
+
 PROMPT = 'Text before every text, such as "translate English to German: ".'
 
 
@@ -51,12 +53,7 @@ def import_model(
         str, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
     ] = "",
     prompt: Annotated[str, typer.Option("--prompt", metavar="TEXT", help=PROMPT)] = "",
-    convert_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--convert-pickle", help="Read pytorch_model.bin too, in a process of its own."
-        ),
-    ] = False,
+    convert_pickle: ConvertPickle = False,
 ) -> None:
     """Read a model of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
 

@@ -107,13 +107,13 @@ def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
                 yield from arriving(file, str(path))
 
 
-def as_text(answer: Translation, count: int = 1) -> list[str]:
+def as_text(answer: Translation, count: int) -> list[str]:
     """The n best texts, always as many as asked for."""
     texts = answer.alternatives[:count]
     return texts + texts[-1:] * (count - len(texts))
 
 
-def as_json(answer: Translation, count: int = 1) -> list[str]:
+def as_json(answer: Translation) -> list[str]:
     return [json.dumps(answer.to_dict(), ensure_ascii=False)]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli_options import AsJson, From, ModelName, To, decode_options, search_setting
 from regard.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -17,15 +18,9 @@ if TYPE_CHECKING:
 
 def look(
     text: Annotated[str, typer.Argument(help="A sentence in the model's language.")],
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
-    ] = None,
-    source: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="Source language, such as fr.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
-    ] = None,
+    model: ModelName = None,
+    source: From = None,
+    target: To = None,
     compare: Annotated[
         str | None, typer.Option("--compare", metavar="NAME", help="A second model beside it.")
     ] = None,
@@ -39,11 +34,8 @@ def look(
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Every value, as safetensors.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any search setting, such as beam=1."),
-    ] = None,
+    as_json: AsJson = False,
+    settings: Annotated[list[str] | None, search_setting("beam=1")] = None,
     port: Annotated[int, typer.Option("--port", help="Where to serve; 0 takes a free one.")] = 0,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
@@ -54,10 +46,7 @@ def look(
     A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
     nothing is served: what was asked for is written.
     """
-    from regard.recipe import parse_settings
-
-    decode = parse_settings(settings or (), ["decode"]).get("decode", {})
-    seen = _open(text, model, source, target, compare, decode)
+    seen = _open(text, model, source, target, compare, decode_options(settings))
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from regard.cli_data import Bars
+from regard.cli_options import AsJson, ConvertPickle
 from regard.errors import UsageError
 
 
@@ -29,16 +30,11 @@ def models(
     weights: Annotated[
         str, typer.Option("--weights", metavar="FORM", help="Of a foreign model: int8, fp16, fp32.")
     ] = "fp32",
-    convert_pickle: Annotated[
-        bool,
-        typer.Option(
-            "--convert-pickle", help="Read pytorch_model.bin too, in a process of its own."
-        ),
-    ] = False,
+    convert_pickle: ConvertPickle = False,
     private: Annotated[
         bool, typer.Option("--private", help="A new repository is seen by nobody else.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
 

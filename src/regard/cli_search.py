@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli_options import AsJson, Device, Engine, ModelName, Threads
+
 if TYPE_CHECKING:
     from regard.cli_lines import Writer
     from regard.search.finding import Hit
@@ -25,9 +27,7 @@ def search(
         list[Path] | None,
         typer.Argument(help="Text files and folders; none searches the --index as it is."),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
-    ] = None,
+    model: ModelName = None,
     top: Annotated[int, typer.Option("--top", "-n", help="Passages to show.")] = 5,
     index: Annotated[
         Path | None,
@@ -41,14 +41,10 @@ def search(
         Path | None,
         typer.Option("--html", metavar="FILE", help="A page: every word with every word."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")] = False,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
-    ] = "auto",
-    device: Annotated[
-        str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")
-    ] = "auto",
-    threads: Annotated[int | None, typer.Option("--threads", help="CPU threads.")] = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
 ) -> None:
     """Find the passages of text files that mean what a query says.
 

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli_options import (
+    AsJson,
+    Device,
+    Engine,
+    ModelName,
+    SamplingSettings,
+    Threads,
+    decode_options,
+)
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model
-
-ModelName = Annotated[
-    str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
-Engine = Annotated[
-    str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
-]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.")]
 
 
 def write(
@@ -39,10 +38,7 @@ def write(
     seed: Annotated[
         int | None, typer.Option("--seed", help="The same gives the same text.")
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Any search setting, such as top_k=40."),
-    ] = None,
+    settings: SamplingSettings = None,
     as_json: AsJson = False,
     engine: Engine = "auto",
     device: Device = "auto",
@@ -53,11 +49,8 @@ def write(
     Endings have an empty line between them; with --json each is a line.
     """
     from regard.cli_lines import Writer
-    from regard.recipe import parse_settings
 
-    flags = {"temperature": temperature, "top_p": top_p, "seed": seed}
-    options: dict[str, Any] = parse_settings(settings or (), ["decode"]).get("decode", {})
-    options |= {name: value for name, value in flags.items() if value is not None}
+    options = decode_options(settings, temperature=temperature, top_p=top_p, seed=seed)
     text = _read(text)
     loaded = load_for(model, "write", engine=engine, device=device, threads=threads)
     if endings < 1:

@@ -1,0 +1,188 @@
+"""The verb translate: texts, documents, or lines as they arrive."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli_options import (
+    AsJson,
+    Beam,
+    BeamSettings,
+    Device,
+    Engine,
+    ModelName,
+    Threads,
+    To,
+    decode_options,
+)
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.api import Model, Translation
+    from regard.cli_lines import Writer
+
+Show = Callable[["Translation"], list[str]]
+"""the lines of one answer"""
+
+Texts = Annotated[
+    list[str] | None,
+    typer.Argument(help="Texts, or documents by name; nothing or - reads stdin."),
+]
+FromOrAuto = Annotated[
+    str | None,
+    typer.Option("--from", metavar="CODE", help="Source language, such as fr; auto finds out."),
+]
+Inputs = Annotated[
+    list[Path] | None,
+    typer.Option("--input", "-i", metavar="FILE", help="Translate these files line by line."),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", help="Write here, not to stdout; or into this folder."
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace an output that is there.")]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", metavar="NAME", help="Of documents that do not declare it."),
+]
+NumBest = Annotated[
+    int | None, typer.Option("--n-best", help="Write so many lines for each input.")
+]
+Prefix = Annotated[str, typer.Option("--prefix", help="What the output begins with.")]
+Banned = Annotated[
+    list[str] | None, typer.Option("--ban", metavar="WORD", help="Not in the output, spelt so.")
+]
+Required = Annotated[
+    list[str] | None, typer.Option("--require", metavar="WORD", help="In the output, spelt so.")
+]
+GlossaryFile = Annotated[
+    Path | None,
+    typer.Option("--glossary", metavar="FILE", help="Words and how to translate them, with tabs."),
+]
+Whole = Annotated[
+    bool, typer.Option("--whole", help="Take each text as one sentence, not to be cut.")
+]
+
+
+def translate(
+    texts: Texts = None,
+    model: ModelName = None,
+    source: FromOrAuto = None,
+    target: To = None,
+    inputs: Inputs = None,
+    output: Output = None,
+    force: Force = False,
+    encoding: Encoding = None,
+    beam: Beam = None,
+    n_best: NumBest = None,
+    prefix: Prefix = "",
+    ban: Banned = None,
+    require: Required = None,
+    glossary: GlossaryFile = None,
+    whole: Whole = False,
+    settings: BeamSettings = None,
+    as_json: AsJson = False,
+    engine: Engine = "auto",
+    device: Device = "auto",
+    threads: Threads = None,
+) -> None:
+    """Translate texts, documents, or stdin line by line.
+
+    As many lines come out as went in, an empty one for an empty one, each as soon as it is known. Documents
+    are .txt .md .html .srt .vtt .po .xliff .tmx; all but their text stays as it is.
+    """
+    from regard import cli_lines
+    from regard.text.glossary import Glossary
+
+    if texts and inputs:
+        raise UsageError("give texts or --input, not both: got both; leave one out")
+    options = decode_options(settings, beam=beam, n_best=n_best)
+    options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
+    options |= {"split": not whole, "glossary": Glossary.load(glossary) if glossary else None}
+    opening = {"engine": engine, "device": device, "threads": threads}
+    choice = _Choice(model, source, target, opening)
+    given = [] if not texts or texts == ["-"] else texts
+    if given:
+        from regard import cli_documents
+
+        if documents := cli_documents.named_documents(given):
+            cli_documents.translate_documents(
+                documents,
+                output,
+                choice.open_for,
+                options,
+                encoding=encoding,
+                as_json=as_json,
+                force=force,
+            )
+            return
+    as_text = functools.partial(cli_lines.as_text, count=options.get("n_best", 1))
+    show: Show = cli_lines.as_json if as_json else as_text
+    options["alignment"] = as_json
+    with cli_lines.Writer(output, force=force) as writer:
+        if given:
+            _translate_texts(given, choice, options, show, writer)
+        else:
+            _translate_lines(inputs or [Path("-")], choice, options, show, writer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Which model is asked for, and how it is to run."""
+
+    model: str | None
+    source: str | None
+    target: str | None
+    opening: dict[str, Any]
+
+    @property
+    def needs_texts(self) -> bool:
+        """Whether the first texts are to choose it."""
+        return self.source == "auto"
+
+    def open_for(self, texts: Sequence[str]) -> Model:
+        from regard.api import load
+        from regard.catalogue import source_language_of
+
+        source = self.source
+        if self.needs_texts:  # a model that is named has its language
+            source = None if self.model else source_language_of(texts, self.target)
+        return load(self.model, source_language=source, target_language=self.target, **self.opening)
+
+
+def _translate_texts(
+    texts: Sequence[str], choice: _Choice, options: dict[str, Any], show: Show, writer: Writer
+) -> None:
+    for answer in choice.open_for(texts).translate(texts, details=True, **options):
+        writer.write("".join(f"{line}\n" for line in show(answer)))
+
+
+def _translate_lines(
+    paths: Iterable[Path], choice: _Choice, options: dict[str, Any], show: Show, writer: Writer
+) -> None:
+    """Line by line as they arrive, each answer with the line's own end."""
+    from regard import cli_lines
+
+    number = 0
+    # The model is opened while the first lines are on their way, unless they are to choose it.
+    loaded = None if choice.needs_texts else choice.open_for(())
+    for lines in cli_lines.arriving_lines(paths):
+        sources = [line.text for line in lines]
+        loaded = loaded or choice.open_for(sources)
+        answers = loaded.translate(sources, details=True, number=number, **options)
+        number += sum(len(answer.sentences) for answer in answers)
+        writer.write(
+            "".join(
+                f"{cli_lines.on_one_line(text)}{line.end}"
+                for line, answer in zip(lines, answers, strict=True)
+                for text in show(answer)
+            )
+        )

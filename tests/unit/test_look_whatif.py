@@ -8,8 +8,8 @@ from look_fixtures import SENTENCE, make_session, make_subject
 
 from regard.errors import UsageError
 from regard.look.document import document
+from regard.look.edits import attentions
 from regard.look.session import Run, Session
-from regard.look.whatif import attentions
 
 CROSS = "decoder.layers.1.cross_attention"
 SELF = "decoder.layers.0.self_attention"

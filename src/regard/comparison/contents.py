@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from regard.comparison.figures import looking
-from regard.comparison.gather import Figure as Number
-from regard.comparison.gather import Findings, OnCorpus, Trained, best_head, head_scores
-
-Row = Sequence[str]
+from regard.comparison.gather import Findings, OnCorpus, Trained
+from regard.comparison.tables import (
+    Table,
+    alignment_tables,
+    lengths_table,
+    models_table,
+    recall_table,
+    schemes_table,
+    speed_tables,
+    variations_table,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +37,6 @@ class Picture:
 
     name: str
     caption: str
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    head: Row
-    rows: Sequence[Row]
 
 
 Block = Heading | Paragraph | Picture | Table
@@ -94,43 +95,6 @@ def describe(corpus: OnCorpus) -> str:
     )
 
 
-def models_table(corpus: OnCorpus) -> Table:
-    head = (
-        "model",
-        "seeds",
-        "parameters",
-        "updates",
-        "seconds",
-        "loss",
-        "BLEU",
-        "as in training",
-        "longer",
-    )
-    rows = [
-        (
-            name,
-            str(each.num_seeds),
-            f"{each.num_parameters:,}",
-            _number(each.steps, 0),
-            _number(each.seconds, 0),
-            _number(each.loss, 3),
-            *(_number(number) for number in (each.bleu, each.within, each.beyond)),
-        )
-        for name, each in corpus.models.items()
-        if not each.contender.varies
-    ]
-    return Table(head, rows)
-
-
-def lengths_table(corpus: OnCorpus) -> Table:
-    lineage = {n: each for n, each in corpus.models.items() if not each.contender.varies}
-    rows = [
-        (name, *(_number(each.by_length.get(group)) for group in corpus.groups))
-        for name, each in lineage.items()
-    ]
-    return Table(("BLEU by source words", *corpus.groups), rows)
-
-
 def _lengths_part(findings: Findings) -> list[Block]:
     parts: list[Block] = [Heading("1. BLEU against sentence length")]
     for corpus in findings.corpora:
@@ -138,16 +102,6 @@ def _lengths_part(findings: Findings) -> list[Block]:
             caption = f"{corpus.name}. {_seeds(corpus.models.values())} {rests_on(findings)}"
             parts += [Picture(f"length-{corpus.name}", caption), lengths_table(corpus)]
     return parts
-
-
-def speed_tables(findings: Findings) -> list[Table]:
-    return [
-        Table(
-            (f"tokens/s on {device}, by length", *(str(n) for n in next(iter(models.values())))),
-            [(name, *(_number(each, 0) for each in by.values())) for name, by in models.items()],
-        )
-        for device, models in findings.speed.items()
-    ]
 
 
 def _speed_part(findings: Findings) -> list[Block]:
@@ -163,15 +117,6 @@ def _speed_part(findings: Findings) -> list[Block]:
     return [heading, Picture("speed", caption), *speed_tables(findings)]
 
 
-def recall_table(findings: Findings) -> Table:
-    distances = next(iter(findings.recall.values()))
-    rows = [
-        (name, f"{findings.recall_parameters[name]:,}", *(_number(each, 2) for each in by.values()))
-        for name, by in findings.recall.items()
-    ]
-    return Table(("accuracy by distance", "parameters", *(f"{k:,}" for k in distances)), rows)
-
-
 def _recall_part(findings: Findings) -> list[Block]:
     if not findings.recall:
         return []
@@ -183,38 +128,6 @@ def _recall_part(findings: Findings) -> list[Block]:
         f"{config.num_tests} texts at each distance. {rests_on(findings)}"
     )
     return [Heading("3. Reference window"), Picture("recall", caption), recall_table(findings)]
-
-
-def alignment_tables(findings: Findings, corpus: OnCorpus) -> list[Table]:
-    """For each model its heads, over its seeds: agreement with the first model, and how often right."""
-    config = findings.study.alignment
-    names = [n for n in (config.models if config else ()) if n in corpus.models]
-    names = [name for name in names if corpus.models[name].looks]
-    tables: list[Table] = []
-    for name in names:
-        first, looks = corpus.models[names[0]].looks, corpus.models[name].looks
-        by_seed = [
-            head_scores(each, None if name == names[0] else against)
-            for each, against in zip(looks, first, strict=False)
-        ]
-        best = [best_head(scores) for scores in by_seed]
-        rows: list[Row] = []
-        for head, (label, *_) in enumerate(by_seed[0]):
-            columns = (
-                [scores[head].agreed for scores in by_seed],
-                [scores[head].right for scores in by_seed],
-            )
-            shown = [
-                _number(Number(tuple(v for v in column if v is not None)), 2)
-                if None not in column
-                else "–"
-                for column in columns
-            ]
-            chosen = sum(head == each for each in best)
-            rows.append((label, *shown, f"best in {chosen} of {len(best)}" if chosen else ""))
-        head_row = (name, f"agreement with {names[0]}", "right", "")
-        tables.append(Table(head_row, rows))
-    return tables
 
 
 def _alignment_part(findings: Findings) -> list[Block]:
@@ -239,35 +152,6 @@ def _alignment_part(findings: Findings) -> list[Block]:
     return parts
 
 
-def variations_table(findings: Findings, corpus: OnCorpus) -> Table:
-    longest = corpus.about["longest_train"]
-    head = (
-        "model",
-        "changed",
-        "seeds",
-        "parameters",
-        "loss",
-        f"BLEU ≤ {longest} words",
-        f"> {longest}",
-    )
-    rows = [
-        (
-            name,
-            ", ".join(f"{key}={value}" for key, value in each.contender.changes.items())
-            if each.contender.varies
-            else "–",
-            str(each.num_seeds),
-            f"{each.num_parameters:,}",
-            _number(each.loss, 3),
-            _number(each.within),
-            _number(each.beyond),
-        )
-        for name, each in corpus.models.items()
-        if each.contender.varies or name == findings.study.varied
-    ]
-    return Table(head, rows)
-
-
 def _variations_part(findings: Findings) -> list[Block]:
     parts: list[Block] = []
     for corpus in findings.corpora:
@@ -282,15 +166,6 @@ def _variations_part(findings: Findings) -> list[Block]:
             ]
     heading = Heading("5. One thing changed at a time (the paper's Table 3 in small)")
     return [heading, *parts] if parts else []
-
-
-def schemes_table(findings: Findings) -> Table:
-    wishes = [each["wish"] for each in next(iter(findings.schemes.values()))]
-    rows = [
-        (name, *(f"{'yes' if each['holds'] else 'no'}: {each['text']}" for each in verdicts))
-        for name, verdicts in findings.schemes.items()
-    ]
-    return Table(("positions", *wishes), rows)
 
 
 def _schemes_part(findings: Findings) -> list[Block]:
@@ -309,7 +184,3 @@ def _seeds(models: Iterable[Trained]) -> str:
     if counts == [1]:
         return "One seed each, so no spread."
     return f"The mean of {' or '.join(map(str, counts))} seeds; bars are their standard deviation."
-
-
-def _number(number: Number | None, digits: int = 1) -> str:
-    return "–" if number is None else number.text(digits)

@@ -6,17 +6,10 @@ import base64
 import html
 from pathlib import Path
 
-from regard.comparison.contents import (
-    Block,
-    Heading,
-    Paragraph,
-    Row,
-    Table,
-    contents,
-    rests_on,
-)
+from regard.comparison.contents import Block, Heading, Paragraph, contents, rests_on
 from regard.comparison.figures import can_draw, draw_all
 from regard.comparison.gather import Findings
+from regard.comparison.tables import Row, Table
 from regard.placing import write_file
 
 FIGURES = "figures"

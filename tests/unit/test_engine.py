@@ -16,9 +16,12 @@ import torch
 from regard import checkpoint
 from regard.checkpoint import Manifest
 from regard.engine import open_engine
-from regard.engine.onnxruntime import OnnxEngine, OnnxState, default_threads
+from regard.engine.graphs import default_threads
+from regard.engine.onnxruntime import OnnxEngine, OnnxState
 from regard.engine.padding import pad
+from regard.engine.reader import OnnxReader
 from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.engine.vectors import OnnxEncoder
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
 from regard.model.transformer import Transformer
@@ -86,6 +89,30 @@ print(logits.shape)
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_engine(saved(), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("opening", "architecture"),
+    [
+        (OnnxEngine, "encoder-decoder"),
+        (OnnxEngine, "decoder-only"),
+        (OnnxReader, "encoder-only"),
+        (OnnxEncoder, "encoder-only"),
+        (OnnxEncoder, "encoder-decoder"),
+    ],
+)
+@pytest.mark.parametrize("weights", ["fp32", "fp16"])
+def test_whoever_opens_graphs_refuses_bytes_that_are_not_there(
+    saved: Saver, opening: Callable[..., Any], architecture: str, weights: str
+) -> None:
+    folder = saved(weights, architecture=architecture)
+    with pytest.raises(UsageError) as caught:
+        opening(folder, 1, "int8")
+    assert str(caught.value) == (
+        f"precision=int8 needs a model stored as int8, but {folder} holds {weights}; "
+        "export it as int8 first"
+    )
+    assert opening(folder, 1, "fp32").config.architecture == architecture
 
 
 @pytest.mark.parametrize(

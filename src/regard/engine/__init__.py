@@ -19,8 +19,10 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 EngineKind = Literal["auto", "onnxruntime", "torch"]
 Precision = Literal["auto", "fp32", "int8", "bf16"]
+GraphPrecision = Literal["auto", "fp32", "int8"]
+"""what the onnxruntime engine computes in"""
 
-
+WRITES_NOTHING = "an encoder-only model writes nothing: use a model with a decoder"
 GRAPHS = ("decoder.onnx", "encoder.onnx")
 """of a model folder; one that only reads has no decoder"""
 

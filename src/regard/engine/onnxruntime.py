@@ -7,26 +7,20 @@ its graph once, so that a step is little more than the graph itself.
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import cast
 
 import numpy as np
-import onnxruntime
 
-from regard import checkpoint
-from regard.config import ModelConfig
 from regard.decode.interface import State
+from regard.engine import GraphPrecision
 from regard.engine.call import Call, Sources
+from regard.engine.graphs import Graphs
 from regard.engine.memory import FIRST_CAPACITY, Memory, Pool
 from regard.engine.padding import pad
-from regard.errors import ModelError, UsageError
 
-MOST_THREADS = 8
 MOST_PLACES = 256
 """of one row that are read at once: their scores over the vocabulary all lie in memory together"""
 
@@ -103,34 +97,20 @@ class OnnxEngine:
         self,
         folder: str | Path,
         threads: int | None = None,
-        precision: Literal["auto", "fp32", "int8"] = "auto",
+        precision: GraphPrecision = "auto",
     ) -> None:
-        folder = Path(folder)
-        manifest = checkpoint.read_manifest(folder)
-        checkpoint.check_weights(folder, manifest)
-        self.config: ModelConfig = manifest.model
+        graphs = Graphs(folder, threads, precision)
+        self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None
-        if precision == "int8" and manifest.weights != "int8":
-            raise UsageError(
-                f"precision=int8 needs a model stored as int8, but {folder} holds {manifest.weights}; "
-                f"export it as int8 first"
-            )
-        suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
-        self.quantized = manifest.weights == "int8" and not suffix
-        """whether products are of bytes"""
-        options = session_options(threads, quantized=self.quantized)
-        layout = sha256(checkpoint.read_header(folder)).hexdigest()
         self._encoder, seen = None, set()
         if self.config.has_encoder:
-            path = folder / f"encoder{suffix}.onnx"
-            self._encoder = open_graph(path, options, layout, {"tokens", "lengths"})
+            self._encoder = graphs.open("encoder", {"tokens", "lengths"})
             # The vectors of the words themselves are there for search.
             seen = {output.name for output in self._encoder.get_outputs()} - {"memory"}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._sees = sorted(seen)
-        takes = {*_SMALL_INPUTS, *past, *seen}
-        self._decoder = open_graph(folder / f"decoder{suffix}.onnx", options, layout, takes)
+        self._decoder = graphs.open("decoder", {*_SMALL_INPUTS, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = Pool(self.config.num_decoder_layers, self.config.num_heads, width)
 
@@ -265,67 +245,3 @@ class OnnxEngine:
         call = Call(self._decoder, memory.piece.array, state.sources, inputs, outputs)
         memory.piece.prepared[key] = call
         return call
-
-
-def open_graph(path: Path, options: Any, layout: str, takes: set[str]) -> Any:
-    if not path.is_file():
-        raise ModelError(
-            f"the onnxruntime engine needs {path}, which is not there: "
-            f"export the model's graphs, or use the torch engine"
-        )
-    try:
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's own errors have no common base
-        reason = str(error).splitlines()[0]
-        raise ModelError(
-            f"{path} is not a graph that runs here ({reason}); export it again"
-        ) from None
-    if session.get_modelmeta().custom_metadata_map.get("layout") != layout:
-        raise ModelError(
-            f"{path} was made for another {checkpoint.WEIGHTS} than the one beside it; export it again"
-        )
-    if {each.name for each in session.get_inputs()} != takes:
-        raise ModelError(f"{path} is another graph than its name says; export it again")
-    return session
-
-
-def session_options(threads: int | None, *, quantized: bool) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = default_threads() if threads is None else threads
-    options.inter_op_num_threads = 1
-    # Planning which buffers could share memory takes longer than loading all else, and saves little.
-    options.enable_mem_reuse = False
-    # A waiting thread that spins takes the core from the one it waits for when the machine is busy.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if quantized and not _sums_bytes_exactly():
-        options.add_session_config_entry("session.x64quantprecision", "1")
-    options.log_severity_level = 3
-    return options
-
-
-def default_threads() -> int:
-    """REGARD_THREADS, or half of the cores this process may use: the rest are often hyper-threads, or busy."""
-    if chosen := os.environ.get("REGARD_THREADS"):
-        if not chosen.isascii() or not chosen.isdecimal() or int(chosen) < 1:
-            raise UsageError(
-                f"REGARD_THREADS must be a number of threads, 1 or more: got {chosen!r}; change or unset it"
-            )
-        return int(chosen)
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(MOST_THREADS, cores // 2))
-
-
-def _sums_bytes_exactly() -> bool:
-    """Whether the processor adds products of bytes in 32 bits: every one but an x86 without VNNI.
-
-    The others add two products in 16 bits and cut off what does not fit; onnxruntime then has a slower way
-    that does not. See docs/decisions/002-int8.md.
-    """
-    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
-        return True
-    try:
-        flags = Path("/proc/cpuinfo").read_text().split("flags", 1)[1].split("\n", 1)[0]
-    except (OSError, IndexError):
-        return False
-    return bool({"avx512_vnni", "avx_vnni"} & set(flags.split()))

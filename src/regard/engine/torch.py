@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
+from regard.engine import WRITES_NOTHING
 from regard.engine.padding import pad
 from regard.engine.static import Room, StaticSearch
 from regard.errors import UsageError
@@ -121,7 +122,7 @@ class TorchEngine:
         if isinstance(self.model, DecoderOnly):
             return TorchState(self.model.start())
         if isinstance(self.model, EncoderOnly):
-            raise UsageError("an encoder-only model writes nothing: use a model with a decoder")
+            raise UsageError(WRITES_NOTHING)
         if attention and not cross_attentions(self.config):
             raise UsageError(
                 "an alignment needs a model that attends to its source: got one with attention=none; "

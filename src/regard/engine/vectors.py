@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any
 
 import numpy as np
 
 from regard import checkpoint
 from regard.config import ModelConfig
-from regard.engine import EngineKind, Precision, choose_engine, open_engine
+from regard.engine import EngineKind, GraphPrecision, Precision, choose_engine, open_engine
 from regard.engine.padding import pad
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError
 
 MEMORY = "memory"
 
 
-class Encoder(Protocol):
+class Encoder(ABC):
     """A model's encoder that runs."""
 
-    @property
-    def config(self) -> ModelConfig: ...
-
-    @property
-    def computes(self) -> str:
-        """In which numbers: vectors of different ones differ a little, and are not to be mixed."""
+    config: ModelConfig
+    computes: str
+    """in which numbers: vectors of different ones differ a little, and are not to be mixed"""
 
     def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """[pieces, features] of each source, in float32: one vector in context for each piece."""
+        tokens, lengths = pad(sources, self.config.pad_id)
+        memory = self._memory(tokens, lengths)
+        return [row[:length] for row, length in zip(memory, lengths, strict=True)]
+
+    @abstractmethod
+    def _memory(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """[sources, pieces, features] of padded sources."""
 
 
 def open_encoder(
@@ -49,61 +53,48 @@ def open_encoder(
         )
     chosen, _ = choose_engine(folder, kind, device, threads, precision)
     if chosen == "onnxruntime":
-        return OnnxEncoder(folder, threads, cast(Literal["auto", "fp32", "int8"], precision))
+        assert precision != "bf16"
+        return OnnxEncoder(folder, threads, precision)
     engine = open_engine(folder, kind, device=device, threads=threads, precision=precision)
     return TorchEncoder(engine)
 
 
-class OnnxEncoder:
+class OnnxEncoder(Encoder):
     """The encoder's graph, on the CPU without torch."""
 
     def __init__(
         self,
         folder: str | Path,
         threads: int | None = None,
-        precision: Literal["auto", "fp32", "int8"] = "auto",
+        precision: GraphPrecision = "auto",
     ) -> None:
-        from regard.engine.onnxruntime import open_graph, session_options
+        from regard.engine.graphs import Graphs
 
-        folder = Path(folder)
-        manifest = checkpoint.read_manifest(folder)
-        checkpoint.check_weights(folder, manifest)
-        self.config: ModelConfig = manifest.model
-        if precision == "int8" and manifest.weights != "int8":
-            raise UsageError(
-                f"precision=int8 needs a model stored as int8, but {folder} holds {manifest.weights}; "
-                "export it as int8 first"
-            )
-        suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
-        self.computes = "int8" if manifest.weights == "int8" and not suffix else "fp32"
-        layout = sha256(checkpoint.read_header(folder)).hexdigest()
-        options = session_options(threads, quantized=self.computes == "int8")
-        path = folder / f"encoder{suffix}.onnx"
+        graphs = Graphs(folder, threads, precision)
+        self.config = graphs.config
+        self.computes = "int8" if graphs.quantized else "fp32"
         # An encoder alone also tells what may stand at some places; one costs little, and none fails as int8.
         self._places = {} if self.config.has_decoder else {"places": np.zeros(1, np.int64)}
-        self._session = open_graph(path, options, layout, {"tokens", "lengths", *self._places})
+        self._session = graphs.open("encoder", {"tokens", "lengths", *self._places})
         if MEMORY not in {each.name for each in self._session.get_outputs()}:
             raise ModelError(
-                f"{path} must tell the vectors of its words: it was made before search was; "
+                f"{graphs.path('encoder')} must tell the vectors of its words: it was made before search was; "
                 "write the model anew with  regard export"
             )
 
-    def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        tokens, lengths = pad(sources, self.config.pad_id)
+    def _memory(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         inputs = {"tokens": tokens, "lengths": lengths, **self._places}
-        [memory] = self._session.run([MEMORY], inputs)
-        return [row[:length] for row, length in zip(memory, lengths, strict=True)]
+        memory: np.ndarray = self._session.run([MEMORY], inputs)[0]
+        return memory
 
 
-class TorchEncoder:
+class TorchEncoder(Encoder):
     """Any model, any device."""
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
-        self.config: ModelConfig = engine.config
-        self.computes: str = engine.precision
+        self.config, self.computes = engine.config, engine.precision
 
-    def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        tokens, lengths = pad(sources, self.config.pad_id)
-        memory = self._engine.memory(tokens, lengths)
-        return [row[:length] for row, length in zip(memory, lengths, strict=True)]
+    def _memory(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        memory: np.ndarray = self._engine.memory(tokens, lengths)
+        return memory

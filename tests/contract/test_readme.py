@@ -13,10 +13,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fixtures import make_model_folder
 from typer.main import get_command
 
-from regard.catalogue import BUNDLED
 from regard.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -45,22 +43,16 @@ def sessions(page: Path) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """`regard` is the one under test; where no model is bundled yet, a random one takes its name."""
+    """`regard` is the one under test, and the user has no models beside the bundled one."""
     folder = tmp_path_factory.mktemp("home")
     script = folder / "regard"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n')
     script.chmod(0o755)
-    if not has_bundled():
-        make_model_folder(folder / "models" / "fr-en")
     return {
         **os.environ,
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "REGARD_MODELS": str(folder / "models"),
     }
-
-
-def has_bundled() -> bool:
-    return (BUNDLED / "fr-en" / "config.json").is_file()
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if sessions(p)], ids=lambda p: p.stem)
@@ -72,7 +64,7 @@ def test_commands_print_what_the_page_says(
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert run.returncode == 0, f"{command}: {run.stderr}"
-        if expected and has_bundled():
+        if expected:
             assert run.stdout == expected, command
 
 
@@ -87,9 +79,8 @@ def test_programs_run(page: Path, environment: dict[str, str], tmp_path: Path) -
         text=True,
     )
     assert run.returncode == 0, run.stderr
-    if has_bundled():
-        for printed in re.findall(r"^print\(.*\)  # (.+)$", program, re.MULTILINE):
-            assert printed in run.stdout.splitlines()
+    for printed in re.findall(r"^print\(.*\)  # (.+)$", program, re.MULTILINE):
+        assert printed in run.stdout.splitlines()
 
 
 def long_commands() -> list[list[str]]:

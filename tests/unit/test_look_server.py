@@ -232,7 +232,9 @@ def test_a_foreign_page_is_refused_and_our_own_is_not(server: Server) -> None:
 def test_the_code_of_every_box_is_a_page_with_its_line_marked(
     server: Server, session: Session
 ) -> None:
-    for box, place in document(session, 0)["code"].items():
+    places = document(session, 0)["code"]
+    assert len(places) > 5
+    for box, place in places.items():
         answer, content = ask(server, f"/api/code/{box}?run=0")
         assert answer.headers.get_content_type() == "text/html"
         [shown] = re.findall("<pre>(.*)</pre>", content.decode(), re.DOTALL)

@@ -276,7 +276,7 @@ def test_what_a_translator_cannot_do_is_said(server: Running, fields: dict[str, 
 
 def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
     nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
-    answered(
+    answer = answered(
         server,
         CHAT,
         model="chat",
@@ -287,6 +287,8 @@ def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
         response_format={"type": "text"},
         unheard_of=[1, 2, 3],
     )
+    [choice] = answer["choices"]
+    assert choice["message"]["role"] == "assistant" and choice["logprobs"] is None
 
 
 def test_an_unknown_model_and_no_json(server: Running) -> None:

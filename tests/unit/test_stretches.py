@@ -6,6 +6,7 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from batch_fixtures import epoch
 
 from regard.errors import TrainingError, UsageError
 from regard.text.batches import Batch
@@ -38,16 +39,6 @@ def words() -> Ragged:
     ordinary = [id for id in range(TOKENIZER.vocab_size) if id not in TOKENIZER.special_ids]
     rng = np.random.default_rng(2)
     return Ragged.of([rng.choice(ordinary, size).tolist() for size in SIZES])
-
-
-def epoch(batches: ProseStream, number: int = 0) -> list[Batch]:
-    taken = []
-    for batch in batches:
-        if batches.epoch > number:
-            return taken
-        if batches.epoch == number:
-            taken.append(batch)
-    raise AssertionError("a stream has no end")
 
 
 def rows(batch: Batch) -> list[tuple[list[int], list[int]]]:
@@ -123,7 +114,7 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
         next(cut)
     again = stream(masked, packing)
     again.restore(cut.state())
-    for expected, got in zip(whole[17:], again, strict=False):
+    for expected, got in zip(whole[17:], islice(again, 23), strict=True):
         for name in ("target_input", "target_output", "target_lengths"):
             assert np.array_equal(getattr(expected, name), getattr(got, name))
 

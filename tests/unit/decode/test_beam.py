@@ -224,7 +224,9 @@ def test_a_beam_wider_than_the_vocabulary(toys, device):
 @given(seed=SEEDS, size=st.integers(1, 3))
 def test_no_ngram_appears_twice(toys, seed, size):
     config = DecodeConfig(beam=3, n_best=3, max_length=17, min_length=9, no_repeat_ngram=size)
-    for each in search(toys.model(toys.hashed(7, seed=seed)), [[6, 3]], config, **toys.ids)[0]:
+    [found] = search(toys.model(toys.hashed(7, seed=seed)), [[6, 3]], config, **toys.ids)
+    assert found
+    for each in found:
         ngrams = [tuple(each.tokens[at : at + size]) for at in range(len(each.tokens) - size + 1)]
         assert len(set(ngrams)) == len(ngrams)
 

@@ -271,7 +271,9 @@ def test_addresses_that_are_none(wanted: str, options: dict[str, str], message: 
 
 
 def test_what_is_published_is_listed_completely() -> None:
-    for entry in addresses.gettable().values():
+    listed = addresses.gettable()
+    assert isinstance(listed, dict)
+    for entry in listed.values():
         assert {"url", "sha256", "bytes"} <= entry.keys() and str(entry["url"]).startswith(
             "https://"
         )

@@ -66,7 +66,8 @@ def test_the_nearest_are_exactly_the_nearest(
 def test_neighbours_do_not_matter(reader: Reader) -> None:
     texts = ["The cat sleeps.", "Jane", "Bonjour, comment allez-vous ? Je vais bien.", "The cat"]
     together = reader.vectors([*texts, *texts])
-    for text, vector, again in zip(texts, together, together[len(texts) :], strict=False):
+    halves = together[: len(texts)], together[len(texts) :]
+    for text, vector, again in zip(texts, *halves, strict=True):
         np.testing.assert_allclose(reader.vectors([text])[0], vector, atol=1e-6)
         np.testing.assert_array_equal(vector, again)
 

@@ -34,6 +34,7 @@ from regard.catalogue import find
 from regard.config import sized
 from regard.engine.torch import load_model, to_tensors
 from regard.exchange.onnx import export
+from regard.manifest import Manifest
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.batches import batches_for_inference
 from regard.text.tokenizer import Tokenizer
@@ -74,7 +75,7 @@ def make_model(size: str) -> EncoderDecoder:
 
 
 def write_folder(model: EncoderDecoder, folder: Path, weights: checkpoint.WeightForm) -> Path:
-    manifest = checkpoint.Manifest(model=model.config, weights=weights)
+    manifest = Manifest(model=model.config, weights=weights)
     tensors = to_tensors(model.state_dict(), model.config)
     checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "", graphs=export)
     return folder

@@ -36,6 +36,7 @@ from train_fixtures import QUICK, checkpoint_of, counting_corpus, run  # noqa: E
 from regard import checkpoint  # noqa: E402
 from regard.config import DataConfig, TrainConfig  # noqa: E402
 from regard.errors import ModelError, RegardWarning  # noqa: E402
+from regard.manifest import read_manifest  # noqa: E402
 from regard.train import checkpoints  # noqa: E402
 
 SETTINGS = replace(
@@ -218,7 +219,7 @@ def damage_files(num_files: int, folder: Path, rng: random.Random) -> Counter[st
     """How damaged tokenizers and weights were taken: refused, or used without harm. A crash ends this program."""
     corpus, model = counting_corpus(folder), folder / "model"
     in_child(lambda: run(corpus, model, replace(SETTINGS, steps=2)))
-    manifest = checkpoint.read_manifest(model)
+    manifest = read_manifest(model)
     found: Counter[str] = Counter()
     for name in (manifest.tokenizer.source, "model.safetensors"):
         content = (model / name).read_bytes()

@@ -17,10 +17,11 @@ from typing import Any
 import torch
 from fixtures import TEXT, make_model_folder
 
-from regard.checkpoint import Manifest, save
+from regard.checkpoint import save
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
+from regard.manifest import Manifest
 from regard.model.transformer import build
 from regard.serve.app import App
 from regard.serve.logs import Log

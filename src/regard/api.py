@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from regard.catalogue import ModelInfo, available, find, find_by_languages
 from regard.chatting import Conversation
-from regard.checkpoint import open_tokenizers, read_manifest
+from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.engine.vectors import TorchEncoder
@@ -17,6 +17,7 @@ from regard.errors import DataError, MissingExtra, ModelError, UsageError
 from regard.evaluate import Score, evaluate, require_metrics
 from regard.exchange import formats
 from regard.filling import Choice, Reader, fill, with_blanks
+from regard.manifest import read_manifest
 from regard.search.finding import Found, Hit
 from regard.search.finding import find as find_passages
 from regard.search.reading import Reader as PassageReader

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import CONFIG, WEIGHTS, Manifest, read_manifest
+from regard.checkpoint import WEIGHTS
 from regard.errors import ModelError, RegardWarning, UsageError, suggest
+from regard.manifest import CONFIG, Manifest, read_manifest
 from regard.tensors import expected_tensors
 from regard.text.language import rank
 

@@ -10,20 +10,18 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
-from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError
+from regard.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
 from regard.placing import finish_placing, fresh_folder, put_in_place, write_file
 from regard.tensors import (
     Tensors,
-    WeightForm,
     dequantize,
     expected_tensors,
     in_form,
@@ -32,62 +30,7 @@ from regard.tensors import (
 from regard.text.pieces import Pieces
 from regard.text.tokenizer import Tokenizer
 
-FORMAT_VERSION = 1
-CONFIG, WEIGHTS, CARD, SUMS = "config.json", "model.safetensors", "README.md", "SHA256SUMS"
-
-Task = Literal["translate", "chat", "write", "fill", "search"]
-TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TokenizerFiles:
-    """Which files of the folder hold the tokenizer; both sides name one file when the vocabulary is joint."""
-
-    kind: TokenizerKind = "sentencepiece"
-    """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.foreign`"""
-    source: str = "tokenizer.model"
-    target: str = "tokenizer.model"
-    vocabulary: str = ""
-    """JSON that numbers the pieces, where SentencePiece does not"""
-    target_vocabulary: str = ""
-    """the target's, where it has its own"""
-    prompt: str = ""
-    """text before every text that is read, such as T5's name of a task"""
-    source_beginning: tuple[str, ...] = ()
-    """pieces before that, such as BERT's [CLS]"""
-    target_beginning: tuple[str, ...] = ()
-    """pieces that every output begins with, such as BART's <s>"""
-    mask: str = ""
-    """the piece that stands for a blank to fill"""
-
-    @property
-    def joint(self) -> bool:
-        return self.source == self.target and not self.target_vocabulary
-
-    @property
-    def names(self) -> set[str]:
-        """Every file."""
-        return {self.source, self.target, self.vocabulary, self.target_vocabulary} - {""}
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Manifest:
-    """What config.json says."""
-
-    task: Task = "translate"
-    source_language: str = ""
-    target_language: str = ""
-    model: ModelConfig
-    tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
-    weights: WeightForm = "fp32"
-    """how model.safetensors holds them"""
-    decode: DecodeConfig = field(default_factory=DecodeConfig)
-    """how to search when nobody says otherwise"""
-    longest: int = 256
-    """pieces of the longest sentence it was trained on; longer ones are split"""
-
-    def to_json(self) -> str:
-        return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
+WEIGHTS, CARD, SUMS = "model.safetensors", "README.md", "SHA256SUMS"
 
 
 def save(
@@ -128,30 +71,6 @@ def save(
             graphs(fresh)
         stale = _replaced(folder, {path.name for path in fresh.iterdir()})
         put_in_place(fresh, folder, last=CONFIG, stale=stale)
-
-
-def read_manifest(folder: str | Path) -> Manifest:
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
-    path = folder / CONFIG
-    if not path.is_file():
-        raise ModelError(f"{folder} is not a model: it has no {CONFIG}; name a folder that has one")
-    try:
-        values = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
-    if not isinstance(values, dict) or "format_version" not in values:
-        raise ModelError(
-            f"{path} is not a regard model's: it has no format_version; name another folder"
-        )
-    version = values.pop("format_version")
-    if version != FORMAT_VERSION:
-        raise ModelError(
-            f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
-            f"use a version of regard that knows it, or export the model again"
-        )
-    return _manifest(values, str(path))
 
 
 def read_tensors(folder: str | Path, manifest: Manifest | None = None) -> Tensors:
@@ -217,29 +136,6 @@ def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, 
     if is_one:
         return source, source
     return source, opened(files.target, files.target_vocabulary, "", files.target_beginning)
-
-
-def _manifest(values: dict[str, Any], where: str) -> Manifest:
-    parts = {"model": ModelConfig, "tokenizer": TokenizerFiles, "decode": DecodeConfig}
-    try:
-        if "model" not in values:
-            raise UsageError(f"{where}: model is missing; get the model again")
-        for name, kind in parts.items():
-            if name in values:
-                if not isinstance(values[name], dict):
-                    raise UsageError(
-                        f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
-                    )
-                values[name] = from_dict(kind, values[name], f"{where}: {name}")
-        manifest = from_dict(Manifest, values, where)
-    except UsageError as error:
-        raise ModelError(str(error)) from None
-    for name in manifest.tokenizer.names:
-        if Path(name).name != name:
-            raise ModelError(
-                f"{where}: a tokenizer file must be a plain file name: got {name!r}; get the model again"
-            )
-    return manifest
 
 
 def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:

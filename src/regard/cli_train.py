@@ -89,7 +89,7 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Train a model from raw parallel text or running text, and score it."""
-    flags = {
+    flags: dict[str, dict[str, Any]] = {
         "data": {
             "source": source,
             "target": target,
@@ -163,7 +163,7 @@ def _run(plan: Recipe, output: Path, init: str | None, *, resume: bool, quiet: b
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
-        from regard.checkpoint import read_manifest
+        from regard.manifest import read_manifest
 
         trying = read_manifest(result.folder).task
         typer.echo(

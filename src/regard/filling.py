@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from regard.checkpoint import Manifest
 from regard.errors import ModelError, UsageError
+from regard.manifest import Manifest
 from regard.text.pieces import Pieces
 
 _SPACE_MARK = "\u2581"

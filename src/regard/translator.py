@@ -7,10 +7,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from regard.checkpoint import Manifest
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
+from regard.manifest import Manifest
 from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split

@@ -13,11 +13,11 @@ from look_fixtures import make_subject, save_subject
 import regard
 from regard import catalogue, translator
 from regard.api import Model, export, load
-from regard.checkpoint import read_manifest
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.decode.walk import NUM_SHOWN
 from regard.errors import DataError, ModelError, RegardWarning, UsageError
+from regard.manifest import read_manifest
 from regard.trace import Trace
 
 TEXTS = [

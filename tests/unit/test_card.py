@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.checkpoint import Manifest
 from regard.config import ModelConfig
+from regard.manifest import Manifest
 from regard.train.card import model_card
 from regard.train.finish import _duration
 

@@ -14,10 +14,10 @@ import pytest
 import safetensors.numpy
 
 from regard import checkpoint
-from regard.checkpoint import Manifest, TokenizerFiles
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_state_dict, to_tensors
 from regard.errors import ModelError
+from regard.manifest import Manifest, TokenizerFiles, read_manifest
 from regard.model.transformer import Model, build
 from regard.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
 
@@ -91,7 +91,7 @@ def test_save_load_save_is_identical(
 ) -> None:
     manifest = replace(manifest, weights=form)
     checkpoint.save(tmp_path / "first", manifest, tensors, FILES, "card")
-    assert checkpoint.read_manifest(tmp_path / "first") == manifest
+    assert read_manifest(tmp_path / "first") == manifest
     again = checkpoint.read_tensors(tmp_path / "first")
     assert all(tensor.dtype == np.float32 for tensor in again.values())
     files = checkpoint.read_files(tmp_path / "first", manifest)
@@ -143,7 +143,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(
     names = {"config.json", "model.safetensors", "README.md", "a.model", "b.model", "metrics.jsonl"}
     names |= {"SHA256SUMS"}
     assert set(contents(folder)) == names
-    assert checkpoint.read_manifest(folder) == other
+    assert read_manifest(folder) == other
     again = checkpoint.read_tensors(folder)
     assert all(np.array_equal(again[name], tensor) for name, tensor in changed.items())
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
@@ -187,14 +187,14 @@ def test_a_model_joins_the_files_of_its_run(
         assert run.stat().st_ino == number and set(tmp_path.iterdir()) == entries
         assert {path.name for path in run.iterdir()} == names | {"checkpoints", "metrics.jsonl"}
         assert (run / "README.md").read_text() == card
-        assert checkpoint.read_manifest(folder) == manifest
+        assert read_manifest(folder) == manifest
 
 
 def test_graphs_are_part_of_the_whole(
     folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
 ) -> None:
     def graphs(fresh: Path) -> None:
-        assert checkpoint.read_manifest(fresh) == manifest
+        assert read_manifest(fresh) == manifest
         assert not list(folder.glob("*.onnx"))
         (fresh / "decoder.onnx").write_bytes(b"graph")
 
@@ -254,18 +254,18 @@ def test_a_wrong_config_is_named(
 ) -> None:
     edit_config(folder, change)
     with pytest.raises(ModelError, match=message) as caught:
-        checkpoint.read_manifest(folder)
+        read_manifest(folder)
     assert "\n" not in str(caught.value)
 
 
 def test_what_is_no_model_folder(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ModelError, match="nowhere is not a folder; check the path"):
-        checkpoint.read_manifest(tmp_path / "nowhere")
+        read_manifest(tmp_path / "nowhere")
     with pytest.raises(ModelError, match="it has no config.json"):
-        checkpoint.read_manifest(tmp_path)
+        read_manifest(tmp_path)
     (folder / "config.json").write_bytes(b'{"model": \xff')
     with pytest.raises(ModelError, match="is not valid JSON"):
-        checkpoint.read_manifest(folder)
+        read_manifest(folder)
 
 
 def test_missing_files_are_named(folder: Path, manifest: Manifest) -> None:
@@ -291,7 +291,7 @@ def test_a_config_of_another_model(
     folder: Path, change: Callable[[dict[str, Any]], Any], message: str
 ) -> None:
     edit_config(folder, change)
-    manifest = checkpoint.read_manifest(folder)
+    manifest = read_manifest(folder)
     with pytest.raises(ModelError, match=message):
         checkpoint.check_weights(folder, manifest)
     with pytest.raises(ModelError, match=message):

@@ -10,10 +10,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from train_fixtures import QUICK, SENTENCES, SHAPE, VOCABULARY, counting_corpus, make_batch, run
 
-from regard.checkpoint import read_manifest, read_tensors
+from regard.checkpoint import read_tensors
 from regard.config import TrainConfig, sized
 from regard.errors import UsageError
 from regard.evaluate import Retrieval
+from regard.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, build

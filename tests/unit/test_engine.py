@@ -14,7 +14,6 @@ import pytest
 import torch
 
 from regard import checkpoint
-from regard.checkpoint import Manifest
 from regard.engine import open_engine
 from regard.engine.graphs import default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
@@ -24,6 +23,7 @@ from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.engine.vectors import OnnxEncoder
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
+from regard.manifest import Manifest
 from regard.model.transformer import Transformer
 
 Saver = Callable[..., Path]

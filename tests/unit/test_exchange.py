@@ -17,12 +17,13 @@ from huggingface_fixtures import MAKERS
 from typer.testing import CliRunner
 
 from regard.api import export, import_model, load
-from regard.checkpoint import Manifest, save
+from regard.checkpoint import save
 from regard.cli import app
 from regard.config import ModelConfig
 from regard.errors import ModelError, RegardError, UsageError
 from regard.exchange import onnx
 from regard.exchange.huggingface import read_safetensors
+from regard.manifest import Manifest
 from regard.tensors import expected_tensors
 from regard.text.tokenizer import Tokenizer
 

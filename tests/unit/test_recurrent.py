@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from regard import checkpoint
-from regard.checkpoint import Manifest
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
@@ -18,6 +17,7 @@ from regard.engine.edited import EditedEngine, UncachedEngine
 from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.errors import MissingExtra, UsageError
 from regard.exchange.onnx import export
+from regard.manifest import Manifest
 from regard.model.layout import Layout
 from regard.trace import Trace
 from regard.tracing import trace_pair

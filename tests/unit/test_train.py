@@ -17,9 +17,10 @@ import pytest
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
 
-from regard.checkpoint import read_manifest, read_tensors
+from regard.checkpoint import read_tensors
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
+from regard.manifest import read_manifest
 from regard.model.transformer import EncoderDecoder, build
 from regard.recipe import read_recipe
 from regard.text.tokenizer import EOS_ID, Tokenizer

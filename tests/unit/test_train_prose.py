@@ -12,12 +12,12 @@ import pytest
 import torch
 from train_fixtures import QUICK, checkpoint_of, run
 
-from regard import checkpoint
 from regard.api import load
 from regard.config import DataConfig, TrainConfig
 from regard.engine.torch import load_model
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.evaluate import Perplexity
+from regard.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.text.masking import MASK
 from regard.text.prose import Prose, encode_documents, read_prose
@@ -64,7 +64,7 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(
         assert torch.equal(tensor, parts[name]), name
     assert [score.name for score in result.scores] == ["validation", "valid"]
     assert result.scores[0].loss == result.scores[1].loss < math.log(400)
-    manifest = checkpoint.read_manifest(tmp_path / "whole")
+    manifest = read_manifest(tmp_path / "whole")
     assert manifest.task == {"decoder-only": "write", "encoder-only": "fill"}[architecture]
     assert manifest.tokenizer.mask == (MASK if architecture == "encoder-only" else "")
     assert manifest.target_language == "en"
@@ -99,7 +99,7 @@ def test_a_model_learns_on_from_another(text: DataConfig, tmp_path: Path) -> Non
     settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
     run(text, tmp_path / "first", settings, model={**SHAPE, "architecture": "encoder-only"})
     run(text, tmp_path / "second", settings, init=tmp_path / "first")
-    assert checkpoint.read_manifest(tmp_path / "second").task == "fill"
+    assert read_manifest(tmp_path / "second").task == "fill"
     choices = load(tmp_path / "second").fill(f"one {MASK} three", n_best=3)
     assert len(choices) == 1 and len(choices[0]) == 3
 

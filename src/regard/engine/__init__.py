@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from regard.checkpoint import read_manifest
 from regard.config import RECURRENT, ModelConfig
 from regard.decode.interface import State
 from regard.errors import MissingExtra, UsageError
+from regard.manifest import read_manifest
 
 # onnxruntime tells its maker over the network of every session, and marks the machine with a number, unless
 # this is said before it is imported. Nothing that is done here leaves the machine.

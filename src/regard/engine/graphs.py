@@ -14,6 +14,7 @@ from regard import checkpoint
 from regard.config import ModelConfig
 from regard.engine import GraphPrecision
 from regard.errors import ModelError, UsageError
+from regard.manifest import read_manifest
 
 MOST_THREADS = 8
 
@@ -23,7 +24,7 @@ class Graphs:
 
     def __init__(self, folder: str | Path, threads: int | None, precision: GraphPrecision) -> None:
         self._folder = Path(folder)
-        manifest = checkpoint.read_manifest(self._folder)
+        manifest = read_manifest(self._folder)
         checkpoint.check_weights(self._folder, manifest)
         self.config: ModelConfig = manifest.model
         if precision == "int8" and manifest.weights != "int8":

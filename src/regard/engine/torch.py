@@ -21,6 +21,7 @@ from regard.engine import WRITES_NOTHING
 from regard.engine.padding import pad
 from regard.engine.static import Room, StaticSearch
 from regard.errors import UsageError
+from regard.manifest import Manifest, read_manifest
 from regard.model.decoder import DecoderState
 from regard.model.layout import Layout
 from regard.model.recurrent import RecurrentEncoderDecoder
@@ -49,9 +50,9 @@ def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dic
     return state | {name: state[first] for name, first in tied_names(config).items()}
 
 
-def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, checkpoint.Manifest]:
+def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, Manifest]:
     """The module of a model folder on the CPU in float32, ready to look into, train on or run."""
-    manifest = checkpoint.read_manifest(folder)
+    manifest = read_manifest(folder)
     with _Undrawn():
         model = build(manifest.model, dropout)
     tensors = checkpoint.read_tensors(folder, manifest)

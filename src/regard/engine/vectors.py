@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from regard import checkpoint
 from regard.config import ModelConfig
 from regard.engine import EngineKind, GraphPrecision, Precision, choose_engine, open_engine
 from regard.engine.padding import pad
 from regard.errors import ModelError
+from regard.manifest import read_manifest
 
 MEMORY = "memory"
 
@@ -45,7 +45,7 @@ def open_encoder(
     precision: Precision = "auto",
 ) -> Encoder:
     """The encoder of a model folder, by the engine that `open_engine` would take."""
-    manifest = checkpoint.read_manifest(folder)
+    manifest = read_manifest(folder)
     if not manifest.model.has_encoder:
         raise ModelError(
             f"{folder} must be a model with an encoder, which reads whole texts: got architecture="

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import Manifest, TokenizerFiles
 from regard.config import ModelConfig
 from regard.errors import MissingExtra
 from regard.exchange.foreign import refuse_unless
 from regard.exchange.positions import position_table
+from regard.manifest import Manifest, TokenizerFiles
 from regard.placing import write_file
 from regard.tensors import Tensors, WeightForm, tied_names
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import Task
 from regard.config import FeedForwardKind, ModelConfig
 from regard.errors import ModelError, UsageError
+from regard.manifest import Task
 from regard.tensors import Tensors
 
 

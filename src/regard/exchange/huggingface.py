@@ -16,16 +16,7 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from regard.checkpoint import (
-    CARD,
-    CONFIG,
-    WEIGHTS,
-    Manifest,
-    read_files,
-    read_manifest,
-    read_tensors,
-    save,
-)
+from regard.checkpoint import CARD, WEIGHTS, read_files, read_tensors, save
 from regard.config import DecodeConfig
 from regard.errors import ModelError, UsageError
 from regard.exchange import (
@@ -36,6 +27,7 @@ from regard.exchange import (
     huggingface_tokenizer,
 )
 from regard.exchange.foreign import Foreign
+from regard.manifest import CONFIG, Manifest, read_manifest
 from regard.placing import write_file
 from regard.tensors import Tensors, WeightForm
 

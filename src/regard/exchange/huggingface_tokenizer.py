@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import Manifest, TokenizerFiles
 from regard.errors import MissingExtra, ModelError, UsageError
+from regard.manifest import Manifest, TokenizerFiles
 
 JSON = "tokenizer.json"
 SENTENCEPIECE = "spiece.model"

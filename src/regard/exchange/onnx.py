@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from regard.checkpoint import check_weights, read_header, read_manifest
+from regard.checkpoint import check_weights, read_header
 from regard.config import ModelConfig
 from regard.exchange.blocks import (
     Rotation,
@@ -32,6 +32,7 @@ from regard.exchange.blocks import (
     width,
 )
 from regard.exchange.graph import Graph
+from regard.manifest import read_manifest
 from regard.placing import write_file
 
 HIDDEN = float(np.finfo(np.float32).min)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.catalogue import user_folder
-from regard.checkpoint import CONFIG, SUMS, check_weights, open_tokenizers, read_manifest
+from regard.checkpoint import SUMS, check_weights, open_tokenizers
 from regard.corpora.fetch import Advice, Progress, digest, fetch
 from regard.errors import ModelError, UsageError
 from regard.exchange import formats
@@ -22,6 +22,7 @@ from regard.exchange.huggingface import Wanted, read_json
 from regard.hub.address import Address
 from regard.hub.unpack import PICKLES, unpack
 from regard.locking import holding
+from regard.manifest import CONFIG, read_manifest
 from regard.placing import fresh_folder, put_in_place, write_file
 
 ORIGIN = "origin.json"

@@ -6,10 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import CARD, CONFIG, SUMS, WEIGHTS, check_weights, read_manifest
+from regard.checkpoint import CARD, SUMS, WEIGHTS, check_weights
 from regard.corpora.fetch import digest
 from regard.errors import MissingExtra, ModelError
 from regard.hub.address import Address
+from regard.manifest import CONFIG, read_manifest
 
 NEEDED = (
     *("*.json", "*.safetensors", "*.model", "*.spm", "*.txt", "*.onnx", CARD, SUMS),

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import WEIGHTS, Manifest, open_tokenizers, read_manifest
+from regard.checkpoint import WEIGHTS, open_tokenizers
 from regard.engine.vectors import Encoder, open_encoder
+from regard.manifest import Manifest, read_manifest
 from regard.search.passages import MOST_PIECES
 from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces, Span

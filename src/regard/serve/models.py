@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.catalogue import available, find
-from regard.checkpoint import Manifest, open_tokenizers, read_manifest
+from regard.checkpoint import open_tokenizers
 from regard.engine import EngineKind, open_engine
 from regard.errors import ModelError, RegardError, UsageError
+from regard.manifest import Manifest, read_manifest
 from regard.serve.metrics import Metrics
 from regard.serve.worker import Worker
 from regard.translator import Translator

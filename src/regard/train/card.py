@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from regard.checkpoint import Manifest
 from regard.config import ModelConfig
 from regard.evaluate import AnyScore, Perplexity, Score
+from regard.manifest import Manifest
 
 PIPELINES = {
     "translate": "translation",

@@ -11,10 +11,10 @@ from typing import cast
 import torch
 
 from regard import checkpoint
-from regard.checkpoint import Manifest, Task
 from regard.engine.torch import to_tensors
 from regard.evaluate import AnyScore, evaluate
 from regard.exchange import onnx
+from regard.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Translating
 from regard.text.corpus import Corpus
 from regard.text.masking import MASK

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import TokenizerFiles
 from regard.config import DataConfig, to_dict
 from regard.errors import DataError, TrainingError, UsageError
+from regard.manifest import TokenizerFiles
 from regard.placing import write_file
 from regard.text.clean import clean, select
 from regard.text.column import Column

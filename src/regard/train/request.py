@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.checkpoint import Manifest, read_manifest
 from regard.config import (
     RECURRENT,
     RUNNING_TEXT,
@@ -25,6 +24,7 @@ from regard.config import (
     to_dict,
 )
 from regard.errors import TrainingError, UsageError
+from regard.manifest import Manifest, read_manifest
 from regard.placing import write_file
 from regard.text.tokenizer import Tokenizer
 from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size

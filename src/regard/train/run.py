@@ -23,11 +23,12 @@ from pathlib import Path
 
 import torch
 
-from regard.checkpoint import read_manifest, read_tensors
+from regard.checkpoint import read_tensors
 from regard.config import DataConfig, TrainConfig
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError, UsageError
 from regard.evaluate import AnyScore
+from regard.manifest import read_manifest
 from regard.model.transformer import Model, build
 from regard.tensors import expected_tensors
 from regard.text.batches import BatchStream

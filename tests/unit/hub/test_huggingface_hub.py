@@ -17,8 +17,8 @@ from hub_fixtures import Hub, HubHandler, Repository
 from huggingface_fixtures import MAKERS
 
 from regard.api import load
-from regard.checkpoint import read_manifest
 from regard.hub.get import ORIGIN
+from regard.manifest import read_manifest
 
 
 @pytest.fixture

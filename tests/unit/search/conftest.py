@@ -8,10 +8,11 @@ import pytest
 import torch
 from fixtures import TEXT
 
-from regard.checkpoint import Manifest, save
+from regard.checkpoint import save
 from regard.config import ModelConfig
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
+from regard.manifest import Manifest
 from regard.model.transformer import build
 from regard.search.reading import Reader
 from regard.text.tokenizer import Tokenizer

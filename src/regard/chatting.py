@@ -1,22 +1,32 @@
 """A conversation with a chat model: what was said is kept, and nothing is said twice.
 
-A reply is drafted whole. A draft without a word in it, one that says nearly the same as an earlier reply, or one that
-only repeats what it answers, gives way to the next best; when none of them will do, drafts are drawn, each round
-flatter than the one before. What is chosen is then given word by word.
+A reply is drafted whole. A draft without a word in it, one that goes round in circles, one that says nearly the same as
+an earlier reply, or one that only repeats what it answers, gives way to the next best; when none of them will do,
+drafts are drawn, each round flatter than the one before. What is chosen is then given word by word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, search
+from regard.decode import Constraints, Emission, Hypothesis, StepRecord, search
 from regard.errors import UsageError
+from regard.text.repetition import is_looping
 from regard.translator import Translator
-from regard.writing import Prompt, conversation, positions, text_of
+from regard.writing import (
+    Prompt,
+    Top,
+    Written,
+    as_written,
+    conversation,
+    positions,
+    reader_after,
+    top_of,
+)
 
 NUM_DRAFTS = 4
 """replies that are thought of at a time"""
@@ -61,55 +71,141 @@ class Conversation:
         self.turns.clear()
 
     def _reply(self, turns: list[str]) -> str:
-        earlier = [_words(turn) for turn in turns[-2::-2]]
+        prompt, judge = conversation(self._translator, turns), Judge(turns)
+        for decode in ways(self._translator, self._decode, prompt):
+            [found] = drafts(self._translator, [prompt], decode, [len(turns) // 2])
+            if judge.has_chosen(found):
+                break
+        return judge.chosen.text
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What could be replied: one line."""
+
+    text: str
+    pieces: tuple[tuple[Emission, Top], ...] = ()
+    """as the model has found them, the prefix left out, and what else it found probable, where that was asked"""
+
+
+class Judge:
+    """Which draft is said, after these turns, of which a person has said the last."""
+
+    def __init__(self, turns: Sequence[str]) -> None:
+        self._earlier = [_words(turn) for turn in turns[-2::-2]]
         heard = _words(turns[-1])
         if len(heard) >= _ECHO_WORDS:
-            earlier.append(heard)
-        best, least = _SPEECHLESS, 2.0
-        for draft in self._drafts(conversation(self._translator, turns), len(turns) // 2):
-            words = _words(draft)
-            likeness = max((_likeness(words, each) for each in earlier), default=0.0)
-            if words and likeness < _ALIKE:
-                return draft
-            if words and likeness < least:
-                best, least = draft, likeness
-        return best
+            self._earlier.append(heard)
+        self.chosen = Draft(_SPEECHLESS)
+        """the best so far"""
+        self._flaw = 3.0
 
-    def _drafts(self, prompt: Prompt, number: int) -> Iterator[str]:
-        config = self._translator.config
-        for decode in self._ways(prompt):
-            [found] = search(
-                self._translator.engine,
-                [prompt.source],
-                decode,
-                bos_id=config.bos_id,
-                eos_id=config.eos_id,
-                pad_id=config.pad_id,
-                constraints=[Constraints(prefix=prompt.prefix)],
-                numbers=[number],
+    def has_chosen(self, found: Sequence[Draft]) -> bool:
+        """Whether one of these, or an earlier one, will do."""
+        for draft in found:
+            words = _words(draft.text)
+            flaw = max((_likeness(words, each) for each in self._earlier), default=0.0)
+            flaw += 1 if is_looping(words) else 0
+            if words and flaw < self._flaw:
+                self.chosen, self._flaw = draft, flaw
+            if self._flaw < _ALIKE:
+                return True
+        return False
+
+
+def ways(translator: Translator, own: DecodeConfig, prompt: Prompt) -> Iterator[DecodeConfig]:
+    """The model's own search, or the one asked for; then draws, which its seed decides."""
+    room = positions(translator) - 1
+    num_pieces = own.max_length or prompt.num_default
+    own = replace(
+        own,
+        method="beam" if own.method == "greedy" else own.method,
+        beam=max(own.beam, NUM_DRAFTS),
+        n_best=NUM_DRAFTS,
+        max_length=min(len(prompt.prefix) + num_pieces, room),
+    )
+    yield own
+    seed = own.seed if own.method == "sample" else own.seed or 0
+    for temperature in _TEMPERATURES:
+        if own.method != "sample" or temperature > own.temperature:
+            yield replace(own, method="sample", temperature=temperature, seed=seed)
+
+
+def drafts(
+    translator: Translator,
+    prompts: Sequence[Prompt],
+    decode: DecodeConfig,
+    numbers: Sequence[int],
+    num_top: int = 0,
+) -> list[list[Draft]]:
+    """For each conversation some replies, best first; all are searched together."""
+    config = translator.config
+    history: list[StepRecord] | None = [] if num_top else None
+    found = search(
+        translator.engine,
+        [prompt.source for prompt in prompts],
+        decode,
+        bos_id=config.bos_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        constraints=[Constraints(prefix=prompt.prefix) for prompt in prompts],
+        history=history,
+        numbers=numbers,
+    )
+    seen = {
+        (place, *beam): top_of(translator.target, record, row, num_top)
+        for record in history or ()
+        for row, (place, beam) in enumerate(zip(record.sources, record.beams, strict=True))
+    }
+    return [
+        [
+            _draft(
+                each,
+                len(prompt.prefix),
+                reader_after(translator, prompt.prefix),
+                lambda tokens, place=place: seen.get((place, *tokens), ()),  # type: ignore[misc]
             )
-            for each in found:
-                text = text_of(self._translator, each.tokens)
-                text = text[len(text_of(self._translator, prompt.prefix)) :]
-                yield next(iter(text.strip().split("\n")), "").strip()
+            for each in hypotheses
+        ]
+        for place, (prompt, hypotheses) in enumerate(zip(prompts, found, strict=True))
+    ]
 
-    def _ways(self, prompt: Prompt) -> Iterator[DecodeConfig]:
-        """The model's own search, or the one asked for; then draws, which its seed decides."""
-        own = self._decode
-        room = positions(self._translator) - 1
-        num_pieces = own.max_length or prompt.num_default
-        own = replace(
-            own,
-            method="beam" if own.method == "greedy" else own.method,
-            beam=max(own.beam, NUM_DRAFTS),
-            n_best=NUM_DRAFTS,
-            max_length=min(len(prompt.prefix) + num_pieces, room),
-        )
-        yield own
-        seed = own.seed if own.method == "sample" else own.seed or 0
-        for temperature in _TEMPERATURES:
-            if own.method != "sample" or temperature > own.temperature:
-                yield replace(own, method="sample", temperature=temperature, seed=seed)
+
+def said(
+    translator: Translator, prompt: Prompt, draft: Draft, stops: Sequence[str]
+) -> Iterator[Written]:
+    """The reply piece by piece, up to a stop."""
+    if not draft.pieces:
+        return iter([Written(draft.text, (), "stop")])
+    read = reader_after(translator, prompt.prefix)
+    return as_written(translator, lambda ids: _line(read(ids)), draft.pieces, stops)
+
+
+def _draft(
+    found: Hypothesis,
+    start: int,
+    read: Callable[[Sequence[int]], str],
+    top: Callable[[Sequence[int]], Top],
+) -> Draft:
+    """An output from its start to the end of its first line."""
+    tokens, stop = found.tokens, found.stop
+    ends = range(start, len(tokens) + 1)
+    end = ends[-1]
+    if _is_over(read(tokens[start:])):
+        stop, end = "end", next(each for each in ends if _is_over(read(tokens[start:each])))
+    pieces = [
+        (Emission(tokens[place], found.token_log_probabilities[place]), top(tokens[:place]))
+        for place in range(start, end)
+    ]
+    return Draft(_line(read(tokens[start:end])), (*pieces, (Emission(None, 0.0, stop), ())))
+
+
+def _line(text: str) -> str:
+    return text.strip().partition("\n")[0].strip()
+
+
+def _is_over(text: str) -> bool:
+    return "\n" in text.strip()
 
 
 def _words(text: str) -> list[str]:
@@ -117,4 +213,7 @@ def _words(text: str) -> list[str]:
 
 
 def _likeness(one: list[str], other: list[str]) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+    """The share of words in the same order; where lengths are too different for many, how many could be."""
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    most = matcher.real_quick_ratio()
+    return most if most < _ALIKE else matcher.ratio()

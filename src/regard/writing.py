@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, StepModel, StepRecord, stream
+from regard.decode import Constraints, Emission, StepModel, StepRecord, stream
 from regard.errors import UsageError
 from regard.text.growing import GrowingText
 from regard.text.one_line import recent, to_lines, to_one_line
@@ -34,11 +34,15 @@ _WORD = re.compile(r"\s*\S+(?=\s)")
 _SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
 
 
+Top = tuple[tuple[str, float], ...]
+"""the most probable pieces at a place, with their log-probabilities"""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     text: str
     log_probability: float
-    top: tuple[tuple[str, float], ...] = ()
+    top: Top = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,12 @@ def text_of(translator: Translator, ids: Sequence[int]) -> str:
     return to_lines(text) if _marks_lines(translator) else text
 
 
+def reader_after(translator: Translator, prefix: Sequence[int]) -> Callable[[Sequence[int]], str]:
+    """What some pieces add to the text of a prefix."""
+    start = len(text_of(translator, prefix))
+    return lambda ids: text_of(translator, [*prefix, *ids])[start:]
+
+
 def follow(
     model: StepModel,
     translator: Translator,
@@ -110,7 +120,7 @@ def follow(
     num_top: int = 0,
 ) -> Iterator[Written]:
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
-    config, target = translator.config, translator.target
+    config, prefix = translator.config, prompt.prefix
     history: list[StepRecord] | None = [] if num_top else None
     emissions = stream(
         model,
@@ -119,25 +129,43 @@ def follow(
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=prompt.prefix) if prompt.prefix else None,
+        constraints=Constraints(prefix=prefix) if prefix else None,
         history=history,
         number=number,
     )
-    ids = list(prompt.prefix)
-    text = GrowingText(text_of(translator, ids), (*stops, *prompt.stops))
-    for emission in emissions:
+
+    def seen() -> Top:
+        if not history:
+            return ()
+        newest = history[-1]
+        history.clear()
+        return top_of(translator.target, newest, 0, num_top)
+
+    return as_written(
+        translator,
+        reader_after(translator, prefix),
+        ((emission, seen()) for emission in emissions),
+        (*stops, *prompt.stops),
+    )
+
+
+def as_written(
+    translator: Translator,
+    read: Callable[[Sequence[int]], str],
+    pieces: Iterable[tuple[Emission, Top]],
+    stops: Sequence[str],
+) -> Iterator[Written]:
+    """Pieces with the text that is sure by each of them; `read` says which text some of them are."""
+    ids: list[int] = []
+    text = GrowingText("", stops)
+    for emission, top in pieces:
         if emission.stop is not None or emission.token is None:
             yield Written(text.rest(), (), "stop" if emission.stop == "end" else "length")
             return
         ids.append(emission.token)
-        top: list[tuple[str, float]] = []
-        if history:
-            record = history[-1]
-            history.clear()
-            top = _top(target, record, num_top)
-        [piece] = target.pieces([emission.token])
-        new = text.grow(text_of(translator, ids))
-        token = Token(piece.replace("\u2581", " "), emission.log_probability, tuple(top))
+        [piece] = translator.target.pieces([emission.token])
+        new = text.grow(read(ids))
+        token = Token(piece.replace("\u2581", " "), emission.log_probability, top)
         if text.is_stopped:
             yield Written(new, (token,), "stop")
             return
@@ -193,9 +221,9 @@ def _as_trained(translator: Translator, text: str) -> str:
     return to_one_line(text) if _marks_lines(translator) else text
 
 
-def _top(target: Pieces, record: StepRecord, count: int) -> list[tuple[str, float]]:
-    tokens, probabilities = record.top_tokens[0][:count], record.top_probabilities[0][:count]
+def top_of(target: Pieces, record: StepRecord, row: int, count: int) -> Top:
+    tokens, probabilities = record.top_tokens[row][:count], record.top_probabilities[row][:count]
     pieces = [piece.replace("\u2581", " ") for piece in target.pieces(tokens)]
-    return [
+    return tuple(
         (piece, math.log(max(p, 1e-300))) for piece, p in zip(pieces, probabilities, strict=True)
-    ]
+    )

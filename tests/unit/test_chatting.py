@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import regard
 from regard import chatting, cli_chat
 from regard.api import Model
-from regard.chatting import Conversation
+from regard.chatting import Draft, Judge
 from regard.cli import app
 from regard.config import DecodeConfig
 from regard.errors import ModelError, UsageError
@@ -74,42 +74,41 @@ def test_what_the_model_reads(model: Model) -> None:
     assert own_longest == f" {MARK} ".join(turns[-MOST_TURNS:])
 
 
-class Scripted(Conversation):
-    """A conversation whose drafts are known."""
+def chosen(turns: Sequence[str], *rounds: Sequence[str]) -> str:
+    """What is said of these drafts."""
+    judge = Judge(turns)
+    for texts in rounds:
+        if judge.has_chosen([Draft(text) for text in texts]):
+            break
+    return judge.chosen.text
 
-    def __init__(self, drafts: Sequence[str], turns: Sequence[str] = ()) -> None:
-        self.turns, self.script = list(turns), drafts
 
-    def _drafts(self, prompt: object, number: int):  # type: ignore[no-untyped-def]
-        yield from self.script
+CIRCLE = "I know. I know. I know. I know. I know."
 
 
 @pytest.mark.parametrize(
-    ("drafts", "chosen"),
+    ("drafts", "said"),
     [
         (["", " . ", "Fine."], "Fine."),
         (["I like tea very much.", "I like tea very very much!", "And coffee."], "And coffee."),
         (["Do you like tea?", "I do."], "I do."),
         (["i like tea very MUCH", "Yes, I like tea a lot."], "Yes, I like tea a lot."),
         (["I like tea very much."] * 3, "I like tea very much."),
+        ([CIRCLE, "I know."], "I know."),
+        ([CIRCLE, "I like tea very much."], "I like tea very much."),
+        ([CIRCLE], CIRCLE),
         (["", "?"], chatting._SPEECHLESS),
         ([], chatting._SPEECHLESS),
     ],
 )
-def test_which_draft_is_said(
-    drafts: list[str], chosen: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(chatting, "conversation", lambda translator, turns: None)
-    talk = Scripted(drafts, ["Tea?", "I like tea very much."])
-    talk._translator = None  # type: ignore[assignment]
-    assert talk.say("Do you like tea?") == chosen
+def test_which_draft_is_said(drafts: list[str], said: str) -> None:
+    turns = ["Tea?", "I like tea very much.", "Do you like tea?"]
+    assert chosen(turns, drafts) == said
+    assert chosen(turns, drafts[:1], drafts[1:]) == said
 
 
-def test_greetings_may_be_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chatting, "conversation", lambda translator, turns: None)
-    talk = Scripted(["Good morning!"])
-    talk._translator = None  # type: ignore[assignment]
-    assert talk.say("good morning") == "Good morning!"
+def test_greetings_may_be_returned() -> None:
+    assert chosen(["good morning"], ["Good morning!"]) == "Good morning!"
 
 
 def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:

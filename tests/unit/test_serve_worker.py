@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from serve_fixtures import load, make_folders, wait_until
 
+from regard.chatting import drafts
 from regard.config import DecodeConfig
 from regard.serve import worker as worker_module
 from regard.serve.models import Served
-from regard.serve.ticket import Busy, Dead, Stream, Ticket
+from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket, Translating
 from regard.serve.worker import Worker
+from regard.writing import conversation
 
 
 class Engine:
@@ -70,7 +72,8 @@ WORDS = ("Bonjour", "Je vais bien", "Le chat dort", "Jane visite", "il fait beau
 
 def ticket(count: int, length: int = 5, **options: Any) -> Ticket:
     sentences = [f"{WORDS[i % len(WORDS)]} {100 * count + i}." for i in range(count)]
-    return Ticket(sentences, [length] * count, DECODE, **options)
+    wish = Translating(DECODE, alignment=options.pop("alignment", False))
+    return Ticket(wish, sentences, [length] * count, **options)
 
 
 def taken(worker: Worker) -> list[int]:
@@ -167,7 +170,7 @@ def test_only_so_many_wait(served: Served) -> None:
 
 def test_one_that_fails_does_not_take_the_others_with_it(served: Served) -> None:
     worker, engine = served.worker, engine_of(served)
-    poison = served.translator.source_ids(["Jane 5."])[0]
+    poison, wish = served.translator.source_ids(["Jane 5."])[0], Translating(DECODE)
 
     def fail(sources: Any) -> None:
         if poison in [list(source) for source in sources]:
@@ -178,14 +181,14 @@ def test_one_that_fails_does_not_take_the_others_with_it(served: Served) -> None
     worker.submit(ticket(1))
     wait_until(lambda: worker._batch)
     engine.fail = fail
-    good, bad = [ticket(1) for _ in range(5)], Ticket(["Jane 5."], [5], DECODE)
+    good, bad = [ticket(count) for count in (2, 3, 4, 6)], Ticket(wish, ["Jane 5."], [5])
     for each in (*good[:2], bad, *good[2:]):
         worker.submit(each)
     engine.open.set()
     assert all(each.future.result(20)[0].text for each in good)
     with pytest.raises(ValueError, match="poisoned"):
         bad.future.result(20)
-    assert worker.is_well
+    assert worker.is_well and engine.batches[1] == 16
 
 
 def test_what_nobody_waits_for_is_not_computed(served: Served) -> None:
@@ -216,6 +219,55 @@ def test_a_stream_goes_on_while_a_batch_runs(served: Served) -> None:
     wait_until(lambda: arrived and arrived[-1] is None)
     assert arrived == [0, 1, 2, 3, None]
     assert engine.num_steps >= 4
+
+
+def test_no_stream_waits_for_another(served: Served) -> None:
+    """One that begins late goes as many steps as the others do meanwhile."""
+    worker = served.worker
+    order: list[int] = []
+    gate = threading.Event()
+
+    def counted(name: int, count: int) -> Callable[[Any], Iterator[int]]:
+        def steps(model: Any) -> Iterator[int]:
+            for _ in range(count):
+                assert gate.wait(20)
+                yield name
+
+        return steps
+
+    def deliver(item: Any) -> None:
+        if item is not None:
+            order.append(item)
+
+    worker.start()
+    worker.stream(Stream(counted(0, 1), deliver))
+    for name, count in ((1, 97), (2, 89), (3, 5)):
+        worker.stream(Stream(counted(name, count), deliver))
+    gate.set()
+    wait_until(lambda: len(order) == 192)
+    assert order[:16] == [0, *([1, 2, 3] * 5)]
+
+
+def test_conversations_share_batches_and_each_has_its_own_reply(served: Served) -> None:
+    translator, worker, engine = served.translator, served.worker, engine_of(served)
+    decode = DecodeConfig(method="sample", n_best=3, max_length=7, seed=11)
+    prompts = [conversation(translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
+    worker.start()
+    engine.open.clear()
+    worker.submit(ticket(1))
+    wait_until(lambda: worker._batch)
+    tickets = [
+        Ticket(Drafting(decode), [(prompt, number)], [prompt.num_tokens])
+        for number, prompt in enumerate(prompts)
+    ]
+    for each in tickets:
+        worker.submit(each)
+    engine.open.set()
+    for number, (each, prompt) in enumerate(zip(tickets, prompts, strict=True)):
+        [found] = each.future.result(20)
+        [alone] = drafts(translator, [prompt], decode, [number])
+        assert [draft.text for draft in found] == [draft.text for draft in alone]
+    assert engine.batches[1] == len(WORDS)
 
 
 def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(served: Served) -> None:
@@ -279,9 +331,10 @@ def test_a_thread_that_hangs_is_unwell(served: Served, monkeypatch: pytest.Monke
 def test_sentences_come_in_order_to_who_reads_along(served: Served) -> None:
     places: list[int] = []
     sentences = ["Jane dort.", "Bonjour, comment allez-vous ?", "Le chat."]
-    each = Ticket(sentences, [3, 30, 2], DECODE, on_each=lambda place, _: places.append(place))
+    wish = Translating(DECODE)
+    each = Ticket(wish, sentences, [3, 30, 2], on_each=lambda place, _: places.append(place))
     assert [job.place for job in each.waiting] == [0, 1, 2]
-    like_ones_together = Ticket(sentences, [3, 30, 2], DECODE)
+    like_ones_together = Ticket(wish, sentences, [3, 30, 2])
     assert [job.place for job in like_ones_together.waiting] == [1, 0, 2]
     served.worker.start()
     served.worker.submit(each)

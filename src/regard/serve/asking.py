@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +45,10 @@ class Asked:
     """One text that is to be written."""
 
     model: Served
-    text: str
-    """what a translator translates"""
+    turns: Sequence[str]
+    """of a conversation; others read the last"""
     prompt: Prompt | None
-    """what the others read; None for a translator"""
+    """what the model reads; None for a translator"""
     echo: str = ""
 
 
@@ -150,7 +150,7 @@ async def asked_of(
             if task == "chat"
             else (lambda: beginning(model.translator, turns[-1]))
         )
-        return Asked(model, "", await asyncio.to_thread(read), turns[-1] if echo else "")
+        return Asked(model, turns, await asyncio.to_thread(read), turns[-1] if echo else "")
     unfit = {
         "n": count > 1,
         "logprobs": shows_tokens,
@@ -159,7 +159,7 @@ async def asked_of(
     }
     if name := next((name for name, is_asked in unfit.items() if is_asked), None):
         raise Refusal(400, f"{name} is nothing for a translation: leave it out", param=name)
-    return Asked(model, turns[-1], None)
+    return Asked(model, turns, None)
 
 
 def _content(content: object, where: str) -> str:

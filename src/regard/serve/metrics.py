@@ -87,9 +87,11 @@ class Metrics:
         self.requests = Counter("regard_requests_total", "Requests by route, method and status.")
         self.seconds = Histogram("regard_request_seconds", "Time to answer, by route.", _SECONDS)
         self.refused = Counter("regard_refused_total", "Requests refused, by reason.")
-        self.sentences = Counter("regard_sentences_total", "Sentences translated, by model.")
+        self.sentences = Counter(
+            "regard_sentences_total", "Sentences translated and turns answered, by model."
+        )
         self.tokens = Counter("regard_tokens_total", "Pieces written by chat and story models.")
-        self.batches = Histogram("regard_batch_sentences", "Sentences of a batch.", _SIZES)
+        self.batches = Histogram("regard_batch_sentences", "Sentences or turns of a batch.", _SIZES)
         self.gauges: list[Gauge] = [
             Gauge("process_resident_memory_bytes", "Memory in use.", _memory, ""),
             Gauge("process_open_fds", "Open files and connections.", _open_files, ""),

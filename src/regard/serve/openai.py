@@ -1,7 +1,8 @@
 """OpenAI's interface: chat completions and completions, whole or as a stream.
 
 A chat model answers the conversation and a language model goes on with the last message or the prompt. A model that
-translates does that, with the last user message or the prompt: sentence by sentence when it is streamed.
+translates does that, with the last user message or the prompt: sentence by sentence when it is streamed. A reply is
+chosen whole, so that it repeats nothing, before its first piece is sent.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from regard.serve.refusal import Refusal, json_response
 from regard.serve.settings import MOST_CHOICES, MOST_TEXTS, Settings
 from regard.serve.shapes import Chat, Completion, Shape, Usage
 from regard.serve.translating import translate_in_order
-from regard.serve.writing import Wanted, write
+from regard.serve.writing import Wanted, reply, write
 from regard.writing import Token, Written
 
 
@@ -179,14 +180,18 @@ async def _written(
     asked: Asked, wanted: Wanted, number: int, usage: Usage
 ) -> AsyncGenerator[Written, None]:
     if asked.prompt is None:
-        async with aclosing(translate_in_order(asked.model, asked.text, usage.add)) as texts:
+        async with aclosing(translate_in_order(asked.model, asked.turns[-1], usage.add)) as texts:
             async for text in texts:
                 yield Written(text)
         yield Written("", (), "stop")
         return
     if asked.echo:
         yield Written(asked.echo)
-    async with aclosing(write(asked.model, asked.prompt, wanted, number)) as parts:
+    if asked.model.manifest.task == "chat":
+        written = reply(asked.model, asked.turns, asked.prompt, wanted, number)
+    else:
+        written = write(asked.model, asked.prompt, wanted, number)
+    async with aclosing(written) as parts:
         async for part in parts:
             usage.add(0, len(part.tokens))
             yield part

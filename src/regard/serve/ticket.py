@@ -1,4 +1,4 @@
-"""What a request leaves with a model's thread: sentences to translate, or a text to be written."""
+"""What a request leaves with a model's thread: sentences to translate, a reply to draft, or a text to be written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol
 
+from regard.chatting import Draft, drafts
 from regard.config import DecodeConfig
 from regard.decode import StepModel
 from regard.translation import Translation
+from regard.translator import Translator
+from regard.writing import Prompt
 
 
 class Busy(Exception):
@@ -21,32 +24,63 @@ class Dead(Exception):
     """The model's thread has ended or does not move."""
 
 
+class Wish(Protocol):
+    """What is to be done; of requests that wish the same, the items are done together."""
+
+    def answer(self, translator: Translator, items: Sequence[Any]) -> Sequence[Any]:
+        """An answer for each item, in the model's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translating:
+    """Items are sentences, answers are translations."""
+
+    decode: DecodeConfig
+    alignment: bool = False
+
+    def answer(self, translator: Translator, items: Sequence[str]) -> list[Translation]:
+        return translator.translate(items, self.decode, sentences=False, alignment=self.alignment)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """Items are conversations, each with the number that tells its draws apart; answers are drafts of a reply."""
+
+    decode: DecodeConfig
+    num_top: int = 0
+
+    def answer(
+        self, translator: Translator, items: Sequence[tuple[Prompt, int]]
+    ) -> list[list[Draft]]:
+        prompts, numbers = zip(*items, strict=True)
+        return drafts(translator, prompts, self.decode, numbers, self.num_top)
+
+
 @dataclass(slots=True)
 class Job:
     place: int
-    sentence: str
+    item: Any
     length: int
 
 
 class Ticket:
-    """The sentences of one request; `future` is given all translations when the last is there."""
+    """The items of one request; `future` is given all answers when the last is there."""
 
     def __init__(
         self,
-        sentences: Sequence[str],
+        wish: Wish,
+        items: Sequence[Any],
         lengths: Sequence[int],
-        decode: DecodeConfig,
         *,
-        alignment: bool = False,
-        on_each: Callable[[int, Translation], None] | None = None,
+        on_each: Callable[[int, Any], None] | None = None,
     ) -> None:
-        self.wish = (decode, alignment)
-        self.future: Future[list[Translation]] = Future()
-        self.results: list[Translation | None] = [None] * len(sentences)
+        self.wish = wish
+        self.future: Future[list[Any]] = Future()
+        self.results: list[Any] = [None] * len(items)
         self._on_each = on_each
         jobs = [
-            Job(place, sentence, length)
-            for place, (sentence, length) in enumerate(zip(sentences, lengths, strict=True))
+            Job(place, item, length)
+            for place, (item, length) in enumerate(zip(items, lengths, strict=True))
         ]
         if on_each is None:
             # Like ones together; who reads along as they come wants them in order.
@@ -58,13 +92,13 @@ class Ticket:
     def is_abandoned(self) -> bool:
         return self.future.cancelled()
 
-    def give(self, place: int, translation: Translation) -> None:
-        self.results[place] = translation
+    def give(self, place: int, answer: Any) -> None:
+        self.results[place] = answer
         self.num_open -= 1
         if self._on_each is not None and not self.is_abandoned:
-            self._on_each(place, translation)
+            self._on_each(place, answer)
         if not self.num_open:
-            _settle(self.future, lambda: self.future.set_result(cast(Any, self.results)))
+            _settle(self.future, lambda: self.future.set_result(self.results))
 
     def fail(self, error: BaseException) -> None:
         self.waiting.clear()

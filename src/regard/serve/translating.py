@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.serve.models import Models, Served
 from regard.serve.refusal import Refusal
-from regard.serve.ticket import Busy, Dead, Ticket
+from regard.serve.ticket import Busy, Dead, Ticket, Translating
 from regard.text import language
 from regard.text.sentences import Parts, split
 from regard.translation import Translation, put_together
@@ -56,17 +56,13 @@ class Work:
         if num_best > 1:
             decode = replace(decode, n_best=num_best, beam=max(decode.beam, num_best))
         lengths = [count(each) + 1 for each in sentences]
-        self.ticket = Ticket(sentences, lengths, decode, alignment=alignment, on_each=on_each)
+        self.ticket = Ticket(Translating(decode, alignment), sentences, lengths, on_each=on_each)
 
     def submit(self) -> Future[list[Translation]]:
         if not self.ticket.results:
             self.ticket.future.set_result([])
             return self.ticket.future
-        try:
-            self._served.worker.submit(self.ticket)
-        except (Busy, Dead) as error:
-            raise refusal_of(error) from error
-        return self.ticket.future
+        return submit(self._served, self.ticket)
 
     def put_together(self, translations: Sequence[Translation]) -> list[Translation]:
         """The whole texts, from the translations of their sentences."""
@@ -141,7 +137,15 @@ async def prepared(served: Served, texts: Sequence[str], *arguments: Any, **opti
     return await asyncio.to_thread(Work, served, texts, *arguments, **options)
 
 
-async def finished(future: Future[list[Translation]]) -> list[Translation]:
+def submit(served: Served, ticket: Ticket) -> Future[list[Any]]:
+    try:
+        served.worker.submit(ticket)
+    except (Busy, Dead) as error:
+        raise refusal_of(error) from error
+    return ticket.future
+
+
+async def finished(future: Future[list[Any]]) -> list[Any]:
     try:
         return await asyncio.wrap_future(future)
     except Dead as error:

@@ -1,13 +1,15 @@
-"""One thread a model: sentences of all requests in shared batches, and streams between the steps of a batch.
+"""One thread a model: sentences and replies of all requests in shared batches, and stories between their steps.
 
 Requests stand in a ring. A batch begins with the sentence of the request that has waited longest, and is filled
 with one sentence of each request in turn, so that a text of a thousand sentences takes its turn like one of a single
 sentence. Sentences of a batch are of like length, for all of them are answered when the last is done, and a batch is
-small: a larger one is hardly faster on a CPU, and lets those wait who come while it runs.
+small: a larger one is hardly faster on a CPU, and lets those wait who come while it runs. What a chat model has to
+answer is an item of a batch like a sentence is.
 
 A stream writes a text piece by piece. Between two steps of a batch each stream goes one step on, so that neither
-waits for the other. What nobody waits for any more is not computed: a sentence that has not begun is dropped, and a
-batch of which nobody waits for anything ends at its next step.
+waits for the other, and no stream for another. Streams have no batch: they come and go at any step, and a model's
+state lets rows go but takes none in. What nobody waits for any more is not computed: a sentence that has not begun is
+dropped, and a batch of which nobody waits for anything ends at its next step.
 """
 
 from __future__ import annotations
@@ -118,7 +120,7 @@ class Worker:
             while self._wait():
                 self._batch = self._take()
                 if self._batch:
-                    self._translate(self._batch)
+                    self._answer(self._batch)
                     self._batch = []
                 else:
                     self._advance_streams()
@@ -167,13 +169,11 @@ class Worker:
             self._tickets += [each for each in kept if id(each) in served and each.waiting]
             return batch
 
-    def _translate(self, batch: list[tuple[Ticket, Job]]) -> None:
+    def _answer(self, batch: list[tuple[Ticket, Job]]) -> None:
         self.metrics.batches.observe(len(batch), model=self.name)
         try:
-            decode, alignment = batch[0][0].wish
-            answers = self._translator.translate(
-                [job.sentence for _, job in batch], decode, sentences=False, alignment=alignment
-            )
+            wish = batch[0][0].wish
+            answers = wish.answer(self._translator, [job.item for _, job in batch])
         except Abandoned:
             return
         except Exception as error:
@@ -183,7 +183,7 @@ class Worker:
             # One of them is at fault: the others shall not suffer for it.
             for each in batch:
                 self._batch = [each]
-                self._translate(self._batch)
+                self._answer(self._batch)
             return
         self.metrics.sentences.add(len(batch), model=self.name)
         for (ticket, job), answer in zip(batch, answers, strict=True):

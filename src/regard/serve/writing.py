@@ -6,16 +6,20 @@ Instructions to a chat model (the roles system and developer) are left out, for 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from regard.chatting import Judge, said, ways
 from regard.config import DecodeConfig
 from regard.decode import StepModel
 from regard.serve.models import Served
-from regard.serve.ticket import Busy, Dead, Stream
-from regard.serve.translating import refusal_of
+from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket
+from regard.serve.translating import finished, refusal_of, submit
 from regard.writing import Prompt, Written, follow, positions
+
+_NEXT_CHOICE = 1_000_003
+"""further choices draw other numbers than later turns do"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,28 @@ class Wanted:
     stops: tuple[str, ...] = ()
     num_top: int = 0
     """most probable pieces that are shown beside each piece"""
+
+
+async def reply(
+    served: Served, turns: Sequence[str], prompt: Prompt, wanted: Wanted, number: int
+) -> AsyncGenerator[Written, None]:
+    """A chat model's reply, chosen as `regard chat` chooses it and then given piece by piece.
+
+    Its drafts are made in batches with those of other conversations.
+    """
+    translator, judge = served.translator, Judge(turns)
+    decode = _changed(served.manifest.decode, wanted, not_drawn="beam")
+    decode = replace(decode, max_length=wanted.max_tokens or decode.max_length)
+    item = prompt, len(turns) // 2 + _NEXT_CHOICE * number
+    for way in ways(translator, decode, prompt):
+        ticket = Ticket(Drafting(way, wanted.num_top), [item], [prompt.num_tokens])
+        [found] = await finished(submit(served, ticket))
+        # Who sends long turns has them compared for long: others do not wait meanwhile.
+        if await asyncio.to_thread(judge.has_chosen, found):
+            break
+    for part in said(translator, prompt, judge.chosen, wanted.stops):
+        served.worker.metrics.tokens.add(len(part.tokens), model=served.name)
+        yield part
 
 
 async def write(
@@ -75,19 +101,22 @@ def _steps(
 
 
 def _decode(served: Served, prompt: Prompt, wanted: Wanted) -> DecodeConfig:
-    """The model's own way of searching, with what is wished."""
-    decode = served.manifest.decode
-    # A beam knows its text only at the end, and a story of the most probable words goes round in circles.
-    streamed = "sample" if served.manifest.task == "write" else "greedy"
-    method = streamed if decode.method == "beam" else decode.method
-    room = positions(served.translator) - 1
+    """The model's own way of searching, with what is wished; one piece at a time."""
+    decode = _changed(served.manifest.decode, wanted, not_drawn="greedy")
     num_tokens = wanted.max_tokens or decode.max_length or prompt.num_default
-    limit = min(len(prompt.prefix) + num_tokens, room)
-    changes: dict[str, Any] = {"method": method, "n_best": 1, "max_length": limit}
-    if served.manifest.task == "chat":
-        changes["min_length"] = max(decode.min_length, 1)  # a reply is never empty
+    limit = min(len(prompt.prefix) + num_tokens, positions(served.translator) - 1)
+    # A beam knows its text only at the end, and a story of the most probable words goes round in circles.
+    method = "sample" if decode.method == "beam" else decode.method
+    return replace(decode, method=method, n_best=1, max_length=limit)
+
+
+def _changed(
+    decode: DecodeConfig, wanted: Wanted, not_drawn: Literal["beam", "greedy"]
+) -> DecodeConfig:
+    """A temperature asks for draws, and one of 0 for none of them."""
+    changes: dict[str, Any] = {}
     if wanted.temperature is not None:
-        changes["method"] = "greedy" if wanted.temperature == 0 else "sample"
+        changes["method"] = not_drawn if wanted.temperature == 0 else "sample"
         changes["temperature"] = wanted.temperature or 1.0
     if wanted.top_p is not None:
         changes["top_p"] = wanted.top_p

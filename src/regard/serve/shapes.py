@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from abc import ABC, abstractmethod
 from typing import Any
 
 from regard.serve import reading
@@ -12,7 +13,7 @@ from regard.serve.refusal import Refusal
 from regard.writing import Token
 
 
-class Shape:
+class Shape(ABC):
     """How one of the two interfaces writes what it answers."""
 
     kind = ""
@@ -46,11 +47,13 @@ class Shape:
         choice = {"index": number, "logprobs": None, **delta, "finish_reason": finish}
         return {**self.head(), "choices": [choice]}
 
+    @abstractmethod
     def delta(self, text: str, tokens: list[Token]) -> dict[str, Any]:
-        raise NotImplementedError
+        """What one chunk of a stream adds to its choice."""
 
+    @abstractmethod
     def choice(self, number: int, text: str, tokens: list[Token], finish: str) -> dict[str, Any]:
-        raise NotImplementedError
+        """One whole answer."""
 
 
 class Chat(Shape):

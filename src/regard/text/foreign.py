@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 
 
-class _Foreign:
+class _Foreign(ABC):
     """What both kinds share; `prompt` is a text before every text, `beginning` are pieces before that."""
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
@@ -37,14 +38,17 @@ class _Foreign:
                 )
             self.beginning.append(id)
 
+    @abstractmethod
     def id_of(self, piece: str) -> int | None:
-        raise NotImplementedError
+        """The number of a piece, or None where the vocabulary has none such."""
 
+    @abstractmethod
     def _encode(self, text: str) -> list[int]:
-        raise NotImplementedError
+        """The pieces of a text as it is, without the prompt."""
 
+    @abstractmethod
     def _decode(self, ids: list[int]) -> str:
-        raise NotImplementedError
+        """The text of pieces none of which is special."""
 
     def encode(self, text: str) -> list[int]:
         return self._encode(_SURROGATE.sub("\ufffd", self.prompt + text))

@@ -19,7 +19,7 @@ from regard.engine.padding import pad
 from regard.engine.torch import TorchEngine
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, Model, Translating
-from regard.trace import Trace, cross_attentions
+from regard.trace import Trace
 
 Edits = Mapping[str, Callable[[Any], Any]]
 EditsAt = Callable[[int], Edits]
@@ -83,7 +83,6 @@ class UncachedEngine(EditedEngine):
         layout = Layout.padded(target.new_full((len(target),), target.shape[1]), target.shape[1])
         trace = self._trace(0)
         assert trace is not None
-        seen = None
         if isinstance(self.model, DecoderOnly):
             logits = self.model(target, layout, trace=trace)[:, -1]
         else:
@@ -92,6 +91,4 @@ class UncachedEngine(EditedEngine):
             source_layout = Layout.padded(written.source_lengths, written.memory.shape[1])
             hidden = model.decode(target, layout, written.memory, source_layout, trace=trace)
             logits = model.project(hidden[:, -1], trace=trace)
-            if paths := cross_attentions(self.config):
-                seen = trace[f"{paths[-1]}.weights"].mean(dim=1)[:, -1]
-        return logits, replace(written, tokens=target, attention=seen)
+        return logits, replace(written, tokens=target, attention=self._seen(trace))

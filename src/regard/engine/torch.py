@@ -146,10 +146,7 @@ class TorchEngine:
             trace = Trace()
         with self._autocast():
             logits, decoder = cast(Any, self.model).step(tokens, state.decoder, trace=trace)
-        seen = None
-        if trace is not None and state.wants_attention:
-            last = cross_attentions(self.config)[-1]
-            seen = trace[f"{last}.weights"].float().mean(dim=1)[:, 0]
+        seen = self._seen(trace) if trace is not None and state.wants_attention else None
         return logits.float(), replace(state, decoder=decoder, attention=seen)
 
     @torch.inference_mode()
@@ -174,6 +171,11 @@ class TorchEngine:
     def _trace(self, position: int) -> Trace | None:
         """Where a pass from this position on leaves its values; see `regard.engine.edited`."""
         return None
+
+    def _seen(self, trace: Trace) -> Tensor | None:
+        """[rows, source_len]: what the newest token of a pass attended to, as far as it looks at a source."""
+        paths = cross_attentions(self.config)
+        return trace[f"{paths[-1]}.weights"].float().mean(dim=1)[:, -1] if paths else None
 
     def _autocast(self) -> AbstractContextManager[object]:
         if self.precision == "fp32":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -13,6 +14,7 @@ from train_fixtures import QUICK, counting_corpus, run
 
 import regard.locking as lock_module
 from regard.errors import TrainingError, UsageError
+from regard.text.column import Column
 from regard.train.folder import check_folder, forget
 from regard.train.lock import LOCK, locked
 from regard.train.loop import Trainer
@@ -72,6 +74,19 @@ def test_a_folder_that_vanishes_ends_the_run(
     with pytest.raises(TrainingError, match="has vanished"):
         run(counting_corpus(tmp_path), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_no_room_for_the_text_is_told_with_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Column) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Column, "flush", full)
+    message = r"run must have room .*: No space left on device, [\d,]+ bytes are free; make room"
+    with pytest.raises(TrainingError, match=message):
+        run(counting_corpus(tmp_path), tmp_path / "run")
+    assert not (tmp_path / "run").exists(), "it can be begun again"
 
 
 def test_a_clock_that_is_put_back_does_no_harm(

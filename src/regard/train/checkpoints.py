@@ -33,6 +33,8 @@ CHECKPOINTS, BEST = "checkpoints", "best"
 TENSORS, STATE, SUMS = "training.safetensors", "state.json", "SHA256SUMS"
 NUM_KEPT = 2
 UNFINISHED = ".unfinished"
+_HEAD = 150
+"""bytes that tell of a tensor its name, kind and place"""
 FORMAT = 2
 """of the state; one of another cannot be gone on from"""
 
@@ -154,9 +156,10 @@ def _place(
         sync(parent)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        needed = sum(tensor.nbytes for tensor in on_host.values())
+        needed = sum(tensor.nbytes + _HEAD for tensor in on_host.values())
+        needed += sum(map(len, files.values()))
         raise TrainingError(
-            f"{final} must be written, some {needed:,} bytes: {error}{_room(parent)}; "
+            f"{final} must be written, some {needed:,} bytes: {error}{room_left(parent)}; "
             "mend that and continue with --resume, earlier checkpoints are intact"
         ) from error
     return final
@@ -204,7 +207,8 @@ def _best_steps(folder: Path) -> set[int]:
         return set()  # damaged: it will never be gone on from
 
 
-def _room(folder: Path) -> str:
+def room_left(folder: Path) -> str:
+    """To be put into a message; empty where the folder is gone."""
     try:
         return f", {shutil.disk_usage(folder).free:,} bytes are free"
     except OSError:

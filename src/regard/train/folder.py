@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from regard.errors import UsageError
-from regard.train.checkpoints import BEST, CHECKPOINTS
+from regard.errors import TrainingError, UsageError
+from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.lock import LOCK
 from regard.train.prepare import TEXT, TOKENIZERS
 from regard.train.report import METRICS
 from regard.train.request import RUN_FILE, Plan
 
 _BEGINNINGS = (LOCK, f".{RUN_FILE}.new")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def check_folder(output: Path, resume: bool) -> None:
@@ -49,6 +53,20 @@ def forget(output: Path) -> None:
     _remove_beginnings(output)
     if not any(output.iterdir()):
         output.rmdir()
+
+
+@contextmanager
+def telling_of_room(output: Path) -> Iterator[None]:
+    """Name the folder and what is left where something of the run could not be written for want of room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise TrainingError(
+            f"{output} must have room for the run and its text: {error.strerror}{room_left(output)}; "
+            "make room and give the command again, with --resume where there is a checkpoint"
+        ) from error
 
 
 def _remove_beginnings(output: Path) -> None:

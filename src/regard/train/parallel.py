@@ -31,8 +31,8 @@ from regard.text.tokenizer import PAD_ID
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
 
-STEP_TIMEOUT = datetime.timedelta(seconds=100)
-"""a process that says nothing for so long within a step is taken for dead"""
+STEP_TIMEOUT = datetime.timedelta(seconds=80)
+"""a process that says nothing for so long within a step is taken for dead; torchrun then takes half a minute to end it"""
 PATIENCE = datetime.timedelta(hours=12)
 """while text is read, or translated: a process that ends is noticed at once all the same"""
 
@@ -80,7 +80,7 @@ class Processes:
 
     @property
     def restarted(self) -> bool:
-        """Whether torchrun has started them again after one had ended."""
+        """Whether torchrun has started this one again after one had ended."""
         return not self.alone and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     @contextmanager
@@ -224,7 +224,8 @@ class Wrapped:
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        self.sharded = isinstance(module, FSDPModule)
+        self.alone = not isinstance(module, (FSDPModule, DistributedDataParallel))
+        """whether no other process takes part in it"""
 
     def __call__(self, tensors: Tensors, **options: Any) -> Sums:
         found: Sums = self.module(tensors, **options)
@@ -261,9 +262,15 @@ def whole_model(model: Model) -> Model:
         return model
     device = next(model.parameters()).device
     copy = build(model.config).to(device)
-    for place, parameter in zip(copy.parameters(), model.parameters(), strict=True):
-        fill(place, whole(parameter))
+    for place, value in zip(_values(copy), _values(model), strict=True):
+        fill(place, whole(value))
     return copy.eval()
+
+
+def _values(model: Model) -> Iterator[Tensor]:
+    """Every weight, and the statistics of norms that have some."""
+    yield from model.parameters()
+    yield from model.buffers()
 
 
 def _without_answers(fed: Fed) -> Fed:

@@ -39,7 +39,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.train.checkpoints import CHECKPOINTS
 from regard.train.evidence import write_evidence
 from regard.train.finish import finish
-from regard.train.folder import check_folder, forget
+from regard.train.folder import check_folder, forget, telling_of_room
 from regard.train.lock import locked
 from regard.train.loop import Trainer
 from regard.train.memory import fit_to_memory
@@ -99,15 +99,17 @@ def train(
     together, and the first alone returns a result.
     """
     processes = Processes.from_environment()
-    resume = resume or (processes.restarted and (output / RUN_FILE).exists())
     show = show_progress and processes.is_first
     with processes.joined(on_gpu=_on_gpu(request.train)):
+        # Those of a machine that has come later do not know that there was a run before.
+        (restarted,) = processes.agree(float(processes.restarted))
+        resume = resume or (restarted > 0 and (output / RUN_FILE).exists())
         if not processes.is_first:
             processes.wait()  # for the plan and the tokenizers
             return _train(request, output, True, show, stop_at, processes)
         check_folder(output, resume)
         try:
-            with locked(output):
+            with locked(output), telling_of_room(output):
                 return _train(request, output, resume, show, stop_at, processes)
         except RegardError:
             if not resume:

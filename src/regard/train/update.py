@@ -92,7 +92,7 @@ class Updater:
                 side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
         self.guard = Guard(self.device)
-        alone = isinstance(self._loss.module, LossModule)
+        alone = self._loss.alone
         self.records = self.device.type == "cuda" and bool(settings.packing) and alone
         """whether all batches must have one shape, that of the recording"""
         divisible = settings.objective != "contrastive"

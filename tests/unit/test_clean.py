@@ -36,6 +36,8 @@ def test_a_clean_corpus_stays_as_it_is() -> None:
         (("", "nothing"), "empty side"),
         (("rien", " \u2003\t"), "empty side"),
         (("mot " * 2000, "word " * 2000), "too long"),
+        (("mot " * 999, "word " * 2000), "too long"),
+        (("mot " * 2000, "word " * 801), "too long"),
         (("Oui, je le crois.", "Yes, I do " + "believe so " * 9), "unlike lengths"),
         (GOOD, "duplicate"),
         (

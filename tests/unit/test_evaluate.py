@@ -7,7 +7,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from regard.errors import DataError, MissingExtra
-from regard.evaluate import evaluate
+from regard.evaluate import evaluate, retrieval
 
 REFERENCES = ["Jane visits Africa in September.", "The cat sleeps on the warm stone."]
 
@@ -53,6 +53,15 @@ def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
     with pytest.raises(MissingExtra, match=r"pip install 'regard\[torch\]'"):
         evaluate(REFERENCES, REFERENCES)
+
+
+def test_of_a_search_the_first_and_the_first_ten_count() -> None:
+    score = retrieval([1, 2, 10, 11], name="mine")
+    assert (score.recall_1, score.recall_10) == (25, 75)
+    assert score.mrr == pytest.approx(25 * (1 + 1 / 2 + 1 / 10 + 1 / 11))
+    assert str(score) == "mine  recall@1 25.0  recall@10 75.0  MRR 42.3  (4 queries)"
+    with pytest.raises(DataError, match="must have queries"):
+        retrieval([])
 
 
 def test_no_sentence_is_kept() -> None:

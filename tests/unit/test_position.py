@@ -92,6 +92,18 @@ def test_only_added_kinds_are_added(tiny_config):
     assert [kind for kind, is_added in added.items() if not is_added] == ["rotary", "none"]
 
 
+def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
+    layer = PositionalEncoding(tiny_config())
+    layer.tabulate(7, torch.device("cpu"))
+    layer.table.add_(1)  # so that it shows whether a number was looked up
+    for length in (6, 7, 8, 11):
+        positions = torch.arange(length)[None]
+        expected = sinusoidal(positions, 18)
+        assert torch.equal(layer(positions), expected), "how far they go is not known"
+        found = layer(positions, longest=length)
+        torch.testing.assert_close(found, expected + 1 if length <= 7 else expected)
+
+
 def test_only_learned_positions_are_weights(tiny_config):
     for kind in ("sinusoidal", "learned", "scaled", "integer", "rotary", "none"):
         position = PositionalEncoding(tiny_config(position=kind))

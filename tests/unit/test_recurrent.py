@@ -117,6 +117,24 @@ def test_the_context_is_what_differs_without_attention(random_model, sentences):
         torch.testing.assert_close(state.summary[row], expected)
 
 
+@pytest.mark.parametrize("attention", ["none", "additive", "dot", "general"])
+def test_dropout_stands_between_the_layers(attention, random_model, sentences):
+    """With nothing kept, the upper layer hears nothing of the words."""
+    model = random_model(dropout=1.0, **{**ADDITIVE, "attention": attention})
+    layout = sentences.source_layout()
+    state = model.decoder.begin(model.encode(sentences.source, layout), layout)
+
+    def upper(words: torch.Tensor) -> torch.Tensor:
+        trace = Trace()
+        model.decoder(words, state, trace=trace)
+        return trace["layers.1.state"]
+
+    words, others = torch.randn(2, 5, 11, 18)
+    assert not torch.equal(upper(words), upper(others))
+    model.train()
+    assert torch.equal(upper(words), upper(others))
+
+
 def test_a_row_holds_one_sentence(random_model):
     model = random_model(**ADDITIVE)
     packed = Layout.packed(torch.tensor([2, 1]), 3, 2)

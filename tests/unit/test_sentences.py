@@ -51,6 +51,19 @@ def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
     assert split("一二三四五六七八九十", "zh", len, 5).sentences == ["一二三四五", "六七八九十"]
 
 
+@pytest.mark.parametrize("space", range(1, 9))
+@pytest.mark.parametrize("before", range(15, 49))
+def test_white_space_is_never_cut_in_two(
+    before: int, space: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor where it begins within what is looked at first and ends beyond."""
+    monkeypatch.setattr("regard.text.sentences._NEARBY", 5)
+    text = "a" * before + " " * space + "b" * (63 - before)
+    parts = split(text, "en", len, 60, sentences=False)
+    assert parts.sentences == ["a" * before, "b" * (63 - before)]
+    assert parts.glue == ["", " " * space, ""]
+
+
 def test_a_word_too_long_to_be_one_stands_alone() -> None:
     parts = split("a b " + "c" * 50 + " d e", "en", len, 10)
     assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.glue == ["", " ", " ", ""]

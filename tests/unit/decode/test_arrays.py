@@ -16,10 +16,14 @@ from regard.decode.arrays import arrays_of
     seed=st.integers(0, 1 << 30),
     vocab=st.sampled_from([3, 127, 128, 1291, 2048]),
     count=st.integers(1, 17),
-    levels=st.sampled_from([2, 40, 10**6]),
+    levels=st.sampled_from([2, 3, 40, 10**6]),
+    share=st.sampled_from([0.01, 1.0]),
 )
-def test_top_is_the_beginning_of_a_stable_sort(seed, vocab, count, levels):
-    scores = np.random.default_rng(seed).integers(levels, size=(5, vocab)).astype(np.float32)
+def test_top_is_the_beginning_of_a_stable_sort(seed, vocab, count, levels, share):
+    """Few scores that differ from the rest lie apart, so that equal ones stand beside larger and smaller."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(levels, size=(5, vocab)).astype(np.float32)
+    scores[rng.random(scores.shape) >= share] = 0
     before = scores.copy()
     values, tokens = arrays_of(scores).top(scores, count)
     expected = np.argsort(-scores, axis=1, kind="stable")[:, :count]

@@ -14,9 +14,11 @@ from regard.config import DecodeConfig, to_dict
 from regard.decode import Constraints, Hypothesis, StepRecord, search
 from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
+from regard.filling import with_blanks
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.trace import Trace
+from regard.translator import Translator
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,43 @@ def find(
         history=history,
     )
     return Found(hypotheses, history)
+
+
+def trace_text(
+    translator: Translator,
+    model: Model,
+    source: str,
+    target: str | None,
+    *,
+    search: DecodeConfig | None,
+    edits: Edits | None,
+) -> Trace:
+    """The trace of a text and its target, or of the one that a search finds; with what was read and written.
+
+    A model that goes on from a text reads it as the beginning of its target.
+    """
+    manifest, own = translator.manifest, translator.target
+    has_encoder = manifest.model.has_encoder
+    ids = with_blanks(manifest, translator.source, source) if has_encoder else []
+    given = [] if has_encoder else own.encode(source)
+    if search is not None:
+        trace = trace_search(model, ids, search, edits, given)
+    else:
+        trace = trace_pair(model, ids, [*own.beginning, *given, *own.encode(target or "")], edits)
+        trace.check_names(edits or ())
+    read, written = (
+        trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
+        for side in ("source", "target")
+    )
+    trace.metadata |= {
+        "source": source,
+        "target": own.decode(written),
+        "source_pieces": translator.source.pieces(read),
+        "target_pieces": own.pieces(written),
+        "source_language": manifest.source_language,
+        "target_language": manifest.target_language,
+    }
+    return trace
 
 
 def trace_search(

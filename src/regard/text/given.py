@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from regard.errors import UsageError
+from collections.abc import Iterable, Sequence
+
+from regard.errors import DataError, UsageError
 
 
 def check_text(text: object, what: str = "a text") -> str:
@@ -18,3 +20,27 @@ def check_text(text: object, what: str = "a text") -> str:
             f"{error.start + 1}; convert it with iconv"
         ) from error
     return text
+
+
+def check_texts(texts: object) -> list[str]:
+    """The texts of a list, or of whatever else gives one after another."""
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        kind = type(texts).__name__
+        raise UsageError(f"texts must be a str or a list of them: got {kind}; convert it first")
+    return [check_text(text) for text in texts]
+
+
+def check_words(name: str, words: Sequence[str]) -> list[str]:
+    """The words themselves; a str would be taken for its letters."""
+    if isinstance(words, str):
+        raise UsageError(f"{name} must be a list of words: got a str; write  {name}=[{words!r}]")
+    return check_texts(words)
+
+
+def check_counts(what: str, left: Sequence[str], right: Sequence[str]) -> None:
+    """Refuse lines that cannot belong together one by one."""
+    if len(left) != len(right):
+        raise DataError(
+            f"{what} must be as many lines: got {len(left)} and {len(right)}; "
+            "line n of one must translate line n of the other"
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +48,13 @@ class Glossary:
     def load(cls, path: Path | str) -> Glossary:
         """Read a file: source TAB target, more columns and empty lines left aside."""
         return cls(_pairs(Path(path)))
+
+    @classmethod
+    def of(cls, given: Glossary | Mapping[str, str] | str | Path | None) -> Glossary | None:
+        """Whatever a program may give as one: itself, words and their translations, or a file of them."""
+        if given is None or isinstance(given, Glossary):
+            return given
+        return cls(given.items()) if isinstance(given, Mapping) else cls.load(given)
 
     def __len__(self) -> int:
         return sum(map(len, self._terms.values()))

@@ -50,7 +50,7 @@ def finish(
 ) -> Sequence[AnyScore]:
     """Write the finished model into the run's own folder; the scores of validation and test."""
     model = whole_model(trainer.model).eval()
-    best = [step for *_, step in trainer.history.best]
+    best = trainer.history.best_steps
     weights = average_best(output, best)
     with torch.no_grad():
         for name, value in weights_of(model).items():

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -23,6 +22,7 @@ from regard.train.checkpoints import load_latest, save_best, save_checkpoint, ti
 from regard.train.course import Course
 from regard.train.feed import Feed
 from regard.train.guard import MOST_IN_A_ROW
+from regard.train.history import History, Validation
 from regard.train.meter import Clock, Meter
 from regard.train.optimizer import RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
@@ -38,22 +38,6 @@ WORSE_THAN_GUESSING = 2.0
 """times the loss of a model that knows nothing: a run that is there again and again goes nowhere"""
 MOST_ROLLBACKS = 3
 """without a validation of steps that went well in between"""
-
-
-class Validation(NamedTuple):
-    loss: float
-    """plain cross-entropy for each target token"""
-    bleu: float | None
-    """of greedy translations; measured only when it is what the run looks at"""
-
-
-@dataclass
-class History:
-    """What early stopping and the choice of the best weights look at."""
-
-    best: list[tuple[float, float, int]]
-    """the best validations, best first: score, what decides between equal scores, and the step"""
-    without_improvement: int = 0
 
 
 class Trainer:
@@ -80,7 +64,7 @@ class Trainer:
         self.optimizer = make_optimizer(model, settings)
         self.average = RunningAverage(model.parameters(), settings.ema)
         self.stream = stream
-        self.history = History([])
+        self.history = History(settings.average)
         self.step = 0
         self.is_done = False
         self.owes_validation = False
@@ -250,17 +234,12 @@ class Trainer:
             except Interrupted:
                 return  # it stays owed
             self._check_number(result.loss)
-            scores = (result.bleu or 0.0, -result.loss)
-            known = self.history.best
-            improved = not known or scores > known[0][:2]
-            ranked = sorted([*known, (*scores, self.step)], reverse=True)[: self.settings.average]
-            if self.step in [step for *_, step in ranked] and self.processes.is_first:
+            improved = self.history.add(self.step, result)
+            if self.step in self.history.best_steps and self.processes.is_first:
                 save_best(self.run_folder, self.step, weights_of(model))
         self.owes_validation = False
         if not self.update.guard.read().in_a_row:
             self._num_rollbacks = 0
-        self.history.best = ranked
-        self.history.without_improvement = 0 if improved else self.history.without_improvement + 1
         seconds = round(self.clock.seconds, 3)
         reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
         reporter.say(
@@ -283,8 +262,7 @@ class Trainer:
             "first_seconds": self.clock.first_seconds,
             "position": self.processes.merged(position),
             "owes_validation": self.owes_validation,
-            "best": self.history.best,
-            "without_improvement": self.history.without_improvement,
+            **self.history.state(),
         }
         if self.processes.is_first:
             save_checkpoint(self.run_folder, self.step, tensors, state)
@@ -306,8 +284,5 @@ class Trainer:
         self.owes_validation = state["owes_validation"]
         self._num_skipped = self.update.guard.read().total
         self.stream.restore(state["position"])
-        self.history = History(
-            [(score, other, step) for score, other, step in state["best"]],
-            state["without_improvement"],
-        )
+        self.history.restore(state)
         return True

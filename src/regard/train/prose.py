@@ -19,7 +19,7 @@ from regard.text.prose import Prose, encode_documents, read_prose
 from regard.text.stretches import ProseStream, Stretches, even_batches
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 from regard.train.feed import to_tensors
-from regard.train.loop import Validation
+from regard.train.history import Validation
 from regard.train.loss import Tensors, batch_loss
 from regard.train.parallel import Processes
 from regard.train.prepare import save_tokenizers

@@ -18,7 +18,7 @@ from regard.text.batches import batches_for_inference
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.contrast import pair_loss
-from regard.train.loop import Validation
+from regard.train.history import Validation
 from regard.train.update import autocast
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}

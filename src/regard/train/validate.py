@@ -17,7 +17,7 @@ from regard.text.batches import batches_for_inference, padded_batches
 from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.feed import to_tensors
-from regard.train.loop import Validation
+from regard.train.history import Validation
 from regard.train.loss import Tensors, batch_loss
 from regard.train.parallel import Processes
 from regard.train.split import is_out_of_memory

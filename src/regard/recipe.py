@@ -124,17 +124,21 @@ class Recipe:
 
 def read_recipe(name_or_file: str) -> Recipe:
     """A named recipe, or the TOML file of that name."""
+    return Recipe(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
+
+
+def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[str, Any]:
+    """What one of the known files says, or the TOML file of that name; `kind` is what it is called in an error."""
     path = Path(name_or_file)
     if path.suffix != ".toml":
-        known = named_recipes()
         if name_or_file not in known:
             raise UsageError(
-                f"a recipe must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}"
+                f"{kind} must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}"
                 f"{suggest(name_or_file, known)}"
             )
         path = known[name_or_file]
     try:
-        return Recipe(tomllib.loads(path.read_text(encoding="utf-8")), str(name_or_file))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(
             f"{path} must be a readable recipe: {error.strerror}; check its name"
@@ -143,13 +147,10 @@ def read_recipe(name_or_file: str) -> Recipe:
         raise UsageError(f"{path} must be TOML text: {error}; mend the file") from error
 
 
-def named_recipes() -> dict[str, Path]:
-    """The recipes that come with the package."""
+def named_recipes(kind: str = "") -> dict[str, Path]:
+    """The recipes that come with the package; `kind` is the folder of those that are for something else."""
     return {
-        path.stem: path
-        for folder in FOLDERS
-        if folder.is_dir()
-        for path in sorted(folder.glob("*.toml"))
+        path.stem: path for folder in FOLDERS for path in sorted((folder / kind).glob("*.toml"))
     }
 
 
@@ -159,7 +160,7 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
     >>> parse_settings(["steps=100", "model.norm=rms"], ["model", "train"])
     {'train': {'steps': 100}, 'model': {'norm': 'rms'}}
     """
-    known = {name: _keys(name) for name in sections}
+    known = {name: keys_of(name) for name in sections}
     values: dict[str, dict[str, Any]] = {}
     for setting in settings:
         path, equals, text = setting.partition("=")
@@ -179,7 +180,8 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
     return values
 
 
-def _keys(section: str) -> list[str]:
+def keys_of(section: str) -> list[str]:
+    """What can be said in a section."""
     keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
     return [*keys, SIZE] if section == "model" else keys
 

@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from regard.comparison.generated import Generated
-from regard.config import DataConfig, ModelConfig, TrainConfig, from_dict, to_dict
+from regard.config import DataConfig, from_dict, to_dict
 from regard.errors import UsageError, suggest
 from regard.placing import write_file
-from regard.recipe import FOLDERS, SIZE, Recipe
+from regard.recipe import Recipe, keys_of, named_recipes, read_toml
 
 GENERATED = "generated"
 
@@ -158,33 +157,12 @@ _KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_ALIKE,
 
 def read_study(name_or_file: str) -> Study:
     """A named comparison, or the TOML file of that name."""
-    path = Path(name_or_file)
-    if path.suffix != ".toml":
-        known = named_studies()
-        if name_or_file not in known:
-            raise UsageError(
-                f"a comparison must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}"
-                f"{suggest(name_or_file, known)}"
-            )
-        path = known[name_or_file]
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(
-            f"{path} must be a readable recipe: {error.strerror}; check its name"
-        ) from error
-    except ValueError as error:
-        raise UsageError(f"{path} must be TOML text: {error}; mend the file") from error
-    return parse_study(values, str(name_or_file))
+    return parse_study(read_toml(name_or_file, named_studies(), "a comparison"), name_or_file)
 
 
 def named_studies() -> dict[str, Path]:
     """The comparisons that come with the package."""
-    return {
-        path.stem: path
-        for folder in FOLDERS
-        for path in sorted((folder / "comparisons").glob("*.toml"))
-    }
+    return named_recipes("comparisons")
 
 
 def parse_study(values: Mapping[str, Any], where: str) -> Study:
@@ -267,15 +245,12 @@ def _variation(name: str, given: Mapping[str, Any], varied: Contender, where: st
 
 def _by_section(given: Mapping[str, Any], where: str) -> dict[str, dict[str, Any]]:
     """Keys of a model's settings and of its training's, told apart."""
-    known = {
-        "model": {SIZE, *(each.name for each in dataclasses.fields(ModelConfig))},
-        "train": {each.name for each in dataclasses.fields(TrainConfig)},
-    }
-    found: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
+    known = {name: keys_of(name) for name in ("model", "train")}
+    found: dict[str, dict[str, Any]] = {name: {} for name in known}
     for key, value in given.items():
         sections = [name for name, keys in known.items() if key in keys]
         if not sections:
-            every = sorted(known["model"] | known["train"])
+            every = sorted({*known["model"], *known["train"]})
             raise UsageError(f"{where}: unknown key {key!r}{suggest(key, every)}")
         found[sections[0]][key] = value
     return found

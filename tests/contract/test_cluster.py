@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-
-ROOT = Path(__file__).parents[2]
-sys.path.append(str(ROOT / "benchmarks"))
-
-from scale_model import (  # noqa: E402
+from scale_model import (
     BASE,
     BIG,
     NVLINK_AND_ETHERNET,
@@ -28,6 +23,7 @@ from scale_model import (  # noqa: E402
     tokens_a_second_shared,
 )
 
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "cluster.md").read_text("utf-8")
 
 

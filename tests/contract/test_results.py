@@ -1,29 +1,29 @@
-"""The figures of the README are those of the evidence in benchmarks/results."""
+"""The figures of the pages are those of the evidence in benchmarks/results."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+import recipe_runs
 from train_fixtures import QUICK, counting_corpus, run
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
-
-
-@pytest.fixture(scope="module")
-def recipe_runs() -> ModuleType:
-    path = ROOT / "benchmarks" / "recipe_runs.py"
-    spec = importlib.util.spec_from_file_location("recipe_runs", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+PAGES = [
+    ROOT / "README.md",
+    *sorted(
+        # The log says what was measured then.
+        path
+        for path in (ROOT / "docs").rglob("*.md")
+        if path.name != "log.md"
+    ),
+]
+LINK = re.compile(r"results/([\w-]+)\.json")
+NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")
 
 
 @pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
@@ -35,7 +35,65 @@ def test_a_result_says_what_it_was_measured_with(path: Path) -> None:
     assert all(isinstance(ratio, (int, float)) for ratio in found["ratios"].values())
 
 
-def test_the_table_of_recipes_is_the_evidence(recipe_runs: ModuleType) -> None:
+def quotations() -> list[tuple[Path, str, str]]:
+    """Page, text and result, for each paragraph that links one; a table after its colon belongs to it."""
+    found = []
+    for page in PAGES:
+        text = re.sub(r":\n\n\|", ":\n|", page.read_text("utf-8"))
+        for paragraph in text.split("\n\n"):
+            found += [(page, paragraph, name) for name in set(LINK.findall(paragraph))]
+    return found
+
+
+def numbers_in(value: object) -> set[float]:
+    """All there are, those within words and names too."""
+    if isinstance(value, bool) or value is None:
+        return set()
+    if isinstance(value, int | float):
+        return {float(value)}
+    if isinstance(value, str):
+        return {float(each.replace(",", "")) for each in re.findall(r"\d[\d,]*(?:\.\d+)?", value)}
+    parts = [*value.keys(), *value.values()] if isinstance(value, dict) else value
+    assert isinstance(parts, list)
+    return set().union(*map(numbers_in, parts))
+
+
+def unfounded(paragraph: str, evidence: object) -> list[str]:
+    """The numbers of a text that are none of the evidence, rounded as they are written or as a percentage."""
+    plain = re.sub(r"`[^`]*`|\]\([^)]*\)", "", paragraph)
+    known = numbers_in(evidence)
+    known |= {100 * each for each in known}
+    return [
+        written
+        for written in NUMBER.findall(plain)
+        if not any(
+            f"{each:,.{len(written.partition('.')[2])}f}".replace(",", "")
+            == written.replace(",", "")
+            for each in known
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("page", "paragraph", "name"), quotations(), ids=lambda value: getattr(value, "stem", "")
+)
+def test_a_figure_that_is_quoted_was_measured(page: Path, paragraph: str, name: str) -> None:
+    evidence = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text("utf-8"))
+    assert unfounded(paragraph, evidence) == []
+
+
+def test_another_figure_would_be_noticed() -> None:
+    evidence = {"rows": [{"batch 32": 1886526, "share": 0.8357}], "hardware": "2 cores"}
+    assert unfounded("`x 99` at 32 on 2 cores: 1,886,526, 0.84 and 83.6 %", evidence) == []
+    assert unfounded("1,886,527 and 0.85, 83.5 % on 4", evidence) == [
+        "1,886,527",
+        "0.85",
+        "83.5",
+        "4",
+    ]
+
+
+def test_the_table_of_recipes_is_the_evidence() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     table = re.search(re.escape(recipe_runs.HEADER) + r"\n\|[-|]+\|\n((?:\|.*\n)*)", text)
     assert table, "the table of results is not in the README"
@@ -44,7 +102,7 @@ def test_the_table_of_recipes_is_the_evidence(recipe_runs: ModuleType) -> None:
     assert set(table[1].splitlines()) == rows
 
 
-def test_runs_become_one_result(recipe_runs: ModuleType, tmp_path: Path) -> None:
+def test_runs_become_one_result(tmp_path: Path) -> None:
     corpus = counting_corpus(tmp_path)
     data = dataclasses.replace(corpus, test_source=corpus.source, test_target=corpus.target)
     folders = [tmp_path / f"seed{seed}" for seed in (1, 2)]

@@ -12,8 +12,9 @@ import torch
 from regard.config import DecodeConfig
 from regard.decode import Hypothesis, search
 from regard.decode.constraints import Constraints, repeats
+from regard.engine.room import Room
 from regard.engine.slots import repeated
-from regard.engine.static import Room, StaticSearch
+from regard.engine.static import StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.transformer import Transformer
 

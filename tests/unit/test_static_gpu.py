@@ -11,7 +11,8 @@ import torch
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.candidates import Allowed, candidates
-from regard.engine.static import Room, StaticSearch
+from regard.engine.room import Room
+from regard.engine.static import StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
 from regard.model.norm import SubLayer

@@ -8,33 +8,12 @@ back on the host at the end (`regard.engine.backtrace`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from regard.decode.penalties import length_penalty
 from regard.engine.recorded import Recorded
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a recorded search is made for."""
-
-    num_sentences: int
-    """room for so many in the queue"""
-    num_slots: int
-    beam: int
-    n_best: int
-    source_len: int
-    max_len: int
-    """longer by one than the longest output: the step that ends it has a place too"""
-    min_length: int
-    no_repeat_ngram: int
-
-    @property
-    def num_rows(self) -> int:
-        return self.num_slots * self.beam
+from regard.engine.room import Shape
 
 
 class Slots:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -24,7 +23,8 @@ from regard.engine.backtrace import backtrace
 from regard.engine.candidates import Allowed, candidates
 from regard.engine.padding import pad
 from regard.engine.recorded import Recorded
-from regard.engine.slots import Shape, Slots, repeated
+from regard.engine.room import Room, Shape
+from regard.engine.slots import Slots, repeated
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
 from regard.model.layout import Layout
@@ -34,22 +34,6 @@ from regard.model.transformer import EncoderDecoder, Transformer
 if torch.version.cuda is not None:
     from regard.engine.candidates_kernel import MOST, chunked_top
     from regard.engine.slots_kernel import advance
-
-
-@dataclass(frozen=True)
-class Room:
-    """How much is worked on at the same time."""
-
-    rows: int = 1024
-    """of all slots together: more of them share the cost of a step"""
-    sentences: int = 4096
-    """that are read before the first of them is written"""
-    source_tokens: int = 16384
-    """that are read at once, padding included"""
-    memory: int = 4 << 30
-    """bytes for the keys and values of the sources, and as many for those of the outputs"""
-    kept: int = 4
-    """recorded searches, each with its memory"""
 
 
 STEPS_AHEAD = 2
@@ -92,9 +76,13 @@ class StaticSearch:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         begin = 0
         while begin < len(order):
-            longest = len(sources[order[begin]])
-            shape = self._shape(
-                len(order) - begin, longest, int(limits[order[begin:]].max()), config
+            shape = self.room.shape(
+                self.model.config,
+                self.model.output.weight.dtype.itemsize,
+                config,
+                count=len(order) - begin,
+                source_len=len(sources[order[begin]]),
+                limit=int(limits[order[begin:]].max()),
             )
             group = order[begin : begin + shape.num_sentences]
             results = self._recording(shape).run([sources[i] for i in group], limits[group], config)
@@ -102,30 +90,6 @@ class StaticSearch:
                 found[i] = hypotheses
             begin += len(group)
         return found
-
-    def _shape(self, count: int, source_len: int, limit: int, config: DecodeConfig) -> Shape:
-        """The smallest usual shape with room for these sources, or for as many of them as memory allows."""
-        beam = config.beam if config.method == "beam" else 1
-        model = self.model.config
-        dtype = next(self.model.parameters()).dtype
-        bytes_per_token = 2 * model.num_decoder_layers * model.d_model * dtype.itemsize
-        source_len, max_len = _at_least(source_len, 32), _at_least(limit + 1, 64)
-        num_sentences = min(
-            _at_least(count),
-            self.room.sentences,
-            max(_at_most(self.room.memory // (bytes_per_token * source_len)), 1),
-        )
-        num_rows = min(self.room.rows, _at_most(self.room.memory // (bytes_per_token * max_len)))
-        return Shape(
-            num_sentences=num_sentences,
-            num_slots=min(num_sentences, max(num_rows // beam, 1)),
-            beam=beam,
-            n_best=min(config.n_best, beam),
-            source_len=source_len if isinstance(self.model, EncoderDecoder) else 0,
-            max_len=max_len,
-            min_length=config.min_length,
-            no_repeat_ngram=config.no_repeat_ngram,
-        )
 
     def _recording(self, shape: Shape) -> Recording:
         if shape.max_len > self._num_positions:
@@ -250,9 +214,7 @@ class Recording:
         while begin < len(sources):
             source_len = -(-len(sources[begin]) // SOURCE_STEP) * SOURCE_STEP
             source_len = min(source_len, self.shape.source_len)
-            batch = min(
-                _at_least(len(sources) - begin), max(self.room.source_tokens // source_len, 1)
-            )
+            batch = self.room.batch(len(sources) - begin, source_len)
             reader = self.readers.get((batch, source_len))
             if reader is None:
                 reader = self.readers[batch, source_len] = Reader(self, batch, source_len)
@@ -295,12 +257,3 @@ class Reader:
             for table, new in zip(bank, remembered, strict=True):
                 table[:, :, :source_len].index_copy_(0, self.sentences, new)
         recording.source_lengths.index_copy_(0, self.sentences, self.lengths)
-
-
-def _at_least(count: int, least: int = 1) -> int:
-    """The next power of two: a few shapes serve for all."""
-    return max(1 << (count - 1).bit_length(), least) if count > 0 else least
-
-
-def _at_most(count: int) -> int:
-    return 1 << (count.bit_length() - 1) if count > 0 else 0

@@ -19,7 +19,8 @@ from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING
 from regard.engine.padding import pad
-from regard.engine.static import Room, StaticSearch
+from regard.engine.room import Room
+from regard.engine.static import StaticSearch
 from regard.errors import UsageError
 from regard.manifest import Manifest, read_manifest
 from regard.model.decoder import DecoderState

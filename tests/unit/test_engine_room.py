@@ -1,0 +1,72 @@
+"""The shapes of recorded searches: few, large enough, and within the memory that they may take."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from regard.config import DecodeConfig, ModelConfig
+from regard.engine.room import Room
+
+MODEL = ModelConfig(
+    source_vocab_size=23,
+    target_vocab_size=23,
+    num_encoder_layers=2,
+    num_decoder_layers=3,
+    d_model=14,
+    d_ff=37,
+    num_heads=2,
+)
+ITEMSIZE = 2
+BYTES_PER_TOKEN = 2 * 3 * 14 * ITEMSIZE
+
+
+def is_power_of_two(number: int) -> bool:
+    return number.bit_count() == 1
+
+
+@pytest.mark.parametrize("beam", [1, 3, 5])
+@pytest.mark.parametrize("count", [1, 7, 301])
+@pytest.mark.parametrize(("source_len", "limit"), [(1, 1), (31, 83), (130, 310)])
+def test_a_shape_has_room_for_what_it_is_asked_for(
+    beam: int, count: int, source_len: int, limit: int
+) -> None:
+    config = DecodeConfig(beam=beam, n_best=beam, min_length=1, no_repeat_ngram=2)
+    shape = Room().shape(MODEL, ITEMSIZE, config, count=count, source_len=source_len, limit=limit)
+    assert shape.num_sentences >= count and shape.source_len >= source_len and shape.max_len > limit
+    assert all(map(is_power_of_two, (shape.num_sentences, shape.source_len, shape.max_len)))
+    assert 0 < shape.num_slots <= shape.num_sentences and shape.num_rows <= Room.rows
+    assert (shape.beam, shape.n_best) == (beam, beam)
+    assert (shape.min_length, shape.no_repeat_ngram) == (1, 2)
+
+
+@pytest.mark.parametrize("memory", [BYTES_PER_TOKEN * 128 * 11, BYTES_PER_TOKEN * 128 * 16])
+def test_memory_is_for_sources_and_for_outputs(memory: int) -> None:
+    shape = Room(memory=memory).shape(
+        MODEL, ITEMSIZE, DecodeConfig(beam=2), count=97, source_len=101, limit=99
+    )
+    assert shape.num_sentences < 97
+    assert shape.num_sentences * shape.source_len * BYTES_PER_TOKEN <= memory
+    assert shape.num_rows * shape.max_len * BYTES_PER_TOKEN <= memory
+
+
+def test_one_sentence_is_searched_whatever_the_memory() -> None:
+    shape = Room(memory=1, rows=1).shape(
+        MODEL, ITEMSIZE, DecodeConfig(beam=5), count=13, source_len=7, limit=17
+    )
+    assert (shape.num_sentences, shape.num_slots, shape.num_rows) == (1, 1, 5)
+
+
+def test_what_a_search_is_not_about_takes_no_room() -> None:
+    alone = dataclasses.replace(MODEL, architecture="decoder-only")
+    shape = Room().shape(
+        alone, ITEMSIZE, DecodeConfig(method="greedy", beam=5), count=3, source_len=7, limit=17
+    )
+    assert (shape.source_len, shape.beam, shape.n_best) == (0, 1, 1)
+
+
+def test_sources_are_read_within_their_number_of_tokens() -> None:
+    room = Room(source_tokens=160)
+    assert [room.batch(count, 32) for count in (1, 2, 3, 29)] == [1, 2, 4, 5]
+    assert room.batch(29, 176) == 1

@@ -1,11 +1,13 @@
 """What `pip install regard` brings: few packages, none of them torch."""
 
+import re
 from importlib.metadata import distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+ROOT = Path(__file__).parents[2]
 MOST_PACKAGES = 30
 
 
@@ -33,7 +35,25 @@ def test_the_base_install_is_small() -> None:
     assert len(packages) <= MOST_PACKAGES, sorted(packages)
 
 
+def pinned(lines: list[str]) -> dict[str, str]:
+    """Names and versions."""
+    found = [Requirement(line.partition(" ")[0]) for line in lines if re.match(r"\w.*==", line)]
+    return {canonicalize_name(each.name): str(each.specifier) for each in found}
+
+
 def test_every_package_of_the_base_install_is_pinned() -> None:
-    lines = (Path(__file__).parents[2] / "constraints.txt").read_text().splitlines()
-    pinned = {canonicalize_name(line.partition("==")[0]) for line in lines if "==" in line}
-    assert brought_by("regard") - pinned == {"regard"}
+    versions = pinned((ROOT / "constraints.txt").read_text().splitlines())
+    assert brought_by("regard") - set(versions) == {"regard"}
+
+
+def test_every_file_of_the_base_install_has_its_hash() -> None:
+    """Catalogue E5: what is installed with these is what was tested, or nothing."""
+    text = (ROOT / "requirements.txt").read_text().replace("\\\n", "")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert all(re.search(r"--hash=sha256:[0-9a-f]{64}( |$)", line) for line in lines)
+    locked, tested = pinned(lines), pinned((ROOT / "constraints.txt").read_text().splitlines())
+    assert len(locked) == len(lines)
+    assert brought_by("regard") - set(locked) == {"regard"}
+    assert {name: tested.get(name, "") for name in locked if name in tested} == {
+        name: version for name, version in locked.items() if name in tested
+    }

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderDecoder
+from regard.train.loss import Tensors, batch_loss
 
 CLOSE = dict(atol=1e-4, rtol=1e-4)
 
@@ -86,3 +87,18 @@ def test_a_step_is_one_graph(random_model, sentences):
             logits, state = compiled(sentences.target[:, i], state)
             torch.testing.assert_close(logits, expected, **CLOSE)
     assert state.position == 4
+
+
+def test_blanks_are_scored_in_one_graph_however_many_there_are(random_model):
+    model = random_model(architecture="encoder-only")
+    compiled = torch.compile(batch_loss, fullgraph=True, backend="aot_eager", dynamic=False)
+    for lengths, num_answers in (([7, 3, 1, 6, 0], 5), ([2, 6, 3, 4, 2], 2)):
+        text, lengths = packed(lengths)
+        answers = torch.zeros_like(text)
+        answers[0, torch.randperm(text.shape[1])[:num_answers]] = 11
+        batch = Tensors(text[:, :0], torch.zeros_like(lengths), text, answers, lengths)
+        options = dict(packed=True, longest=7, label_smoothing=0.1, asked_share=0.3)
+        expected = batch_loss(model, batch, **options)
+        found = compiled(model, batch, **options)
+        torch.testing.assert_close(found.loss, expected.loss, **CLOSE)
+        torch.compiler.set_stance("fail_on_recompile")

@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.transformer import EncoderDecoder, build
+from regard.model.transformer import EncoderDecoder, EncoderOnly, build
 from regard.train import loss
 from regard.train.loss import (
     LinearCrossEntropy,
@@ -148,3 +148,68 @@ def test_packed_and_padded_batches_have_the_same_sums_and_gradients() -> None:
     assert len(first) == len(second) > 0
     for one, other in zip(first, second, strict=True):
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+NUM_PLACES, SHARE = 13, 0.3
+
+
+def blanks_batch(num_answers: int) -> tuple[EncoderOnly, Tensors]:
+    """A packed batch of two texts and a tail, with answers for some places."""
+    torch.manual_seed(3)
+    config = ModelConfig(
+        architecture="encoder-only",
+        source_vocab_size=17,
+        target_vocab_size=17,
+        num_encoder_layers=1,
+        d_model=12,
+        d_ff=19,
+        num_heads=3,
+    )
+    model = build(config)
+    assert isinstance(model, EncoderOnly)
+    text = torch.randint(4, 17, (1, NUM_PLACES))
+    answers = torch.zeros_like(text)
+    places = torch.randperm(NUM_PLACES)[:num_answers]
+    answers[0, places] = torch.randint(4, 17, (num_answers,))
+    lengths = torch.tensor([5, 6, 2, 0], dtype=torch.int32)
+    return model, Tensors(text[:, :0], torch.zeros_like(lengths), text, answers, lengths)
+
+
+@pytest.mark.parametrize("num_answers", [0, 1, 4])
+@pytest.mark.parametrize("r_drop", [0.0, 2.0])
+def test_a_share_of_the_places_is_scored_as_all_of_them_are(
+    num_answers: int, r_drop: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch = blanks_batch(num_answers)
+    found = []
+    for share in (None, SHARE):
+        model.zero_grad()
+        with monkeypatch.context() as patched:
+            if share is None:
+                patched.setattr(loss, "_asked_places", lambda asked, share: None)
+            sums = batch_loss(
+                model,
+                batch,
+                packed=True,
+                longest=7,
+                label_smoothing=0.1,
+                r_drop=r_drop,
+                asked_share=share,
+            )
+        sums.loss.backward()
+        gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+        found.append((sums, {name: grad.clone() for name, grad in gradients.items()}))
+    (every, expected), (asked, gradients) = found
+    torch.testing.assert_close(asked.loss, every.loss)
+    torch.testing.assert_close(asked.negative_log_likelihood, every.negative_log_likelihood)
+    assert gradients.keys() == expected.keys() and gradients
+    for name, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[name], atol=1e-6, rtol=1e-4)
+
+
+def test_however_many_blanks_the_same_number_of_places_is_scored() -> None:
+    shapes = {
+        len(loss._asked_places(blanks_batch(num)[1].target_output.flatten() != PAD, SHARE))
+        for num in (0, 1, 4)
+    }
+    assert shapes == {4}

@@ -7,7 +7,7 @@ import pytest
 
 from regard.errors import ModelError
 from regard.text.layout import Batch, padded_batch
-from regard.text.masking import MASK, Masking
+from regard.text.masking import MASK, Masking, num_asked
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID, PAD_ID, Tokenizer
 
@@ -63,6 +63,14 @@ def test_the_shares_are_settings() -> None:
 def test_a_short_batch_asks_for_something() -> None:
     batch = batch_of(1, 3)
     assert ((Masking(TOKENIZER)(batch, [1])).target_output != PAD_ID).sum() == 1
+
+
+@pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 1.0])
+def test_no_batch_asks_for_more_than_its_places_allow(share: float) -> None:
+    for size in range(3, 40):
+        batch = batch_of(1, size)
+        asked = Masking(TOKENIZER, share)(batch, [7, size]).target_output != PAD_ID
+        assert asked.sum() <= num_asked(share, batch.target_output.size)
 
 
 def test_a_tokenizer_without_the_sign_is_refused() -> None:

@@ -88,3 +88,31 @@ def test_a_recorded_step_without_a_number_changes_nothing() -> None:
         update([packed_batch(50)], rate=1e-3)
         assert not all(torch.equal(a, b) for a, b in zip(before[1:], everything()[1:], strict=True))
         assert update.guard.read() == (1, 0, 1)
+
+
+def test_recorded_updates_score_blanks_alone_and_are_the_plain_ones() -> None:
+    vocabulary = dict(source_vocab_size=97, target_vocab_size=97)
+    weights = []
+    for packing in (True, False):  # without it every place is scored
+        torch.manual_seed(5)
+        model = build(sized("tiny", architecture="encoder-only", **vocabulary)).cuda()
+        settings = TrainConfig(
+            objective="masked", compile=False, packing=packing, accumulate=1, mask_share=0.25
+        )
+        update = Updater(model, make_optimizer(model, settings), settings, longest=max(LENGTHS))
+        with update.own_stream():
+            for step in range(STEPS_BEFORE_RECORDING + 4):
+                tensors = packed_batch(step).tensors
+                answers = torch.zeros_like(tensors.target_output)
+                some = slice(step, ROOM, 5 + step % 3)
+                answers[:, some] = tensors.target_output[:, some]
+                tensors = tensors._replace(
+                    source=tensors.source[:, :0],
+                    source_lengths=torch.zeros_like(tensors.source_lengths),
+                    target_output=answers,
+                )
+                update([Fed(tensors, True, ROOM, int((answers != 0).sum()), {})], rate=1e-3)
+        torch.cuda.synchronize()
+        weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+    recorded, plain = weights
+    assert (recorded - plain).norm() < 1e-3 * plain.norm()

@@ -23,6 +23,11 @@ MASK = "[MASK]"
 """the piece that stands for a blank"""
 
 
+def num_asked(share: float, num_pieces: int) -> int:
+    """How many of so many pieces are asked for; of more never fewer."""
+    return min(num_pieces, max(1, round(share * num_pieces)))
+
+
 @dataclass(frozen=True)
 class Masking:
     """How much is asked for, and what stands there instead; the rest of it stays as it is."""
@@ -46,7 +51,7 @@ class Masking:
         special[list(self.tokenizer.special_ids)] = True
         text = batch.target_output
         places = np.flatnonzero(~special[text])
-        count = min(len(places), max(1, round(self.share * len(places))))
+        count = num_asked(self.share, len(places))
         asked = np.sort(generator.choice(places, count, replace=False))
         drawn = generator.random(count)
         pieces = generator.choice(np.flatnonzero(~special), count)

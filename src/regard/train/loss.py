@@ -17,12 +17,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
+from regard.text.masking import num_asked
 
 SCORES_AT_ONCE = {"cpu": 1 << 21, "cuda": 1 << 29}
 """how many scores of the vocabulary are held at a time; on a processor they should stay in its cache"""
@@ -196,6 +197,18 @@ def disagreement(
     return ((forth + back) / 2 * counts).sum()
 
 
+def _asked_places(
+    asked: Bool[Tensor, " tokens"], share: float | None
+) -> Int[Tensor, " places"] | None:
+    """Where there are answers, few places among many; None where all are as well scored."""
+    if share is not None:
+        # A recorded step has one shape: as many places as may be asked for, some of them without an answer.
+        first = asked.int().argsort(descending=True, stable=True)
+        return first[: num_asked(share, len(asked))]
+    waits = asked.device.type != "cpu" or torch.compiler.is_compiling()
+    return None if waits or not asked.any() else asked.nonzero()[:, 0]
+
+
 def batch_loss(
     model: Model,
     batch: Tensors,
@@ -204,8 +217,12 @@ def batch_loss(
     longest: int,
     label_smoothing: float,
     r_drop: float = 0.0,
+    asked_share: float | None = None,
 ) -> Sums:
-    """The sums of one batch; `longest` bounds the sentences of a packed one."""
+    """The sums of one batch; `longest` bounds the sentences of a packed one.
+
+    asked_share: of the pieces of the whole batch no more have an answer, and no other places are scored.
+    """
 
     def layout(lengths: Tensor, tokens: Tensor) -> Layout:
         length = tokens.shape[1]
@@ -219,7 +236,7 @@ def batch_loss(
             return model.decode(batch.target_input, target_layout).flatten(0, 1)
         if isinstance(model, EncoderOnly):
             found = model.encode(batch.target_input, target_layout).flatten(0, 1)
-            return found[asked] if only_asked else found
+            return found if asked is None else found[asked]
         source_layout = layout(batch.source_lengths, batch.source)
         memory = model.encode(batch.source, source_layout)
         found = cast(Translating, model).decode(
@@ -228,11 +245,10 @@ def batch_loss(
         return found.flatten(0, 1)
 
     correct, pad_id = batch.target_output.flatten(), model.config.pad_id
-    asked = correct != pad_id
-    # Blanks are few; but on a GPU every step must have one shape.
-    only_asked = isinstance(model, EncoderOnly) and correct.device.type == "cpu"
-    only_asked = only_asked and not torch.compiler.is_compiling() and bool(asked.any())
-    if only_asked:
+    asked = None
+    if isinstance(model, EncoderOnly):
+        asked = _asked_places(correct != pad_id, asked_share)
+    if asked is not None:
         correct = correct[asked]
     if r_drop == 0 and torch.is_grad_enabled() and not model.config.output_bias:
         return Sums(

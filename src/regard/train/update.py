@@ -58,6 +58,9 @@ def loss_for(settings: TrainConfig, device: torch.device) -> Loss:
         loss = batch_loss
         smoothing = settings.label_smoothing or 0.0
         options = {"label_smoothing": smoothing, "r_drop": settings.r_drop}
+        # Elsewhere a step may be cut in parts, one of which has more blanks than its share.
+        if settings.objective == "masked" and settings.packing and device.type == "cuda":
+            options["asked_share"] = settings.mask_share
     return partial(compiled(loss, device) if settings.compile else loss, **options)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,48 @@ def test_its_figures(card: str, folder: Path) -> None:
     if task == "translate":
         assert re.search(r"`nrefs:1\|case:mixed\|eff:no\|tok:13a\S+`", card)
         assert re.search(r"`nrefs:1\|case:mixed\|eff:yes\|nc:6\S+`", card)
+
+
+def test_the_readme_has_the_figures_of_the_cards() -> None:
+    """A row of a bundled model, and those below it that are said to be of the same."""
+    rows = re.findall(
+        r"^\| (.+?) \| (.+?) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|",
+        (ROOT / "README.md").read_text("utf-8"),
+        re.MULTILINE,
+    )
+    name, num_compared = "", 0
+    for what, test_set, bleu, chrf in rows:
+        bundled = re.match(r"bundled `([\w-]+)`", what)
+        name = bundled[1] if bundled else name if what == "the same" else ""
+        if name:
+            card = (BUNDLED / name / CARD).read_text("utf-8")
+            measured = {row[0].split()[0]: row for row in table(sections(card)[""])}
+            *_, expected_bleu, expected_chrf = measured[re.split(r"[\s,]", test_set)[0]]
+            assert bleu == expected_bleu
+            assert abs(float(chrf) - float(expected_chrf)) <= 0.051, "as far as it is written"
+            num_compared += 1
+    assert num_compared >= 2
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [folder for folder in FOLDERS if read_manifest(folder).task == "translate"],
+    ids=lambda folder: folder.name,
+)
+def test_everyday_sentences_are_those_that_were_judged(card: str, folder: Path) -> None:
+    found = (ROOT / "benchmarks" / "results" / f"everyday_{folder.name}.json").read_text("utf-8")
+    _, *rows = json.loads(found)["rows"]
+    right = Counter(row["kind"] for row in rows if row["verdict"] == "right")
+    asked = Counter(row["kind"] for row in rows)
+    text = " ".join(sections(card)["Where it fails"].split())
+    shares = re.findall(r"([a-z][a-z ]*?) (\d+) of (\d+)", text)
+    written = {kind: (int(some), int(all)) for kind, some, all in shares}
+    others = written.pop("others")
+    assert written == {kind: (right[kind], asked[kind]) for kind in written}
+    unnamed = asked.keys() - written.keys()
+    assert others == tuple(sum(each[kind] for kind in unnamed) for each in (right, asked))
+    whole = f"{right.total()} of {asked.total()}"
+    assert f"| {whole} |" in card and text.startswith(f"{whole} everyday sentences")
 
 
 def test_together_they_fit_into_a_wheel() -> None:

@@ -137,6 +137,8 @@ def test_each_finds_its_own(tmp_path: Path) -> None:
     assert found == Retrieval(recall_1=100, recall_10=100, mrr=100, num_queries=4, name="same")
     twice = find_own(model, tokenizer, [texts[0]] * 3, [texts[0]] * 3, "fp32")
     assert twice.recall_1 == 100, "the same text several times is one answer"
+    behind = find_own(model, tokenizer, [texts[0]] * 4, [texts[0]] * 3 + [texts[1]], "fp32")
+    assert behind.mrr == pytest.approx(100 * (3 + 1 / 2) / 4), "and one wrong answer"
     vectors = vectors_of(model, tokenizer, texts, "fp32")
     torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(len(texts)))
 

@@ -1,0 +1,95 @@
+"""`regard score` and `regard evaluate`: figures for translations."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from cli_fixtures import assert_one_sentence, run
+from fixtures import make_model_folder
+
+from regard.api import Model, load
+from regard.errors import MissingExtra
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
+
+
+def test_score(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "a.fr").write_text("Bonjour\nLe chat\n")
+    (tmp_path / "a.en").write_text("Hello\nThe cat\n")
+    files = ("--source", tmp_path / "a.fr", "--target", tmp_path / "a.en")
+    from_files = run("score", "-m", folder, *files)
+    from_stdin = run("score", "-m", folder, stdin=b"Bonjour\tHello\nLe chat\tThe cat\tmore\n")
+    from_arguments = run("score", "-m", folder, "Bonjour", "Hello")
+    expected = [
+        sum(values) for values in load(folder).score(["Bonjour", "Le chat"], ["Hello", "The cat"])
+    ]
+    assert [float(line) for line in from_files.stdout.split()] == pytest.approx(expected, abs=1e-3)
+    assert from_stdin.stdout == from_files.stdout
+    assert float(from_arguments.stdout) == pytest.approx(expected[0], abs=1e-3)
+    answer = json.loads(run("score", "-m", folder, "--json", "Bonjour", "Hello").stdout)
+    assert sum(answer["token_log_probabilities"]) == answer["log_probability"]
+    assert len(answer["token_log_probabilities"]) == len(answer["pieces"]) + 1
+    assert_one_sentence(run("score", "-m", folder, "Bonjour"), 2)
+    assert_one_sentence(run("score", "-m", folder, "--source", tmp_path / "a.fr"), 2)
+    assert_one_sentence(run("score", "-m", folder, stdin=b"no tab\n"), 1)
+
+
+def test_scoring_line_by_line(folder: str) -> None:
+    alone = run("score", "-m", folder, "Bonjour", "Hello").stdout
+    result = run("score", "-m", folder, stdin=b"Bonjour\tHello\n\nno tab\nBonjour\tHello\n")
+    assert result.exit_code == 1 and result.stdout == f"{alone}\n"
+    assert result.stderr.startswith("regard: standard input:3: a line must be source TAB target")
+    result = run("score", "-m", folder, "--json", stdin=b"\nBonjour\tHello\n")
+    first, second = (json.loads(line) for line in result.stdout.splitlines())
+    assert first["log_probability"] is None and first["token_log_probabilities"] == []
+    assert second["log_probability"] == pytest.approx(float(alone), abs=1e-3)
+
+
+def test_evaluate(folder: str, tmp_path: Path) -> None:
+    sources = ["Bonjour", "Le chat dort."]
+    (tmp_path / "test.fr").write_text("".join(f"{text}\n" for text in sources))
+    (tmp_path / "test.en").write_text("".join(f"{t}\n" for t in load(folder).translate(sources)))
+    files = ("--source", tmp_path / "test.fr", "--reference", tmp_path / "test.en")
+    result = run("evaluate", folder, *files, "-o", tmp_path / "out.en")
+    assert result.exit_code == 0
+    assert "chrF 100.0  (nrefs:1|case:mixed" in result.stdout
+    assert (tmp_path / "out.en").read_text() == (tmp_path / "test.en").read_text()
+    assert json.loads(run("evaluate", folder, *files, "--json").stdout)["num_sentences"] == 2
+
+
+def test_evaluate_refuses_unequal_files(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "a.fr").write_text("Bonjour\nOui\n")
+    (tmp_path / "a.en").write_text("Hello\n")
+    files = ("--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en")
+    result = run("evaluate", folder, *files)
+    assert_one_sentence(result, 1)
+    assert "--source and --reference must have as many lines: got 2 in" in result.stderr
+    assert "and 1 in" in result.stderr
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "score"])
+def test_an_unusable_line_is_to_be_mended(folder: str, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
+    (tmp_path / "a.en").write_bytes(b"Hello\nYes\n")
+    model, other = ([folder], "--reference") if verb == "evaluate" else (["-m", folder], "--target")
+    result = run(verb, *model, "--source", tmp_path / "a.fr", other, tmp_path / "a.en")
+    assert_one_sentence(result, 1)
+    # These verbs have no option that would drop it.
+    assert "a.fr:2: " in result.stderr and "strict" not in result.stderr
+
+
+def test_evaluate_says_what_is_missing_before_it_translates(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").write_text("Bonjour\n")
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
+    monkeypatch.setattr(Model, "translate", None)
+    result = run("evaluate", folder, "--source", tmp_path / "a", "--reference", tmp_path / "a")
+    assert_one_sentence(result, 1)
+    assert "needs the package sacrebleu" in result.stderr
+    with pytest.raises(MissingExtra, match="needs the package sacrebleu"):
+        load(folder).evaluate(["Bonjour"], ["Hello"])

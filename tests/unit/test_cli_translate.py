@@ -1,0 +1,157 @@
+"""`regard translate`: what goes in and what comes out."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from cli_fixtures import assert_one_sentence, run, start
+from fixtures import make_model_folder
+
+from regard import cli_lines
+from regard.api import load
+from regard.text.lines import Line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
+
+
+def test_arguments(folder: str) -> None:
+    texts = ["Le chat dort. Bonjour", "Bonjour"]
+    result = run("translate", "-m", folder, *texts)
+    assert result.exit_code == 0
+    assert result.stdout == "".join(f"{text}\n" for text in load(folder).translate(texts))
+
+
+def test_lines_in_are_lines_out(folder: str) -> None:
+    generator = random.Random(3)
+    words = ["Jane", "chat", "dort.", "Bonjour", "é\u2028\x0c", "<s>", "\t"]
+    lines = [
+        ""
+        if generator.random() < 0.24
+        else " ".join(generator.choices(words, k=generator.randint(1, 4)))
+        for _ in range(10_000)
+    ]
+    ends = [generator.choice(["\n", "\r\n"]) for _ in lines]
+    content = "".join(line + end for line, end in zip(lines, ends, strict=True))
+    options = ("--set", "method=greedy", "--set", "max_length=2")
+    result = run("translate", "-m", folder, *options, stdin=content.encode())
+    assert result.exit_code == 0
+    out = result.stdout_bytes.decode().split("\n")
+    assert out.pop() == "" and len(out) == len(lines)
+    for line, end, answer in zip(lines, ends, out, strict=True):
+        assert answer.endswith("\r") == (end == "\r\n")
+        assert (answer.rstrip("\r") == "") == (line == "") or line.strip() == ""
+    model = load(folder)
+    for number in range(0, len(lines), 997):
+        expected = model.translate(lines[number], method="greedy", max_length=2)
+        assert out[number].rstrip("\r") == expected.replace("\r", " ").replace("\n", " ")
+
+
+def test_the_last_line_needs_no_end(folder: str) -> None:
+    assert run("translate", "-m", folder, "-", stdin=b"Bonjour").stdout.count("\n") == 1
+    assert run("translate", "-m", folder, stdin=b"").stdout == ""
+
+
+def test_files_in_and_a_file_out(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "a.fr").write_text("Bonjour\n\n")
+    (tmp_path / "b.fr").write_text("Le chat\n")
+    files = ("-i", tmp_path / "a.fr", "-i", tmp_path / "b.fr", "-o", tmp_path / "out.en")
+    result = run("translate", "-m", folder, *files)
+    assert result.exit_code == 0 and result.stdout == ""
+    hello, cat = load(folder).translate(["Bonjour", "Le chat"])
+    assert (tmp_path / "out.en").read_text() == f"{hello}\n\n{cat}\n"
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_nothing_is_half_written(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "out.en").write_text("old\n")
+    (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
+    files = ("-i", tmp_path / "a.fr", "-o", tmp_path / "out.en")
+    refused = run("translate", "-m", folder, *files)
+    assert_one_sentence(refused, 2)
+    assert "out.en is there already; name another, or add --force" in refused.stderr
+    result = run("translate", "-m", folder, *files, "--force")
+    assert_one_sentence(result, 1)
+    assert "a.fr:2: a line must be UTF-8 text" in result.stderr
+    assert (tmp_path / "out.en").read_text() == "old\n"
+    assert not list(tmp_path.glob("*.unfinished"))
+
+
+def test_lines_before_a_bad_one_are_answered(folder: str) -> None:
+    result = run("translate", "-m", folder, stdin=b"Bonjour\n\xff\n")
+    assert result.exit_code == 1
+    assert result.stdout == load(folder).translate("Bonjour") + "\n"
+    assert "standard input:2:" in result.stderr
+
+
+def test_n_best_lines_for_each_line(folder: str) -> None:
+    result = run("translate", "-m", folder, "--n-best", 3, stdin=b"Bonjour\n\n")
+    lines = result.stdout.split("\n")
+    assert len(set(lines[:3])) == 3 and lines[3:] == ["", "", "", ""]
+    set_as_setting = run("translate", "-m", folder, "--set", "n_best=3", stdin=b"Bonjour\n\n")
+    assert set_as_setting.stdout == result.stdout
+    as_arguments = run("translate", "-m", folder, "--n-best", 3, "Bonjour", "")
+    assert as_arguments.stdout == result.stdout
+
+
+def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["Le chat dort. Bonjour", "", "Le chat dort. Bonjour", "Je vais bien"]
+    options = {"method": "sample", "seed": 5, "temperature": 3.0}
+    flags = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
+    expected = load(folder).translate(texts, **options)
+    assert expected[0] != expected[2]
+    for size in (1, 2, 4):
+        portions = [
+            [Line(text, "\n") for text in texts[start : start + size]]
+            for start in range(0, len(texts), size)
+        ]
+        monkeypatch.setattr(cli_lines, "arriving_lines", lambda paths, p=portions: iter(p))
+        result = run("translate", "-m", folder, *flags)
+        assert result.stdout == "".join(f"{cli_lines.on_one_line(text)}\n" for text in expected)
+
+
+def test_json(folder: str) -> None:
+    result = run(
+        "translate", "-m", folder, "--json", "--n-best", 2, stdin="Bonjour\n\nLe chat é\n".encode()
+    )
+    answers = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [answer["source"] for answer in answers] == ["Bonjour", "", "Le chat é"]
+    assert len(answers[0]["sentences"][0]["candidates"]) == 2
+    assert answers[1]["text"] == "" and answers[1]["sentences"] == []
+
+
+def test_wishes(folder: str) -> None:
+    result = run("translate", "-m", folder, "--prefix", "The cat", "--require", "fine", "Le chat")
+    assert result.stdout.startswith("The cat") and "fine" in result.stdout
+    word = max(result.stdout.split(), key=len)
+    assert word not in run("translate", "-m", folder, "--ban", word, "Le chat").stdout
+
+
+def test_a_long_text_is_warned_about(folder: str) -> None:
+    result = run("translate", "-m", folder, "chat dort " * 300)
+    assert result.exit_code == 0
+    assert result.stderr.startswith("regard: 1 sentence(s) of more than 256 pieces")
+
+
+def test_by_languages(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
+    assert run("translate", "--from", "fr", "--to", "en", "Bonjour").exit_code == 0
+    assert_one_sentence(run("translate", "--from", "xx", "Bonjour"), 2)
+
+
+def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
+    with start("translate", "-m", folder) as process:
+        assert process.stdin and process.stdout
+        for text in ("Bonjour", "", "Le chat dort."):
+            process.stdin.write(f"{text}\n".encode())
+            process.stdin.flush()
+            # With the answer held back until the end this would wait for ever.
+            answer = process.stdout.readline()
+            assert answer.endswith(b"\n") and bool(answer.strip()) == bool(text)
+        process.stdin.close()
+        assert process.wait() == 0

@@ -1,0 +1,119 @@
+"""A traced text: what the search saw, what a given translation gives, and what an edit changes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fixtures import make_model_folder
+
+from regard.api import Model, load
+from regard.decode.walk import NUM_SHOWN
+from regard.errors import DataError, UsageError
+from regard.trace import Trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model_folder(tmp_path_factory.mktemp("models") / "fr-en")
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return load(folder, threads=1)
+
+
+def test_one_sentence_is_traced(model: Model) -> None:
+    with pytest.raises(UsageError, match="the sentence to trace must be a str: got list"):
+        model.trace(["Bonjour", "Le chat"])
+    with pytest.raises(UsageError, match="its translation must be a str: got int"):
+        model.trace("Bonjour", 3)
+
+
+@pytest.mark.parametrize("target", [None, "The cat"], ids=["of the search", "of a translation"])
+@pytest.mark.parametrize("name", ["encoder.layer.0.norm", "steps.0.scores"])
+def test_an_edit_that_changes_nothing_is_refused(
+    model: Model, target: str | None, name: str
+) -> None:
+    with pytest.raises(UsageError, match=f"got '{name}'.*list\\(trace\\)"):
+        model.trace("Le chat", target, edits={name: lambda value: value})
+    with pytest.raises(UsageError, match=r"did you mean 'encoder.layers.0.self_attention.query'\?"):
+        model.trace("Le chat", target, edits={"encoder.layer.0.self_attention.query": torch.neg})
+
+
+def test_a_trace_of_the_search(model: Model) -> None:
+    trace = model.trace("Le chat dort.", beam=3)
+    source, target = trace["source.tokens"], trace["target.tokens"]
+    weights = trace["decoder.layers.1.cross_attention.weights"]
+    assert weights.shape == (2, len(target), len(source))
+    assert weights.sum(axis=-1) == pytest.approx(np.ones(weights.shape[:2]), abs=1e-5)
+    assert trace["memory"].shape == (len(source), 26)
+    assert trace["probabilities"].shape == (len(target), model.manifest.model.target_vocab_size)
+    steps = [name for name in trace if name.startswith("steps.")]
+    assert steps[:4] == [
+        f"steps.0.{name}" for name in ("beams", "scores", "top_tokens", "top_probabilities")
+    ]
+    # What the full pass gives after the first token is what the search saw there.
+    best = np.sort(trace["probabilities"][0])[::-1][:NUM_SHOWN]
+    assert trace["steps.0.top_probabilities"][0] == pytest.approx(best, abs=1e-5)
+    assert trace.metadata["source_pieces"][-1] == "</s>"
+    assert trace.metadata["target_pieces"][0] == "<s>"
+    assert trace.metadata["target"] == model.translate("Le chat dort.", beam=3)
+
+
+def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
+    plain = model.trace("Le chat", "The cat")
+    assert plain.metadata["target"] == "The cat"
+    assert not [name for name in plain if name.startswith("steps.")]
+    path = "encoder.layers.0.self_attention.weights"
+    edited = model.trace("Le chat", "The cat", edits={path: lambda weights: weights * 0})
+    assert not edited[path].any()
+    assert not np.allclose(edited["logits"], plain["logits"])
+
+
+def test_an_edit_reaches_the_search(model: Model) -> None:
+    source, plain = "Le chat dort.", model.trace("Le chat dort.")
+    forbidden = int(plain["target.tokens"][1])
+
+    def without(logits: torch.Tensor) -> torch.Tensor:
+        logits = logits.clone()
+        logits[..., forbidden] = -torch.inf
+        return logits
+
+    edited = model.trace(source, edits={"logits": without})
+    assert forbidden not in edited["target.tokens"][1:]
+    assert edited.metadata["target"] != plain.metadata["target"]
+    # What the search saw is what the edited pass gives.
+    seen = edited["steps.0.top_probabilities"][0]
+    best = np.sort(edited["probabilities"][0])[::-1][: len(seen)]
+    assert seen == pytest.approx(best, abs=1e-5)
+    for step, token in enumerate(edited["target.tokens"][1:]):
+        assert (np.array(edited[f"steps.{step}.top_tokens"]) == token).any()
+    # Changing nothing changes nothing, though every step is a whole pass then.
+    same = model.trace(source, edits={"memory": lambda memory: memory})
+    assert same["target.tokens"].tolist() == plain["target.tokens"].tolist()
+
+
+def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:
+    trace = model.trace("Le chat dort.")
+    trace.save(tmp_path / "one.safetensors")
+    again = Trace.load(tmp_path / "one.safetensors")
+    assert list(again) == list(trace)
+    assert again.metadata == trace.metadata
+    assert all(np.array_equal(again[name], trace[name]) for name in trace)
+    again.save(tmp_path / "two.safetensors")
+    assert (tmp_path / "one.safetensors").read_bytes() == (
+        tmp_path / "two.safetensors"
+    ).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "one.safetensors",
+        "two.safetensors",
+    ]
+
+
+@pytest.mark.parametrize("content", [b"", b"no trace", (8).to_bytes(8, "little") + b"{}      "])
+def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="must be a trace that regard saved"):
+        Trace.load(path)

@@ -8,14 +8,15 @@ of the rounds. A peer, in the same rounds, is a plain HTTP server around the sam
 own server, where one runs on that port with the same weights (`regard export fr-en OUT --to ctranslate2`, made an Argos
 package; its sentence splitter needs models from elsewhere, so it must be told to take a text as one sentence).
 
-Then: 10 times more than it can do, 200 connections that dribble, made-up requests, and 100,000 requests with an eye on
-memory; these use a small random model, so that it is the server that is measured.
+Then: 10 times more than it can do, 200 connections that dribble, bodies of 100 MB, made-up requests, and 100,000
+requests with an eye on memory; these use small random models, so that it is the server that is measured.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
 import re
@@ -63,9 +64,10 @@ def main() -> None:
             wrong_numbers(rows, server)
             overload(rows, server, seconds=60 / part)
             slow_clients(rows, server)
+            large_bodies(rows, server)
         with regard_server(*small) as server:
             made_up(rows, server, num_described=80 // part, num_raw=2700 // part)
-        with regard_server(*small[:1]) as server:
+        with regard_server(*small) as server:
             soak(rows, server, num_requests=100_000 // part)
     for row in rows:
         print("  ".join(f"{key}={value}" for key, value in row.items()))
@@ -273,6 +275,47 @@ def slow_clients(rows: list[Row], server: Served) -> None:
     )
 
 
+def large_bodies(rows: list[Row], server: Served) -> None:
+    """100 MB in each way that a body can come: how much was taken before the answer, and what it cost."""
+    before, statuses, most_sent = server.memory, [], 0
+    kinds = {
+        "/translate": ("Content-Type: application/json", b'{"q": "'),
+        "/detect": ("Content-Type: application/x-www-form-urlencoded", b"q="),
+        "/translate_file": ("Content-Type: multipart/form-data; boundary=x", b"--x\r\n"),
+        "/v1/completions": ("Content-Encoding: gzip", gzip.compress(bytes(10**8))),
+    }
+    for path, (header, start) in kinds.items():
+        for length in ("Content-Length: 100000000", "Transfer-Encoding: chunked"):
+            status, num_sent = send_much(server.port, path, f"{header}\r\n{length}", start)
+            statuses.append(status)
+            most_sent = max(most_sent, num_sent)
+    rows.append(
+        {
+            "what": "bodies of 100 MB",
+            "statuses": sorted(set(statuses)),
+            "most_taken_mb": round(most_sent / 1e6, 1),
+            "memory_grew_mb": round(server.memory - before, 1),
+        }
+    )
+
+
+def send_much(port: int, path: str, header: str, start: bytes) -> tuple[int, int]:
+    """The status that a body without end gets, and how many bytes of it were taken until then."""
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n".encode())
+        part = start.ljust(1 << 16, b"a")
+        if "chunked" in header:
+            part = f"{len(part):x}\r\n".encode() + part + b"\r\n"
+        client.settimeout(0.01)
+        num_sent = 0
+        while num_sent < 10**8:
+            with contextlib.suppress(TimeoutError):
+                return int(client.recv(65536)[9:12]), num_sent
+            with contextlib.suppress(TimeoutError):
+                num_sent += client.send(part[num_sent % len(part) :])
+    return 0, num_sent
+
+
 def made_up(rows: list[Row], server: Served, num_described: int, num_raw: int) -> None:
     import requests
     from serve_fuzz import Fuzz
@@ -304,6 +347,10 @@ def soak(rows: list[Row], server: Served, num_requests: int) -> None:
         request_bytes("POST", "/translate", asked),
         request_bytes("POST", "/translate", {**asked, "alternatives": 99}),
         request_bytes("POST", "/v1/chat/completions", chat),
+        request_bytes("POST", "/v1/chat/completions", {**chat, "model": "chat"}),
+        request_bytes(
+            "POST", "/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 7}
+        ),
         request_bytes("POST", "/detect", {"q": texts[7]}),
         request_bytes(
             "POST",

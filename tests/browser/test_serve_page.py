@@ -286,6 +286,19 @@ def test_a_key_is_asked_for(windows: Callable[..., Window], folders: list[Path])
         expect(page.locator("#no-chat")).to_be_visible()
 
 
+def test_what_no_model_does_is_said(windows: Callable[..., Window], folders: list[Path]) -> None:
+    with running(folders[:1]) as alone:
+        page = opened(windows(), alone.url)
+        page.fill("#source", "Hello, how are you today?")
+        expect(page.locator("#status")).to_have_text("English already: no model here translates it")
+        page.click("#swap")
+        expect(page.locator("#status")).to_have_text("No model here translates from English.")
+        for tab in ("chat", "write"):
+            page.click(f"#tab-{tab}")
+            expect(page.locator(f"#no-{tab}")).to_contain_text(f"No model here has learnt to {tab}")
+            expect(page.locator(f"#{tab}")).to_be_hidden()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_dark_light_and_phone(
     windows: Callable[..., Window], serving: Running, scheme: str

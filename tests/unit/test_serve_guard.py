@@ -308,7 +308,7 @@ def test_streams_that_are_left_stop_and_leak_nothing(server: Running) -> None:
     head = (
         f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    for _ in range(11):
+    for _ in range(100):
         with server.connect() as client:
             client.sendall(head.encode() + body)
             assert client.recv(4096).startswith(b"HTTP/1.1 200")
@@ -584,6 +584,24 @@ def test_no_path_leads_outside(server: Running) -> None:
                 answer += part
         assert answer.split(b" ")[1] in (b"400", b"404", b"405"), (path, answer[:200])
         assert b"root:" not in answer and b"import" not in answer
+
+
+def test_no_name_of_a_model_or_of_a_file_leads_outside(server: Running) -> None:
+    names = [path.removeprefix("/page/") for path in traversals() if path.startswith("/page/")]
+    names += [
+        f"{names[0]}\x00",
+        str(Path(__file__).parent),
+        str(server.app.models.all["fr-en"].folder),
+    ]
+    for name in names:
+        assert server.post("/v1/completions", {"model": name, "prompt": "a"}).status == 404, name
+        assert server.post("/page/look", {"model": name, "text": "a"}).status == 404, name
+    for name in names[::17]:
+        answer = server.upload(
+            f"{name}.txt".replace("\x00", ""), b"7", source="fr", target="en"
+        ).json
+        kept = answer["translatedFileUrl"].rpartition("/download_file/")[2]
+        assert not {"/", "\\", "%", "\x00"} & set(kept), name
 
 
 # D18: logs

@@ -181,7 +181,11 @@ def test_suggestions_are_off(server: Running) -> None:
 
 
 def test_what_is_not_there_is_said_in_json(server: Running) -> None:
-    assert server.get("/nothing/here").json == {"error": "there is nothing here"}
+    nothing = server.get("/nothing/here").json
+    assert set(nothing) == {"error"} and nothing["error"].startswith("there is nothing here")
+    wrong = server.get("/translate")
+    assert wrong.json == {"error": "GET is not taken here: use POST"}
+    assert wrong.status == 405 and wrong.headers["Allow"] == "POST"
     for method, path in (("PUT", "/translate"), ("GET", "/translate"), ("POST", "/")):
         wrong = server.ask(method, path)
         assert wrong.status == 405 and set(wrong.json) == {"error"}

@@ -329,6 +329,7 @@ def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
 def test_an_unknown_model_and_no_json(server: Running) -> None:
     answer = server.post(CHAT, {"model": "gpt", "messages": HELLO})
     assert answer.status == 404 and answer.json["error"]["param"] == "model"
+    assert "chat (chat)" in answer.json["error"]["message"]
     refused(server.post(CHAT, b"{"), None)
     assert server.get(CHAT).status == 405 and server.get(CHAT).json["error"]["message"]
     assert server.get("/v1/nothing").json["error"]["type"] == "invalid_request_error"

@@ -64,10 +64,11 @@ def model_of(models: Models, fields: Fields) -> Served:
 
 def named(models: Models, name: str) -> Served:
     if name not in models.all:
-        known = ", ".join(models.all)
+        known = ", ".join(f"{each} ({served.manifest.task})" for each, served in models.all.items())
         raise Refusal(
             404,
-            f"there is no such model: {known} can be asked",
+            f"no model here goes by that name: ask for one of {known}, or start the server with "
+            "another:  regard serve --model NAME --model FOLDER",
             param="model",
             code="model_not_found",
         )

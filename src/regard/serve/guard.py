@@ -84,7 +84,7 @@ class Guard:
             self._metrics.refused.add(reason=str(refusal.status))
             await answer.fail(refusal)
         except HTTPException as error:
-            await answer.fail(Refusal(error.status_code, _NO_ROUTE.get(error.status_code, "no")))
+            await answer.fail(_no_route(error, scope["method"]))
         except RegardError as error:
             await answer.fail(Refusal(400, str(error)))
         except Exception as error:
@@ -216,7 +216,16 @@ class Guard:
                 await asyncio.wait({task})
 
 
-_NO_ROUTE = {404: "there is nothing here", 405: "this route does not take this method"}
+def _no_route(error: HTTPException, method: str) -> Refusal:
+    if error.status_code == 405:
+        taken = (error.headers or {}).get("Allow", "").replace("GET, HEAD", "GET")
+        return Refusal(405, f"{method[:20]} is not taken here: use {taken}", allow=taken)
+    return Refusal(
+        error.status_code,
+        "there is nothing here: a page is at / and what programs can ask at /spec",
+    )
+
+
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 

@@ -169,7 +169,8 @@ class LibreTranslate:
             ("target", target, known_target),
         ):
             if known is None:
-                raise Refusal(400, f"{code[:20]} is not supported", param=name)
+                codes = ", ".join(self._models.languages)
+                raise Refusal(400, f"{code[:20]} is not supported, only {codes}", param=name)
         assert known_source is not None and known_target is not None
         if known_source != AUTO:
             self._served(known_source, known_target)

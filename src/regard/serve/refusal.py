@@ -21,15 +21,15 @@ class Refusal(Exception):
         param: str | None = None,
         code: str | None = None,
         retry_after: int | None = None,
+        allow: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status, self.message = status, message
-        self.param, self.code, self.retry_after = param, code, retry_after
+        self.param, self.code = param, code
+        self._headers = {"Retry-After": retry_after, "Allow": allow}
 
     def response(self, path: str) -> Response:
-        headers: Mapping[str, str] = (
-            {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
-        )
+        headers = {name: str(each) for name, each in self._headers.items() if each is not None}
         body = self.openai() if speaks_openai(path) else {"error": self.message}
         return json_response(body, self.status, headers)
 

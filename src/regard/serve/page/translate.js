@@ -69,8 +69,13 @@ export function openTranslate(state) {
 			}
 			result.show(found, wish.target);
 			copy.disabled = !found.text;
-			const detected = from.value === AUTO && found.probability ? `${nameOf(found.source)}, detected` : "";
-			say(status, [detected, wish.target === to.value ? "" : `into ${nameOf(wish.target)}`].filter(Boolean).join(" "));
+			if (found.source === wish.target) {
+				say(status, `${nameOf(found.source)} already: no model here translates it`);
+			} else {
+				const detected = from.value === AUTO && found.probability ? `${nameOf(found.source)}, detected` : "";
+				const into = wish.target === to.value ? "" : `into ${nameOf(wish.target)}`;
+				say(status, [detected, into].filter(Boolean).join(" "));
+			}
 		} catch (error) {
 			if (controller.signal.aborted) return;
 			// What stood there was the translation of another text.

@@ -34,7 +34,7 @@ from regard.errors import TrainingError, UsageError
 from regard.evaluate import require_metrics
 from regard.placing import write_file
 from regard.text.workers import Message, Workers
-from regard.train.run import choose_device
+from regard.train.device import choose_device
 from regard.train.stream import num_cores
 
 STUDY = "study.json"

@@ -22,10 +22,11 @@ from regard.errors import RegardError
 from regard.model.transformer import Translating
 from regard.placing import write_file
 from regard.text.workers import Message, serve
+from regard.train.device import choose_device
 from regard.train.evidence import RESULT, commit, hardware, versions
 from regard.train.prepare import load_tokenizers
 from regard.train.request import RUN_FILE, Request
-from regard.train.run import choose_device, train
+from regard.train.run import train
 from regard.train.validate import translate_all
 
 

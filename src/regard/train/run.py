@@ -12,7 +12,6 @@ runs/mine/   run.json          every setting, the chosen ones included
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import shutil
 import sys
@@ -24,11 +23,10 @@ from pathlib import Path
 import torch
 
 from regard.checkpoint import read_tensors
-from regard.config import DataConfig, TrainConfig
+from regard.config import TrainConfig
 from regard.engine.torch import to_state_dict
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError
 from regard.evaluate import AnyScore
-from regard.manifest import read_manifest
 from regard.model.transformer import Model, build
 from regard.tensors import expected_tensors
 from regard.text.batches import BatchStream
@@ -36,41 +34,27 @@ from regard.text.corpus import Corpus
 from regard.text.prose import Prose
 from regard.text.stretches import ProseStream
 from regard.text.tokenizer import Tokenizer
+from regard.train.beginning import begin
 from regard.train.checkpoints import CHECKPOINTS
+from regard.train.device import choose_device, is_gpu
 from regard.train.evidence import write_evidence
 from regard.train.finish import finish
 from regard.train.folder import check_folder, forget, telling_of_room
 from regard.train.lock import locked
 from regard.train.loop import Trainer
-from regard.train.memory import fit_to_memory
 from regard.train.parallel import Processes
-from regard.train.plan import complete, shared_out
 from regard.train.prepare import (
-    JOINT,
-    SEPARATE,
     TEXT,
-    TOKENIZERS,
-    estimate_tokens,
-    learn_tokenizers,
-    load_tokenizers,
-    open_corpora,
-    read_corpora,
-    save_tokenizers,
-    with_languages,
 )
 from regard.train.pretrained import start_from_vectors
 from regard.train.prose import (
     ProseValidator,
-    as_pairs,
-    learn_tokenizer,
-    num_pieces,
-    read_texts,
 )
 from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.retrieval import RetrievalValidator
 from regard.train.split import OutOfMemory
-from regard.train.stream import make_stream, num_readers
+from regard.train.stream import make_stream
 from regard.train.validate import Validator
 
 AnyValidator = Validator | RetrievalValidator | ProseValidator
@@ -100,7 +84,7 @@ def train(
     """
     processes = Processes.from_environment()
     show = show_progress and processes.is_first
-    with processes.joined(on_gpu=_on_gpu(request.train)):
+    with processes.joined(on_gpu=is_gpu(request.train.device)):
         # Those of a machine that has come later do not know that there was a run before.
         (restarted,) = processes.agree(float(processes.restarted))
         resume = resume or (restarted > 0 and (output / RUN_FILE).exists())
@@ -127,7 +111,7 @@ def _train(
 ) -> TrainResult | None:
     started = time.monotonic()
     say = _speaker(show)
-    plan, corpus, valid, tokenizers = _prepare(request, output, resume, say, processes)
+    plan, corpus, valid, tokenizers = begin(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # as the others do before they read it
     device = choose_device(plan.train.device)
@@ -184,83 +168,6 @@ def _trainer(
     )
 
 
-def _prepare(
-    request: Request,
-    output: Path,
-    resume: bool,
-    say: Callable[[str], None],
-    processes: Processes,
-) -> tuple[Plan, Corpus | Prose, Corpus | Prose, tuple[Tokenizer, Tokenizer]]:
-    """The plan, training and validation text and the tokenizers: made anew, or those of the run."""
-    if resume:
-        plan = Plan.load(output / RUN_FILE)
-        request.check_against(plan)
-        torch.manual_seed(plan.train.seed)
-        corpus, valid = _read(plan.data, plan.train.seed, say, output / TEXT, processes)
-        files = JOINT if plan.data.joint else SEPARATE
-        return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
-    request.check()
-    device = choose_device(request.train.device)
-    data = with_languages(request.data)
-    torch.manual_seed(request.train.seed)
-    corpus, valid = _read(data, request.train.seed, say, output / TEXT, processes)
-    num_pairs = as_pairs(corpus) if isinstance(corpus, Prose) else len(corpus)
-    if request.init is None:
-        tokenizers = _learn(request, data, corpus, output / TOKENIZERS)
-        model = request.model_for(tokenizers, num_pairs)
-    else:
-        manifest = read_manifest(request.init)
-        tokenizers = load_tokenizers(request.init, manifest.tokenizer)
-        data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
-        model = request.model_from(manifest)
-        save_tokenizers(tokenizers, output / TOKENIZERS)
-    settings = complete(
-        dataclasses.replace(request.train, objective=request.objective),
-        model,
-        num_pairs=num_pairs,
-        num_tokens=_num_tokens(corpus, tokenizers),
-        on_gpu=device.type == "cuda",
-    )
-    if device.type == "cuda" and request.train.batch_tokens is None:
-        settings, note = fit_to_memory(settings, model, device)
-        if note:
-            say(note)
-    if request.train.batch_tokens is None:
-        settings = shared_out(settings, processes.size)
-    processes.check(settings.accumulate)
-    plan = Plan(data, model, settings, request.decode, str(request.init or ""))
-    plan.save(output / RUN_FILE)
-    say(plan.describe(str(device)))
-    return plan, corpus, valid, tokenizers
-
-
-def _read(
-    data: DataConfig, seed: int, say: Callable[[str], None], folder: Path, processes: Processes
-) -> tuple[Corpus, Corpus] | tuple[Prose, Prose]:
-    """Training and validation text; pairs are kept in the folder, where the other processes find them."""
-    if data.text:
-        return read_texts(data, seed, say)
-    if processes.is_first:
-        return read_corpora(data, seed, say, folder, num_readers())
-    return open_corpora(folder)
-
-
-def _learn(
-    request: Request, data: DataConfig, corpus: Corpus | Prose, folder: Path
-) -> tuple[Tokenizer, Tokenizer]:
-    if isinstance(corpus, Corpus):
-        return learn_tokenizers(data, corpus, folder, request.train.seed)
-    masked = request.objective == "masked"
-    tokenizer = learn_tokenizer(data, corpus, folder, request.train.seed, masked=masked)
-    return tokenizer, tokenizer
-
-
-def _num_tokens(corpus: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
-    if isinstance(corpus, Prose):
-        return num_pieces(corpus, tokenizers[1])
-    return estimate_tokens(corpus, tokenizers)
-
-
 def _validator(
     plan: Plan, valid: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer], processes: Processes
 ) -> AnyValidator:
@@ -291,25 +198,6 @@ def _loop(trainer: Trainer, settings: TrainConfig, show: bool, stop_at: int | No
         writes=trainer.processes.is_first,
     ) as reporter:
         trainer.run(reporter, stop_at)
-
-
-def choose_device(wanted: str) -> torch.device:
-    if wanted == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(wanted)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise UsageError(
-            f"device must be one this machine has: got {wanted!r}; use cpu or auto"
-        ) from error
-    return device
-
-
-def _on_gpu(settings: TrainConfig) -> bool:
-    return settings.device.startswith("cuda") or (
-        settings.device == "auto" and torch.cuda.is_available()
-    )
 
 
 def _speaker(show: bool) -> Callable[[str], None]:

@@ -174,6 +174,11 @@ def ratios_of(rows: Sequence[Row]) -> dict[str, float]:
     return found
 
 
+def all_ratios(rows: Sequence[Row]) -> dict[str, float]:
+    """Also those that a part has found by itself."""
+    return ratios_of(rows) | {row["ratio"]: row["value"] for row in rows if "ratio" in row}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -207,17 +212,18 @@ def main() -> None:
         "table": lambda: measure_table(setup),
     }
     started = time.perf_counter()
-    rows = [row for part in parts for row in measures[part]()]
+    subset = f"_{'-'.join(parts)}" if asked.only or asked.table else ""
+    rows: list[Row] = []
+    for part in parts:
+        rows += measures[part]()
+        if asked.save:  # after each part: a run that is cut off leaves what it has measured
+            save(f"train_speed_{device.type}{subset}", rows, all_ratios(rows), "transformers")
     print(f"\nmeasured in {time.perf_counter() - started:.0f} s")
     for row in rows:
         if row["part"] in ("base", "big", "memory", "peers", "table"):
             print(line(row))
-    ratios = ratios_of(rows) | {row["ratio"]: row["value"] for row in rows if "ratio" in row}
-    for name, ratio in ratios.items():
+    for name, ratio in all_ratios(rows).items():
         print(f"{name:<32} {ratio:.2f}")
-    if asked.save:
-        subset = f"_{'-'.join(parts)}" if asked.only or asked.table else ""
-        print(save(f"train_speed_{device.type}{subset}", rows, ratios, "transformers"))
     if any(row.get("holds") is False for row in rows):
         raise SystemExit("a law is broken: see above")
 

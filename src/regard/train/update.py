@@ -210,6 +210,7 @@ def _record(
     work: Callable[[], None], stream: torch.cuda.Stream | None, pool: Any
 ) -> torch.cuda.CUDAGraph:
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, stream=stream):
+    # The threads that make the next batches take memory the while, which must not end the recording.
+    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
         work()
     return graph

@@ -34,6 +34,8 @@ _TEMPERATURES = (0.8, 1.0, 1.2)
 """of the further rounds"""
 _ALIKE = 0.8
 """share of words in the same order from which two replies are nearly the same"""
+_CIRCLES, _NO_WORD = 2.0, 3.0
+"""worse than any likeness"""
 _ECHO_WORDS = 3
 """shorter turns may come back: hello is answered by hello"""
 _SPEECHLESS = "I don't know what to say to that."
@@ -98,19 +100,21 @@ class Judge:
             self._earlier.append(heard)
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
-        self._flaw = 3.0
+        self._flaw = _NO_WORD
 
     def has_chosen(self, found: Sequence[Draft]) -> bool:
         """Whether one of these, or an earlier one, will do."""
         for draft in found:
             words = _words(draft.text)
-            flaw = max((_likeness(words, each) for each in self._earlier), default=0.0)
-            flaw += 1 if is_looping(words) else 0
+            flaw = _CIRCLES if is_looping(words) else self._likeness(words)
             if words and flaw < self._flaw:
                 self.chosen, self._flaw = draft, flaw
             if self._flaw < _ALIKE:
                 return True
         return False
+
+    def _likeness(self, words: list[str]) -> float:
+        return max((_likeness(words, each) for each in self._earlier), default=0.0)
 
 
 def ways(translator: Translator, own: DecodeConfig, prompt: Prompt) -> Iterator[DecodeConfig]:

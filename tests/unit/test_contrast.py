@@ -21,7 +21,7 @@ from regard.model.transformer import EncoderOnly, build
 from regard.text.tokenizer import Tokenizer
 from regard.train.contrast import contrastive_loss, pair_loss
 from regard.train.feed import Fed
-from regard.train.loss import Sums
+from regard.train.loss import Sums, Tensors
 from regard.train.parallel import Processes, _without_answers
 from regard.train.retrieval import find_own, vectors_of
 
@@ -108,6 +108,21 @@ def test_what_is_no_pair_counts_nothing() -> None:
     some = pair_loss(queries, passages, is_pair, TEMPERATURE)
     alone = pair_loss(queries[is_pair], passages[is_pair], is_pair[is_pair], TEMPERATURE)
     torch.testing.assert_close(some, alone)
+
+
+def test_empty_places_behind_a_full_row_are_no_pairs() -> None:
+    model, fed = encoder(), make_batch(packed=True)
+    count, (source, source_lengths, given, wanted, target_lengths) = len(SENTENCES), fed.tensors
+    num_source, num_target = (int(n[:count].sum()) for n in (source_lengths, target_lengths))
+    full = Tensors(
+        source[:, :num_source],
+        F.pad(source_lengths[:count], (0, 3)),
+        given[:, :num_target],
+        wanted[:, :num_target],
+        F.pad(target_lengths[:count], (0, 3)),
+    )
+    found = loss_of(model, fed._replace(tensors=full)).loss / fed.num_targets
+    torch.testing.assert_close(found, written_out(model, make_batch(packed=False)))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -58,6 +58,7 @@ def test_later_steps_begin_with_the_smaller_pieces() -> None:
     limit(updater, 60, ERRORS[0], sizes)
     careful = SplittingUpdater(updater, said.append)
     careful([make_batch(False)], rate=1e-3)
+    assert f"pieces of at most {sizes[0] // 2:,}," in said[0]
     num_said = len(said)
     sizes.clear()
     careful([make_batch(False, seed=4)], rate=1e-3)

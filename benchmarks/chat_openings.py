@@ -8,12 +8,12 @@ from several beginnings: no reply may come twice, nor nearly.
 
 from __future__ import annotations
 
-import argparse
 import re
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
+import judging
 import record
 
 import regard
@@ -30,22 +30,16 @@ NEARLY = 0.8
 BEGINNINGS = ("Hello!", "I like films.", "I'm sad.", "Tell me something.", "What did you do today?")
 
 
-def read_judged(path: Path = JUDGED) -> dict[tuple[str, str], str]:
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    judged = {}
-    for line in lines:
-        opening, reply, verdict = line.split("\t")[:3]
-        assert verdict in (FITS, NOT), line
-        judged[opening, reply] = verdict
-    return judged
-
-
 def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
     """A row an opening; its verdict is empty where a person has to say it."""
-    judged = read_judged()
+    judged = judging.read_judged(JUDGED, (FITS, NOT))
     replies = [model.reply(opening, temperature=0) for opening in openings]
     return [
-        {"opening": opening, "reply": reply, "verdict": judged.get((opening, reply), "")}
+        {
+            "opening": opening,
+            "reply": reply,
+            "verdict": judged.get((opening, reply), judging.TO_JUDGE),
+        }
         for opening, reply in zip(openings, replies, strict=True)
     ]
 
@@ -87,20 +81,16 @@ def ten_turns(model: Model, beginning: str) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="chat", help="a model's name or folder")
-    parser.add_argument("--to-judge", action="store_true", help="print lines for chat_judged.tsv")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/results")
-    options = parser.parse_args()
+    options = judging.parse_options(__doc__, "chat", JUDGED)
     model = regard.load(options.model)
     rows: list[dict[str, Any]] = [*answer(model, OPENINGS.read_text("utf-8").splitlines())]
-    for row in rows:
-        if not options.to_judge:
+    if options.to_judge:
+        judging.print_to_judge(rows, "opening", "reply")
+    else:
+        for row in rows:
             print(f"{row['verdict'] or 'to judge':>8}  {row['opening']}\n{'':>10}{row['reply']}")
-        elif not row["verdict"]:
-            print(row["opening"], row["reply"], "?", sep="\t")
     num_fitting = sum(row["verdict"] == FITS for row in rows)
-    num_open = sum(not row["verdict"] for row in rows)
+    num_open = sum(row["verdict"] == judging.TO_JUDGE for row in rows)
     print(f"# fits: {num_fitting} of {len(rows)}; {num_open} to judge")
     print(
         f"# of these openings {num_known(rows)} stand in the small talk that models are trained on"

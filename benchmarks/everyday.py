@@ -9,18 +9,19 @@ yet counts as wrong, and `--to-judge` prints it in the form of that file. Apostr
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import judging
 import record
 
 import regard
 from regard.corpora.spelling import plain, plain_french
 
 HERE = Path(__file__).parent / "everyday"
+JUDGED = HERE / "judged.tsv"
 RIGHT, WRONG = "right", "wrong"
 
 _CONTRACTIONS = (
@@ -72,27 +73,16 @@ def read_list(languages: str) -> list[tuple[str, str, list[str]]]:
     return rows
 
 
-def read_judged() -> dict[tuple[str, str], str]:
-    path = HERE / "judged.tsv"
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    judged = {}
-    for line in lines:
-        sentence, translation, verdict = line.split("\t")[:3]
-        assert verdict in (RIGHT, WRONG), line
-        judged[sentence, translation] = verdict
-    return judged
-
-
 def judge(languages: str, translations: list[str]) -> list[dict[str, Any]]:
     """A row a sentence; its verdict is empty where a person has to say it."""
-    judged = read_judged()
+    judged = judging.read_judged(JUDGED, (RIGHT, WRONG))
     target = languages.partition("-")[2]
     rows = []
     for (kind, sentence, right), translation in zip(
         read_list(languages), translations, strict=True
     ):
         known = normal(translation, target) in {normal(each, target) for each in right}
-        verdict = RIGHT if known else judged.get((sentence, translation), "")
+        verdict = RIGHT if known else judged.get((sentence, translation), judging.TO_JUDGE)
         rows.append(
             {"kind": kind, "source": sentence, "translation": translation, "verdict": verdict}
         )
@@ -100,29 +90,30 @@ def judge(languages: str, translations: list[str]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="fr-en", help="a model's name or folder")
-    parser.add_argument("--to-judge", action="store_true", help="print lines for judged.tsv")
-    parser.add_argument("--save", action="store_true", help="write benchmarks/results")
-    options = parser.parse_args()
+    options = judging.parse_options(__doc__, "fr-en", JUDGED)
     model = regard.load(options.model)
     languages = f"{model.manifest.source_language}-{model.manifest.target_language}"
     rows = judge(languages, model.translate([row[1] for row in read_list(languages)]))
-    for row in rows:
-        if not row["verdict"] and options.to_judge:
-            print(row["source"], row["translation"], "?", sep="\t")
-        elif row["verdict"] != RIGHT and not options.to_judge:
-            print(f"{row['verdict'] or 'to judge'}: {row['source']}\n    {row['translation']}")
+    if options.to_judge:
+        judging.print_to_judge(rows, "source", "translation")
+    else:
+        for row in rows:
+            if row["verdict"] != RIGHT:
+                print(f"{row['verdict'] or 'to judge'}: {row['source']}\n    {row['translation']}")
     counts = Counter(row["verdict"] for row in rows)
     for kind in dict.fromkeys(row["kind"] for row in rows):
         of_kind = [row["verdict"] for row in rows if row["kind"] == kind]
         print(f"# {kind}: {of_kind.count(RIGHT)} of {len(of_kind)}")
     print(
         f"# {languages}: {100 * counts[RIGHT] / len(rows):.1f} % right; "
-        f"{counts[WRONG]} wrong, {counts['']} to judge of {len(rows)}"
+        f"{counts[WRONG]} wrong, {counts[judging.TO_JUDGE]} to judge of {len(rows)}"
     )
     if options.save:
-        summary = {"right": counts[RIGHT], "wrong": counts[WRONG], "to_judge": counts[""]}
+        summary = {
+            "right": counts[RIGHT],
+            "wrong": counts[WRONG],
+            "to_judge": counts[judging.TO_JUDGE],
+        }
         print(record.save(f"everyday_{languages}", [summary, *rows], {}))
 
 

@@ -58,7 +58,8 @@ def test_what_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_judgements_belong_to_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     everyday = script("everyday", monkeypatch)
     known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
-    judged = everyday.read_judged()
+    verdicts = (everyday.RIGHT, everyday.WRONG)
+    judged = everyday.judging.read_judged(everyday.JUDGED, verdicts)
     assert judged and {sentence for sentence, _ in judged} <= known
 
 
@@ -77,7 +78,10 @@ def test_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(replies) == 10 and openings.repeated(replies) == []
     judged = tmp_path / "judged.tsv"
     judged.write_text("Hi\tHello.\tfits\n")
-    assert openings.read_judged(judged) == {("Hi", "Hello."): "fits"}
+    verdicts = (openings.FITS, openings.NOT)
+    read = openings.judging.read_judged
+    assert read(judged, verdicts) == {("Hi", "Hello."): "fits"}
+    assert {opening for opening, _ in read(openings.JUDGED, verdicts)} <= set(lines)
 
 
 def test_stories(

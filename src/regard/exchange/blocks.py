@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, numpy_helper
 
 from regard.exchange.graph import CONTRIB, Graph
+from regard.exchange.products import linear
 from regard.model.position import BASE
 
 
@@ -60,7 +61,7 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
     added = position(g, side, positions, lengths)
     if added is not None:
         x = g.op("Add", x, added)
-    return g.norm(f"{side}.norm", x) if g.config.embedding_norm else x
+    return norm(g, f"{side}.norm", x) if g.config.embedding_norm else x
 
 
 def rotation(g: Graph, positions: str) -> Rotation | None:
@@ -158,25 +159,58 @@ def _widen_heads(g: Graph, x: str) -> str:
     return g.op("Reshape", heads, g.integers(0, 0, -1))
 
 
+def norm(g: Graph, name: str, x: str) -> str:
+    """Over the features of [rows, length, features]."""
+    weight = g.floats(f"{name}.weight")
+    if g.config.norm == "batch":
+        return _folded(g, name, x)
+    if g.config.norm == "rms":
+        return g.op(
+            "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=g.config.norm_epsilon
+        )
+    # onnxruntime's LayerNormalization adds up number by number; with places as its channels
+    # InstanceNormalization is the same, several times as fast.
+    length = g.op("Shape", "tokens", start=1)
+    ones, zeros = (
+        g.op(
+            "ConstantOfShape",
+            length,
+            value=numpy_helper.from_array(np.array([fill], np.float32)),
+        )
+        for fill in (1, 0)
+    )
+    normal = g.op("InstanceNormalization", x, ones, zeros, epsilon=g.config.norm_epsilon)
+    return g.op("Add", g.op("Mul", normal, weight), g.floats(f"{name}.bias"))
+
+
+def _folded(g: Graph, name: str, x: str) -> str:
+    """A batch norm, whose statistics stand fast: one product and one sum, made of them at loading."""
+    mean, variance = (g.floats(f"{name}.{part}") for part in ("running_mean", "running_variance"))
+    spread = g.op("Sqrt", g.op("Add", variance, g.constant(g.config.norm_epsilon)))
+    scale = g.op("Div", g.floats(f"{name}.weight"), spread)
+    shift = g.op("Sub", g.floats(f"{name}.bias"), g.op("Mul", mean, scale))
+    return g.op("Add", g.op("Mul", x, scale), shift)
+
+
 def before(g: Graph, name: str, x: str) -> str:
     """What a sub-layer reads."""
-    return g.norm(f"{name}.norm", x) if g.config.norm_placement == "pre" else x
+    return norm(g, f"{name}.norm", x) if g.config.norm_placement == "pre" else x
 
 
 def after(g: Graph, name: str, x: str, output: str) -> str:
     """What flows on from a sub-layer."""
     residual = g.op("Add", x, output)
-    return residual if g.config.norm_placement == "pre" else g.norm(f"{name}.norm", residual)
+    return residual if g.config.norm_placement == "pre" else norm(g, f"{name}.norm", residual)
 
 
 def feed_forward(g: Graph, name: str, x: str) -> str:
     inputs = before(g, name, x)
     kind = g.config.feed_forward
-    hidden = g.linear(inputs, f"{name}.hidden")
+    hidden = linear(g, inputs, f"{name}.hidden")
     inner = activated(g, hidden, kind.removeprefix("gated-"))
     if kind.startswith("gated-"):
-        inner = g.op("Mul", inner, g.linear(inputs, f"{name}.gate"))
-    return after(g, name, x, g.linear(inner, f"{name}.output", positive=kind == "relu"))
+        inner = g.op("Mul", inner, linear(g, inputs, f"{name}.gate"))
+    return after(g, name, x, linear(g, inner, f"{name}.output", positive=kind == "relu"))
 
 
 def activated(g: Graph, hidden: str, kind: str) -> str:

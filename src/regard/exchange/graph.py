@@ -1,14 +1,11 @@
 """A graph being written, node by node, over the weights of a model folder.
 
-Weights are never copied into a graph: each is external data, a place in model.safetensors. What the file
-holds as int8 is multiplied as int8, with each row of activations quantized to its own largest values, so that
-a sentence's numbers do not depend on its neighbours; or it is widened once, when the graph is loaded.
+Weights are never copied into a graph: each is external data, a place in model.safetensors.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -21,8 +18,6 @@ from regard.config import ModelConfig
 from regard.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
-WORTH_THE_NODES = 750_000
-"""From so many weights on `MatMulInteger` with all its nodes is the faster product of a step too."""
 CONTRIB = "com.microsoft"
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
@@ -48,12 +43,6 @@ def places(header: bytes) -> dict[str, Place]:
         )
         for name, entry in entries.items()
     }
-
-
-def block_size(num_inputs: int) -> int:
-    """How many inputs share a scale: as many as the kernel takes at once, without filling up where possible."""
-    sizes = (256, 128, 64, 32, 16)
-    return next((size for size in sizes if num_inputs % size == 0), 16)
 
 
 class Graph:
@@ -162,144 +151,6 @@ class Graph:
         if kind == "F16":
             rows = self.op("Cast", rows, to=TensorProto.FLOAT)
         return rows if times == 1.0 else self.op("Mul", rows, self.constant(times))
-
-    def linear(self, x: str, *names: str, positive: bool = False) -> str:
-        """The outputs of these linear maps of x [rows, length, features], side by side.
-
-        positive: no number of x is below zero.
-        """
-        bias = self._joined([self.floats(f"{name}.bias") for name in names], axis=0)
-        return self._product(x, [f"{name}.weight" for name in names], bias, positive=positive)
-
-    def scores(self, x: str, name: str) -> str:
-        """The output's linear map of [places, features], which may be a table."""
-        bias = self.floats("output.bias") if self.config.output_bias else ""
-        return self._product(x, [name], bias, wide=True)
-
-    def _product(
-        self, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
-    ) -> str:
-        by_row = self.places[names[0]].kind != "I8" or is_table(names[0])
-        if self.widened or self.places[names[0]].kind != "I8":
-            weight = self._joined([self.floats(name) for name in names], axis=1 - by_row)
-            product = self.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
-        elif self.many_rows or wide or self._num_weights(names) >= WORTH_THE_NODES:
-            product = self._integer_product(x, names, by_row, flat=wide, positive=positive)
-        else:
-            return self._bytes_product(x, names, bias, by_row)
-        return self.op("Add", product, bias) if bias else product
-
-    def _num_weights(self, names: list[str]) -> int:
-        return sum(math.prod(self.places[name].shape) for name in names)
-
-    def _sizes(self, names: list[str], by_row: bool) -> tuple[int, int]:
-        """Of the product with all these matrices side by side: inputs and outputs."""
-        shapes = [self.places[name].shape for name in names]
-        return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
-
-    def _integer_product(
-        self, x: str, names: list[str], by_row: bool, *, flat: bool, positive: bool
-    ) -> str:
-        """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.
-
-        The fastest product there is, but for the nodes around it: for many rows, or very many outputs.
-        flat: x is [rows, features] already.
-        """
-        weights = [self.stored(name) for name in names]
-        if by_row:
-            weights = [self.op("Transpose", weight, perm=[1, 0]) for weight in weights]
-        weight = self._joined(weights, axis=1)
-        scale = self._joined([self.stored(name + SCALE) for name in names], axis=0)
-        num_inputs, num_outputs = self._sizes(names, by_row)
-        if not flat:
-            x = self.op("Reshape", x, self.integers(-1, num_inputs))
-        largest = x if positive else self.op("Abs", x)
-        largest = self.op("ReduceMax", largest, self.integers(-1), keepdims=0)
-        largest = self.op("Max", largest, self.constant(1e-30))  # a row of zeros stays one
-        row_scale = self.op("Mul", largest, self.constant(1 / 127))
-        middle = numpy_helper.from_array(np.array([128], np.uint8))
-        zeros = self.op("ConstantOfShape", self.op("Shape", row_scale), value=middle)
-        rows = self.op("QuantizeLinear", x, row_scale, zeros, axis=0)
-        zero = self.constant(128, np.uint8)
-        if self.many_rows:
-            product = self.op(
-                "MatMulIntegerToFloat", rows, weight, self.constant(1), scale, zero, domain=CONTRIB
-            )
-            product = self.op("Mul", product, self.column(row_scale))
-        else:  # that node scales the outputs of a few rows one by one
-            whole = self.op("MatMulInteger", rows, weight, zero)
-            product = self.op("Mul", self.op("DequantizeLinear", whole, row_scale, axis=0), scale)
-        if flat:
-            return product
-        shape = self.op("Concat", self.op("Shape", "tokens"), self.integers(num_outputs), axis=0)
-        return self.op("Reshape", product, shape)
-
-    def _bytes_product(self, x: str, names: list[str], bias: str, stored_by_row: bool) -> str:
-        """The same in one node, which scales each row of x block by block: for the few rows of a step.
-
-        The kernel reads a byte as its value plus 128. What is computed here from weights alone is computed
-        when the graph is loaded.
-        """
-        num_inputs, num_outputs = self._sizes(names, stored_by_row)
-        block = block_size(num_inputs)
-        num_blocks = -(-num_inputs // block)
-        weights = [self.stored(name, TensorProto.UINT8) for name in names]
-        if not stored_by_row:
-            weights = [self.op("Transpose", weight, perm=[1, 0]) for weight in weights]
-        weight = self._joined(weights, axis=0)
-        if missing := num_blocks * block - num_inputs:
-            weight = self.op("Pad", weight, self.integers(0, 0, 0, missing))
-        weight = self.op("Reshape", weight, self.integers(num_outputs, num_blocks, block))
-        weight = self.op("BitwiseXor", weight, self.constant(128, np.uint8))
-        scale = self._joined([self.stored(name + SCALE) for name in names], axis=0)
-        scale = self.op("Expand", self.column(scale), self.integers(num_outputs, num_blocks))
-        return self.op(
-            "MatMulNBits",
-            *[x, weight, scale],
-            *(["", "", bias] if bias else []),
-            domain=CONTRIB,
-            K=num_inputs,
-            N=num_outputs,
-            bits=8,
-            block_size=block,
-            accuracy_level=4,  # multiply bytes, not what they stand for
-        )
-
-    def _joined(self, values: list[str], axis: int) -> str:
-        return values[0] if len(values) == 1 else self.op("Concat", *values, axis=axis)
-
-    def norm(self, name: str, x: str) -> str:
-        """Over the features of [rows, length, features]."""
-        weight = self.floats(f"{name}.weight")
-        if self.config.norm == "batch":
-            return self._folded(name, x)
-        if self.config.norm == "rms":
-            return self.op(
-                "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=self.config.norm_epsilon
-            )
-        # onnxruntime's LayerNormalization adds up number by number; with places as its channels
-        # InstanceNormalization is the same, several times as fast.
-        length = self.op("Shape", "tokens", start=1)
-        ones, zeros = (
-            self.op(
-                "ConstantOfShape",
-                length,
-                value=numpy_helper.from_array(np.array([fill], np.float32)),
-            )
-            for fill in (1, 0)
-        )
-        normal = self.op("InstanceNormalization", x, ones, zeros, epsilon=self.config.norm_epsilon)
-        return self.op("Add", self.op("Mul", normal, weight), self.floats(f"{name}.bias"))
-
-    def _folded(self, name: str, x: str) -> str:
-        """A batch norm, whose statistics stand fast: one product and one sum, made of them at loading."""
-        mean, variance = (
-            self.floats(f"{name}.{part}") for part in ("running_mean", "running_variance")
-        )
-        spread = self.op("Sqrt", self.op("Add", variance, self.constant(self.config.norm_epsilon)))
-        scale = self.op("Div", self.floats(f"{name}.weight"), spread)
-        shift = self.op("Sub", self.floats(f"{name}.bias"), self.op("Mul", mean, scale))
-        return self.op("Add", self.op("Mul", x, scale), shift)
 
     def model(self, name: str) -> ModelProto:
         graph = helper.make_graph(

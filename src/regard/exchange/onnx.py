@@ -26,12 +26,14 @@ from regard.exchange.blocks import (
     feed_forward,
     join_heads,
     keys,
+    norm,
     rotate,
     rotation,
     split_heads,
     width,
 )
 from regard.exchange.graph import Graph
+from regard.exchange.products import linear, scores
 from regard.manifest import read_manifest
 from regard.placing import write_file
 
@@ -99,11 +101,11 @@ def reader_graph(g: Graph) -> Graph:
     config = g.config
     x, _, _ = _memory(g)
     if config.output_transform:
-        hidden = activated(g, g.linear(x, "transform.hidden"), config.feed_forward)
-        x = g.norm("transform.norm", hidden)
+        hidden = activated(g, linear(g, x, "transform.hidden"), config.feed_forward)
+        x = norm(g, "transform.norm", hidden)
     places = g.input("places", TensorProto.INT64, ["places"])
     x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
-    logits = g.scores(x, g.ties.get("output.weight", "output.weight"))
+    logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
     values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
     g.output(values, ["places", config.source_vocab_size])
     return g
@@ -129,7 +131,7 @@ def _memory(g: Graph) -> tuple[str, str, str]:
         x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, turn, fill, bias)
         x = feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
-        x = g.norm("encoder.final_norm", x)
+        x = norm(g, "encoder.final_norm", x)
     x = g.op("Identity", x, called="memory")
     g.output(x, ["sentences", "source_len", config.d_model])
     return x, fill, bias
@@ -142,7 +144,7 @@ def encoder_graph(g: Graph) -> Graph:
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"
-        key, value = (g.op("Pad", g.linear(x, part), fill) for part in parts(name)[1:])
+        key, value = (g.op("Pad", linear(g, x, part), fill) for part in parts(name)[1:])
         keys(g, key, by_head, called=f"cross_key.{i}")
         split_heads(g, value, by_head, called=f"cross_value.{i}")
         g.output(f"cross_key.{i}", _shape(g, "head_dim", "key_len"))
@@ -174,9 +176,9 @@ def decoder_graph(g: Graph) -> Graph:
             x = _cross_attention(g, i, x)
         x = feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
-        x = g.norm("decoder.final_norm", x)
+        x = norm(g, "decoder.final_norm", x)
     x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
-    logits = g.scores(x, g.ties.get("output.weight", "output.weight"))
+    logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
     values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
     g.output(values, ["places", config.target_vocab_size])
     count = g.input("count", TensorProto.INT64, [1])
@@ -197,14 +199,14 @@ def _encoder_attention(
     config = g.config
     # Three products, for splitting the words of whole sentences would cost more than one product saves.
     inputs = before(g, name, x)
-    query, key, value = (g.linear(inputs, part) for part in parts(name))
+    query, key, value = (linear(g, inputs, part) for part in parts(name))
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     query = split_heads(g, rotate(g, query, turn), by_head)
     key = keys(g, g.op("Pad", rotate(g, key, turn), fill), by_head)
     value = split_heads(g, g.op("Pad", value, fill), by_head)
     context = attention(g, query, key, value, bias)
     context = join_heads(g, context, g.integers(0, 0, config.d_model))
-    return after(g, name, x, g.linear(context, f"{name}.output"))
+    return after(g, name, x, linear(g, context, f"{name}.output"))
 
 
 def parts(name: str) -> list[str]:
@@ -219,7 +221,7 @@ def _split(g: Graph, joined: str) -> tuple[str, str, str]:
 
 def _decoder_attention(g: Graph, i: int, x: str, turn: Rotation | None) -> str:
     name, config = f"decoder.layers.{i}.self_attention", g.config
-    query = g.linear(before(g, name, x), *parts(name))
+    query = linear(g, before(g, name, x), *parts(name))
     key = value = ""  # the kernel takes the three side by side as well
     if turn is not None or width(config.head_dim) != config.head_dim:
         query, key, value = _split(g, query)
@@ -231,7 +233,7 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: Rotation | None) -> str:
     context = cached_attention(g, query, key, value, past, new)
     for each in new:
         g.output(each, shape)
-    return after(g, name, x, g.linear(context, f"{name}.output"))
+    return after(g, name, x, linear(g, context, f"{name}.output"))
 
 
 def _cross_attention(g: Graph, i: int, x: str) -> str:
@@ -241,7 +243,7 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.integers(-1, config.num_heads, config.head_dim)
     by_head = g.op("Concat", sentences, by_head, axis=0)
-    query = split_heads(g, g.linear(before(g, name, x), f"{name}.query"), by_head)
+    query = split_heads(g, linear(g, before(g, name, x), f"{name}.query"), by_head)
     is_last = i == config.num_decoder_layers - 1
     seen = "attention" if is_last else ""
     context = attention(g, query, key, value, "source_bias", weights_called=seen)
@@ -249,4 +251,4 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
         g.output(seen, ["sentences", config.num_heads, "queries", "key_len"])
     as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
     context = join_heads(g, context, as_input)
-    return after(g, name, x, g.linear(context, f"{name}.output"))
+    return after(g, name, x, linear(g, context, f"{name}.output"))

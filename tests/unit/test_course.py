@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from train_fixtures import QUICK, checkpoint_of, counting_corpus, run
+from train_fixtures import QUICK, checkpoint_of, run
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
@@ -22,11 +22,6 @@ from regard.train.split import OutOfMemory
 from regard.train.update import Updater
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_counted_in_steps_it_is_the_schedule() -> None:

@@ -21,7 +21,6 @@ from train_fixtures import (
     SHAPE,
     VOCABULARY,
     checkpoint_of,
-    counting_corpus,
     make_batch,
     make_updater,
     run,
@@ -40,11 +39,6 @@ from regard.train.update import Updater, loss_for
 SETTINGS = dataclasses.replace(
     QUICK, steps=100, batch_tokens=350, accumulate=4, validate_every=50, dropout=0.0, patience=0
 )
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def command(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import DataError, UsageError
@@ -110,11 +110,6 @@ def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokeniz
         start(network(tokenizer), tokenizer, write(tmp_path / "v", xyz=[1.0] * 6))
     with pytest.raises(UsageError, match="as wide as d_model=6: those of w have 4 numbers"):
         start(network(tokenizer), tokenizer, write(tmp_path / "w", un=[1.0] * 4))
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.mark.parametrize("freeze", [True, False])

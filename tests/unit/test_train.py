@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
 from regard.checkpoint import read_tensors
 from regard.config import DataConfig, TrainConfig, sized
@@ -34,11 +34,6 @@ from regard.train.prepare import read_corpora, with_languages
 from regard.train.request import Request
 from regard.train.run import TrainResult
 from regard.train.update import Updater
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from train_fixtures import QUICK, SHAPE, checkpoint_of, counting_corpus, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 from typer.testing import CliRunner
 
 import regard
@@ -22,11 +22,6 @@ from regard.train.request import Request
 
 LSTM = dict(architecture="lstm", attention="additive", d_model=24, d_state=20)
 BATCH = {**SHAPE, "norm": "batch"}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 # After a dozen steps it says nothing of sense.

@@ -96,6 +96,21 @@ def bigram(table: dict[int, dict[int, float]], vocab: int) -> Logits:
     return logits
 
 
+def peaked(largest: float) -> Logits:
+    """Certain of three tokens 5 and the end."""
+
+    def logits(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
+        row = np.full(7, -largest, dtype=np.float32)
+        row[5 if len(tokens) < 3 else EOS] = largest
+        return row
+
+    return logits
+
+
+def contains(tokens: Sequence[int], word: Sequence[int]) -> bool:
+    return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
+
+
 def toy_attention(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
     generator = np.random.default_rng([7, *source, 1013, *tokens])
     return generator.dirichlet(np.full(len(source), 0.3))
@@ -113,6 +128,8 @@ class Toys:
     model = ToyModel
     hashed = staticmethod(hashed)
     bigram = staticmethod(bigram)
+    peaked = staticmethod(peaked)
+    contains = staticmethod(contains)
     attention = staticmethod(toy_attention)
     log_probabilities = staticmethod(log_probabilities)
 

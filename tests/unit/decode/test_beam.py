@@ -21,10 +21,6 @@ SEEDS = st.integers(0, 1 << 30)
 LAWS = settings(max_examples=15, deadline=None)
 
 
-def contains(tokens, word):
-    return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
-
-
 def brute_force(toys, logits, source, config, vocab):
     """All ended outputs of at most max_length tokens with their scores, best first."""
     found = []
@@ -247,7 +243,7 @@ def test_banned_never_appears_and_prefix_is_kept(toys, device, seed):
     for each in found:
         assert each.tokens[:2] == [6, 5]
         assert 13 <= len(each.tokens) <= 19
-        assert not any(contains(each.tokens, word) for word in banned)
+        assert not any(toys.contains(each.tokens, word) for word in banned)
 
 
 words = st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3)
@@ -276,7 +272,7 @@ def test_required_always_appears(toys, seed, required, prefix, beam_size, room, 
     )
     assert found and free
     for each in found:
-        assert all(contains(each.tokens, word) for word in required)
+        assert all(toys.contains(each.tokens, word) for word in required)
         assert each.tokens[: len(prefix)] == prefix
         assert len(each.tokens) <= config.max_length
 
@@ -295,7 +291,7 @@ def test_required_search_with_a_large_beam_is_exact(toys, seed):
         **toys.ids,
     )
     outputs = brute_force(toys, logits, [5, 3], config, vocab=6)
-    assert found.tokens == next(tokens for tokens, _ in outputs if contains(tokens, [4, 5]))
+    assert found.tokens == next(tokens for tokens, _ in outputs if toys.contains(tokens, [4, 5]))
 
 
 def test_a_required_word_may_be_impossible_for_the_model(toys, device):
@@ -331,11 +327,7 @@ def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
 
 @pytest.mark.parametrize("largest", [1e4, 3e38])
 def test_peaked_logits_give_numbers(toys, device, largest):
-    def logits(source, tokens):
-        row = np.full(7, -largest, dtype=np.float32)
-        row[5 if len(tokens) < 3 else 3] = largest
-        return row
-
+    logits = toys.peaked(largest)
     [found] = search(toys.model(logits, device), [[4, 3]], DecodeConfig(n_best=4), **toys.ids)
     assert (found[0].tokens, found[0].log_probability) == ([5, 5, 5], 0.0)
     assert not any(math.isnan(each.score) for each in found)

@@ -131,10 +131,6 @@ def test_a_prefix_may_be_impossible_and_hold_the_end(toys, device):
     assert math.isfinite(found.score)
 
 
-def contains(tokens, word):
-    return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
-
-
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1 << 30))
 def test_banned_words_never_appear(toys, device, seed):
@@ -151,7 +147,7 @@ def test_banned_words_never_appear(toys, device, seed):
         )
     )
     assert len(found[0].tokens) >= 19
-    assert not any(contains(found[0].tokens, word) for word in banned)
+    assert not any(toys.contains(found[0].tokens, word) for word in banned)
     assert found[1] == only(search(model, [[6, 3]], config, **toys.ids))[0]
 
 
@@ -178,11 +174,7 @@ def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
 
 @pytest.mark.parametrize("largest", [1e4, 3e38])
 def test_peaked_logits_give_numbers(toys, device, largest):
-    def logits(source, tokens):
-        row = np.full(7, -largest, dtype=np.float32)
-        row[5 if len(tokens) < 3 else 3] = largest
-        return row
-
+    logits = toys.peaked(largest)
     [found] = only(search(toys.model(logits, device), [[4, 3]], GREEDY, **toys.ids))
     assert (found.tokens, found.stop, found.log_probability) == ([5, 5, 5], "end", 0.0)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
 import pytest
 from train_fixtures import counting_corpus
-from web_fixtures import Handler, Web, serving
+from web_fixtures import Handler, Web
 
 from regard.config import DataConfig
 
@@ -23,5 +24,11 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.web = Web(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-    with serving(server):
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
         yield server.web  # type: ignore[attr-defined]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -34,10 +33,9 @@ def compare(
     What is finished is not done again: the same command goes on after an interruption. report.html stands alone;
     its figures are also in FOLDER/figures as PNGs.
     """
-    from regard.cli_train import KEEPING_MEMORY
+    from regard.cli_train import keep_memory
 
-    for name, value in KEEPING_MEMORY.items():
-        os.environ.setdefault(name, value)
+    keep_memory()
     try:
         from regard.comparison.run import compare as run
     except ModuleNotFoundError as error:

@@ -172,9 +172,14 @@ def _run(plan: Recipe, output: Path, init: str | None, *, resume: bool, quiet: b
         )
 
 
-def _trainer() -> tuple[Callable[..., Any], Callable[..., Any]]:
+def keep_memory() -> None:
+    """Ask the allocator to keep what it has, unless the user has asked otherwise; before torch is loaded."""
     for name, value in KEEPING_MEMORY.items():
         os.environ.setdefault(name, value)
+
+
+def _trainer() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    keep_memory()
     try:
         from regard.train.request import Request
         from regard.train.run import train as run

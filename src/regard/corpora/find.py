@@ -9,6 +9,8 @@ from regard.errors import DataError
 
 DATA = "data"
 """the folder that recipes speak of, and where `regard data get` puts files unless told otherwise"""
+PREPARED = "prepared"
+"""below it: what `regard data prepare` makes, apart from raw files of the same names"""
 _PACKED = ("", ".gz", ".xz")
 
 
@@ -24,7 +26,13 @@ def find_files(name: str, folder: Path) -> list[str]:
         found_mixed = sorted({each for ending in _PACKED for each in folder.glob(pattern + ending)})
         if found_mixed:
             return [f"{each}#{label}" for each in found_mixed]
-    advice = f"run  regard data get {known[0].name}, or" if known else "put it there, or"
+    top, *below = Path(path).parts
+    if known:
+        advice = f"run  regard data get {known[0].name}, or"
+    elif top == PREPARED and below:
+        advice = f"make it with  regard data prepare {below[0]} FILES, or"
+    else:
+        advice = "put it there, or"
     raise DataError(
         f"the recipe reads {folder / path}, which must be there: it is not; "
         f"{advice} name the folder that holds {path} with --data"

@@ -1,6 +1,8 @@
 """Training files made from raw ones: `regard data prepare fr-en train.tsv.xz`. Each appears whole or not at all.
 
-fr-en    lines of French TAB English TAB domain      fr-en/europarl.tsv.gz …, fr-en/valid.fr and .en
+They lie below prepared/:
+
+fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/valid.fr and .en
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
 stories  paragraphs, a line each, # before a title   stories/prose.txt.gz
 search   lines of any of these                       search/pairs.tsv.gz
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from regard.corpora import dialogues, queries, small_talk, stories, translations
+from regard.corpora.find import PREPARED
 from regard.corpora.translations import Cleaner, Kept
 from regard.errors import DataError, UsageError, suggest
 from regard.text.reading import decode, raw_lines
@@ -77,9 +80,10 @@ def prepare(
     if not files and kind != "chat":
         raise UsageError(f"{kind} is made from files: got none; name them after {kind}")
     report = Prepared()
-    with _Outputs(folder / kind, report) as outputs:
+    with _Outputs(folder / PREPARED / kind, report) as outputs:
         if kind == "fr-en":
-            _translations(_text_lines(files, report, say), outputs, report, held_out, vary, workers)
+            lines = _text_lines(files, report, say, labelled=True)
+            _translations(lines, outputs, report, held_out, vary, workers)
         elif kind == "chat":
             _dialogues(_text_lines(files, report, say), outputs, report)
         elif kind == "search":
@@ -133,9 +137,11 @@ def _unfinished(path: Path) -> Path:
 
 
 def _text_lines(
-    files: Sequence[Path], report: Prepared, say: Callable[[int], None]
+    files: Sequence[Path], report: Prepared, say: Callable[[int], None], *, labelled: bool = False
 ) -> Iterator[str]:
+    """labelled: a file of two columns is of the domain that its name begins with."""
     for path in files:
+        label = path.name.partition(".")[0]
         for line in raw_lines(path):
             text, problem = decode(line)
             report.num_read += 1
@@ -144,7 +150,7 @@ def _text_lines(
             if problem:
                 report.dropped[_UNREADABLE] += 1
             else:
-                yield text
+                yield f"{text}\t{label}" if labelled and text.count("\t") == 1 else text
 
 
 def _translations(

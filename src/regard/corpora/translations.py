@@ -19,12 +19,12 @@ FILES = {
     "it": ("itnews", "itweb"),
     "literature": ("literature",),
     "everyday": ("tatoeba", "phrases", "chat"),
-    "news": ("news", "talks", "health"),
+    "news": ("news", "ntrex", "talks", "health"),
 }
 """file of the data folder: the domains that go into it, with all their parts (docs-debian, games/andor)"""
 _FILE_OF = {domain: file for file, domains in FILES.items() for domain in domains}
 
-COLUMNS = "not three columns"
+COLUMNS = "not two or three columns"
 DOMAIN = "unknown domain"
 CHARACTERS = "characters of no such text"
 LENGTH = "empty or too long"

@@ -17,6 +17,7 @@ from web_fixtures import Page, Web
 from regard.corpora.find import find_files
 from regard.corpora.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
 from regard.corpora.obtain import CHECKSUMS, obtain
+from regard.corpora.prepare import prepare
 from regard.corpora.unpack import MOST_BYTES
 from regard.errors import DataError, RegardError, UsageError
 from regard.recipe import named_recipes, read_recipe
@@ -242,13 +243,30 @@ def test_a_recipe_of_the_ledger_reads_what_can_be_fetched(name: str, tmp_path: P
     assert files
     for file in files:
         inside = file.removeprefix("data/")
-        assert corpus_of(inside) is not None, f"{file} comes from nowhere"
-        (tmp_path / inside).parent.mkdir(exist_ok=True)
+        made = {f"prepared/fr-en/{made}.tsv.gz" for made in ("europarl", "everyday", "news")}
+        assert inside in made or corpus_of(inside) is not None, f"{file} comes from nowhere"
+        (tmp_path / inside).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / inside).touch()
     found = recipe.with_files(tmp_path).data
     assert {*found.source, *found.pairs, *found.test_source} <= {
         str(tmp_path / file.removeprefix("data/")) for file in files
     }
+
+
+def test_what_can_be_fetched_can_be_prepared(tmp_path: Path) -> None:
+    fetched = ("europarl", "tatoeba", "ntrex", "news-commentary")
+    for name in fetched:
+        assert corpus_of(f"fr-en/{name}.tsv.gz") is not None
+        with gzip.open(tmp_path / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
+            file.write(f"Ceci vient de {name}.\tThis is from {name}.\n")
+    made = prepare("fr-en", [tmp_path / f"{name}.tsv.gz" for name in fetched], tmp_path)
+    assert {path.name: count for path, count in made.kept.items()} == {
+        "europarl.tsv.gz": 1,
+        "everyday.tsv.gz": 1,
+        "news.tsv.gz": 2,
+    }
+    with pytest.raises(DataError, match="make it with  regard data prepare fr-en FILES, or"):
+        find_files("data/prepared/fr-en/docs.tsv.gz", tmp_path)
 
 
 def test_files_of_ones_own_recipe_stay_where_they_are(tmp_path: Path) -> None:

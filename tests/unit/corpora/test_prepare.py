@@ -112,7 +112,7 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     lines += ["Le chat numéro 7 dort !\tcat number 7 sleeps\tphrases/x", "Oui.\tYes.\teuroparl"]
     raw.write_text("\n".join(lines) + "\n", encoding="utf-8")
     made = prepare("fr-en", [raw], tmp_path / "data", workers=workers)
-    folder = tmp_path / "data" / "fr-en"
+    folder = tmp_path / "data" / "prepared" / "fr-en"
     everyday = packed_lines(folder / "everyday.tsv.gz")
     valid = (folder / "valid.fr").read_text("utf-8").splitlines()
     assert len(valid) == len((folder / "valid.en").read_text("utf-8").splitlines()) > 0
@@ -121,6 +121,15 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     assert packed_lines(folder / "europarl.tsv.gz") == ["Oui.\tYes."]
     assert everyday[0] == "Le chat numéro 0 dort.\tCat number 0 sleeps."
     assert not list(folder.glob("*.unfinished"))
+
+
+def test_a_file_of_two_columns_is_of_the_domain_in_its_name(tmp_path: Path) -> None:
+    raw = tmp_path / "ntrex.tsv"
+    raw.write_text("Oui, bien sûr.\tYes, of course.\nSeul.\n", encoding="utf-8")
+    made = prepare("fr-en", [raw], tmp_path)
+    news = tmp_path / "prepared" / "fr-en" / "news.tsv.gz"
+    assert packed_lines(news) == ["Oui, bien sûr.\tYes, of course."]
+    assert made.dropped == {translations.COLUMNS: 1}
 
 
 def test_conversations_as_a_model_reads_them() -> None:
@@ -191,7 +200,7 @@ def test_the_command(tmp_path: Path) -> None:
     raw = tmp_path / "raw.txt"
     raw.write_text("It rained.\n\nHe slept.\n")
     code, shown, _ = run("prepare", "stories", raw, "--data", tmp_path, "--json")
-    path = tmp_path / "stories" / "prose.txt.gz"
+    path = tmp_path / "prepared" / "stories" / "prose.txt.gz"
     assert code == 0 and json.loads(shown)["kept"] == {str(path): 4}
     assert packed_lines(path) == ["It rained.", "", "He slept.", ""]
     code, _, said = run("prepare", "stories", raw, "--data", tmp_path)
@@ -216,8 +225,8 @@ def test_what_cannot_be_meant(words: list[str], message: str) -> None:
 def test_nothing_is_left_of_what_could_not_be_made(tmp_path: Path) -> None:
     raw = tmp_path / "raw.tsv"
     raw.write_text("one column\n")
-    with pytest.raises(DataError, match="none kept \\(not three columns\\)"):
+    with pytest.raises(DataError, match="none kept \\(not two or three columns\\)"):
         prepare("fr-en", [raw], tmp_path, workers=1)
-    assert list((tmp_path / "fr-en").iterdir()) == []
+    assert list((tmp_path / "prepared" / "fr-en").iterdir()) == []
     with pytest.raises(UsageError, match="must be one of"):
         prepare("poems", [raw], tmp_path)

@@ -81,7 +81,7 @@ def test_the_file_of_pairs(tmp_path: Path) -> None:
     (tmp_path / "held.txt").write_text("z\n")
     files = [tmp_path / "texts.txt", tmp_path / "chat.tsv"]
     made = prepare("search", files, tmp_path, held_out=[tmp_path / "held.txt"])
-    lines = gzip.open(tmp_path / "search" / "pairs.tsv.gz", "rt").read().splitlines()
+    lines = gzip.open(tmp_path / "prepared" / "search" / "pairs.tsv.gz", "rt").read().splitlines()
     assert made.num_read == 5 and sum(made.kept.values()) == len(lines)
     assert "a b\tc d" in lines and not any(line.startswith("x\t") for line in lines)
     with pytest.raises(UsageError, match="--held-out"):

@@ -40,9 +40,11 @@ def test_kubernetes_gets_what_it_expects() -> None:
     script = trainer["command"][-1]
     assert f"accumulate={num_processes}" in script and "-m regard train" in script
     assert subprocess.run(["bash", "-n"], input=script.encode()).returncode == 0
-    (override,) = job["spec"]["podTemplateOverrides"]
-    volumes = {volume["name"]: volume for volume in override["spec"]["volumes"]}
-    mounts = override["spec"]["containers"][0]["volumeMounts"]
+    (patch,) = job["spec"]["runtimePatches"]
+    (node,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    pod = node["template"]["spec"]["template"]["spec"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = pod["containers"][0]["volumeMounts"]
     assert {mount["name"] for mount in mounts} == set(volumes)
     named = volumes["shared"]["persistentVolumeClaim"]["claimName"]
     assert claim["kind"] == "PersistentVolumeClaim" and claim["metadata"]["name"] == named

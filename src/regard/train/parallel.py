@@ -19,9 +19,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed import PrefixStore  # type: ignore[attr-defined]
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.rendezvous import rendezvous
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
@@ -30,6 +28,7 @@ from regard.model.transformer import Model, build
 from regard.text.tokenizer import PAD_ID
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
+from regard.train.meeting import meet
 
 STEP_TIMEOUT = datetime.timedelta(seconds=80)
 """a process that says nothing for so long within a step is taken for dead; torchrun then takes half a minute to end it"""
@@ -56,6 +55,7 @@ class Processes:
     def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
         self.rank, self.size, self.local_rank = rank, size, local_rank
         self._patient: Any = None
+        self._known: Any = None
 
     @classmethod
     def from_environment(cls) -> Processes:
@@ -107,11 +107,7 @@ class Processes:
     def _connect(self, backend: str) -> None:
         # While they look for one another gloo keeps to no limit of time, nor lets any other thread run.
         faulthandler.dump_traceback_later(STEP_TIMEOUT.total_seconds(), exit=True)
-        store, *_ = next(rendezvous("env://", timeout=STEP_TIMEOUT))
-        if os.environ.get("GROUP_WORLD_SIZE", "1") == "1":
-            # torchrun's store outlives those it starts again, and with it the addresses of the dead.
-            attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-            store = PrefixStore(f"attempt {attempt}", store)
+        store, self._known = meet(is_first=self.is_first, timeout=STEP_TIMEOUT)
         dist.init_process_group(
             backend, store=store, rank=self.rank, world_size=self.size, timeout=STEP_TIMEOUT
         )

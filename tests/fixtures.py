@@ -27,10 +27,7 @@ TEXT = [
 
 def make_model_folder(folder: Path, **changes: Any) -> Path:
     """It answers with pieces of real words, at most seven of them; changes go into the manifest."""
-    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
-    config = ModelConfig(
-        source_vocab_size=tokenizer.vocab_size,
-        target_vocab_size=tokenizer.vocab_size,
+    shape = dict(
         num_encoder_layers=1,
         num_decoder_layers=2,
         d_model=26,
@@ -38,24 +35,31 @@ def make_model_folder(folder: Path, **changes: Any) -> Path:
         num_heads=2,
         max_positions=53,
     )
+    languages = dict(source_language="fr", target_language="en")
+    about = {**languages, "decode": DecodeConfig(max_length=7), **changes}
+    return make_random_folder(folder, shape, seed=11, without_bytes=True, **about)
+
+
+def make_random_folder(
+    folder: Path, shape: dict[str, Any], *, seed: int, without_bytes: bool = False, **about: Any
+) -> Path:
+    """A model of this shape whose pieces are those of TEXT; `about` goes into the manifest.
+
+    without_bytes: pieces that are no text but a byte are as improbable as any.
+    """
+    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
+    sizes = dict(source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
+    config = ModelConfig(**sizes, **shape)
     with torch.random.fork_rng():
-        torch.manual_seed(11)
+        torch.manual_seed(seed)
         model = build(config)
-        table = model.output.weight
+    if without_bytes:
         with torch.no_grad():
             for id, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size))):
                 if piece.startswith("<0x"):
-                    table[id] = 0
-    manifest = Manifest(
-        **{
-            "source_language": "fr",
-            "target_language": "en",
-            "model": config,
-            "decode": DecodeConfig(max_length=7),
-            **changes,
-        }
-    )
+                    model.output.weight[id] = 0
     tensors = to_tensors(model.state_dict(), config)
     files = {"tokenizer.model": tokenizer.proto}
+    manifest = Manifest(model=config, **about)
     save(folder, manifest, tensors, files, "# A random model\n", graphs=onnx.export)
     return folder

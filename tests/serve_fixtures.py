@@ -14,22 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from fixtures import TEXT, make_model_folder
+from fixtures import make_model_folder, make_random_folder
 
-from regard.checkpoint import save
-from regard.config import DecodeConfig, ModelConfig
-from regard.engine.torch import to_tensors
-from regard.exchange import onnx
-from regard.manifest import Manifest
-from regard.model.transformer import build
+from regard.config import DecodeConfig
 from regard.serve.app import App
 from regard.serve.logs import Log
 from regard.serve.metrics import Metrics
 from regard.serve.models import Models, load_models
 from regard.serve.running import Server, address_of, bind
 from regard.serve.settings import Settings
-from regard.text.tokenizer import Tokenizer
 
 KEY = "a-key-of-twenty-three-c"
 NAMES = ("fr-en", "en-fr", "chat", "story")
@@ -37,26 +30,17 @@ NAMES = ("fr-en", "en-fr", "chat", "story")
 
 def make_story_folder(folder: Path) -> Path:
     """A decoder-only model that goes on with a text."""
-    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
-    config = ModelConfig(
+    shape = dict(
         architecture="decoder-only",
-        source_vocab_size=tokenizer.vocab_size,
-        target_vocab_size=tokenizer.vocab_size,
         num_decoder_layers=2,
         d_model=22,
         d_ff=31,
         num_heads=2,
         max_positions=601,
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        model = build(config)
     decode = DecodeConfig(method="sample", temperature=0.9, top_k=50)
-    manifest = Manifest(task="write", target_language="en", model=config, decode=decode)
-    tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer.proto}
-    save(folder, manifest, tensors, files, "# A random story\n", graphs=onnx.export)
-    return folder
+    about = dict(task="write", target_language="en", decode=decode)
+    return make_random_folder(folder, shape, seed=5, **about)
 
 
 def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:

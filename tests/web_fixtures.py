@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any, TypeVar
+
+AnyServer = TypeVar("AnyServer", bound=HTTPServer)
+
+
+@contextmanager
+def serving(server: AnyServer) -> Iterator[AnyServer]:
+    """The server while it answers, in a thread of its own."""
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @dataclass

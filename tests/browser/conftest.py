@@ -6,7 +6,6 @@ does an error in the page's console or a breach of its security policy.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +23,7 @@ from playwright.sync_api import (
     expect,
     sync_playwright,
 )
+from web_fixtures import serving
 
 from regard.api import find_model
 from regard.look.server import Server
@@ -82,12 +82,8 @@ def run(look: Look) -> Run:
 
 @pytest.fixture(scope="session")
 def server(look: Look) -> Iterator[Server]:
-    with look.serve() as serving:
-        thread = threading.Thread(target=serving.serve_forever, daemon=True)
-        thread.start()
-        yield serving
-        serving.shutdown()
-        thread.join()
+    with serving(look.serve()) as started:
+        yield started
 
 
 @dataclass

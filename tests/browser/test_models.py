@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from browser.test_panels import assert_matrix, open_tables, rows_of
 from browser.test_use import turn_to
 from look_fixtures import SENTENCE, make_subject
 from playwright.sync_api import Page, expect
+from web_fixtures import serving
 
 from regard.config import DecodeConfig
 from regard.look.session import Run
@@ -83,20 +84,13 @@ ADD_UP = """async places => {
 @pytest.fixture
 def serve(windows: Callable[..., Window]) -> Iterator[Serve]:
     """Opens the served page of any look."""
-    running = []
+    with ExitStack() as running:
 
-    def make(look: Look, view: str = "journey", **state: Any) -> Page:
-        server = look.serve()
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        running.append((server, thread))
-        return windows().goto(address_of(server.url, view, **state))
+        def make(look: Look, view: str = "journey", **state: Any) -> Page:
+            server = running.enter_context(serving(look.serve()))
+            return windows().goto(address_of(server.url, view, **state))
 
-    yield make
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        yield make
 
 
 def cells(run: Run) -> list[dict[str, Any]]:

@@ -1,21 +1,12 @@
-"""A corpus that many train on, and the server of `web_fixtures`, running."""
+"""The server of `web_fixtures`, running."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
 import pytest
-from train_fixtures import counting_corpus
-from web_fixtures import Handler, Web
-
-from regard.config import DataConfig
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
-    return counting_corpus(tmp_path_factory.mktemp("corpus"))
+from web_fixtures import Handler, Web, serving
 
 
 @pytest.fixture
@@ -24,11 +15,5 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.web = Web(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serving(server):
         yield server.web  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

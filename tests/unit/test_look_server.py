@@ -6,7 +6,6 @@ import html
 import http.client
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from look_fixtures import SENTENCE, make_subject
+from web_fixtures import serving
 
 import regard
 from regard.config import DecodeConfig
@@ -35,12 +35,8 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def server(session: Session) -> Iterator[Server]:
-    with Server(session) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with serving(Server(session)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 def ask(

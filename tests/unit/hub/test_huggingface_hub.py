@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 from fixtures import make_model_folder
 from hub_fixtures import Hub, HubHandler, Repository
 from huggingface_fixtures import MAKERS
+from web_fixtures import serving
 
 from regard.api import load
 from regard.hub.get import ORIGIN
@@ -26,14 +26,8 @@ def hub() -> Iterator[Hub]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), HubHandler)
     server.daemon_threads = True
     server.hub = Hub(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-    thread.start()
-    try:
+    with serving(server):
         yield server.hub  # type: ignore[attr-defined]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def regard(

@@ -5,40 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
-from fixtures import TEXT
+from fixtures import make_random_folder
 
-from regard.checkpoint import save
-from regard.config import ModelConfig
-from regard.engine.torch import to_tensors
-from regard.exchange import onnx
-from regard.manifest import Manifest
-from regard.model.transformer import build
 from regard.search.reading import Reader
-from regard.text.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
-    config = ModelConfig(
-        architecture="encoder-only",
-        source_vocab_size=tokenizer.vocab_size,
-        target_vocab_size=tokenizer.vocab_size,
-        num_encoder_layers=1,
-        d_model=26,
-        d_ff=37,
-        num_heads=2,
+    shape = dict(
+        architecture="encoder-only", num_encoder_layers=1, d_model=26, d_ff=37, num_heads=2
     )
-    with torch.random.fork_rng():
-        torch.manual_seed(11)
-        model = build(config)
     folder = tmp_path_factory.mktemp("models") / "finder"
-    manifest = Manifest(task="search", model=config, longest=67)
-    files = {"tokenizer.model": tokenizer.proto}
-    tensors = to_tensors(model.state_dict(), config)
-    save(folder, manifest, tensors, files, "", graphs=onnx.export)
-    return folder
+    return make_random_folder(folder, shape, seed=11, task="search", longest=67)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The server of `web_fixtures`, running."""
+"""A corpus that many train on, and the server of `web_fixtures`, running."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 
 import pytest
+from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
+
+from regard.config import DataConfig
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
+    return counting_corpus(tmp_path_factory.mktemp("corpus"))
 
 
 @pytest.fixture

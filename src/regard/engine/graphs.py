@@ -29,8 +29,8 @@ class Graphs:
         self.config: ModelConfig = manifest.model
         if precision == "int8" and manifest.weights != "int8":
             raise UsageError(
-                f"precision=int8 needs a model stored as int8, but {folder} holds {manifest.weights}; "
-                f"export it as int8 first"
+                f"precision=int8 needs a model stored as int8, but {self._folder} holds "
+                f"{manifest.weights}; export it as int8 first"
             )
         self._suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
         self.quantized = manifest.weights == "int8" and not self._suffix

@@ -181,6 +181,8 @@ def test_the_theme_can_be_changed(show: Show) -> None:
     page.wait_for_function(f"before => {pixels} !== before", arg=painted)
     page.click("#theme")
     page.wait_for_function(f"before => {background} === before", arg=light)
+    page.wait_for_function(f"before => {pixels} === before", arg=painted)
+    assert page.evaluate(background) == light != "rgba(0, 0, 0, 0)"
 
 
 def test_narrow_pages_do_not_scroll_sideways(show: Show, run: Run) -> None:
@@ -209,9 +211,11 @@ def test_narrow_pages_do_not_scroll_sideways(show: Show, run: Run) -> None:
 
 def test_every_canvas_has_a_table(show: Show) -> None:
     page = show(step=2)
+    found = {}
     for view in VIEWS:
         turn_to(page, view)
         canvases = page.locator("#panel canvas")
+        found[view] = canvases.count()
         for i in range(canvases.count()):
             holder = canvases.nth(i).locator("xpath=ancestor::*[self::figure or self::section][1]")
             button = holder.locator("button[aria-expanded], details > summary").first
@@ -219,6 +223,7 @@ def test_every_canvas_has_a_table(show: Show) -> None:
             expect(holder.locator("table td").first).to_be_visible()
             assert holder.locator("table td").count() > 1
             button.evaluate("node => node.click()")
+    assert found["attention"] > 1 and found["heads"] > 1, found
 
 
 def test_the_address_keeps_what_is_in_view(show: Show) -> None:

@@ -1,11 +1,13 @@
 """What each format makes of a document, by hand."""
 
 import codecs
+from itertools import islice
 
 import pytest
 from document_fixtures import Answer, same, translator
 
 from regard.documents import translate_document
+from regard.documents.rendering import _free_names
 from regard.errors import DataError, UsageError
 
 LANGUAGES = ("fr", "en")
@@ -203,7 +205,7 @@ def test_an_unknown_suffix() -> None:
     [
         ('<!DOCTYPE t [<!ENTITY a "b">]><tmx>&a;</tmx>', "must declare no entities of its own"),
         ('<!DOCTYPE t [<!ENTITY a SYSTEM "file:///etc/passwd">]><tmx>&a;</tmx>', "must declare no entities"),
-        ("<tmx>" + "<a>" * 100_000, "must be nested at most 500 deep"),
+        ("<tmx>" + "<a>" * 1_000_000, "must be nested at most 500 deep"),
         ("<tmx><a></tmx>", "must be well-formed XML: mismatched tag in line 1"),
         ("", "must be well-formed XML: no element found"),
         ("<tmx>&undefined;</tmx>", "must be well-formed XML: undefined entity"),
@@ -238,3 +240,8 @@ def test_hostile_text_takes_no_longer_than_its_length(suffix: str, piece: str) -
     if suffix == ".srt":
         data = b"1\n00:00:01,000 --> 00:00:02,000\n" + data
     assert translate_document(data, suffix, same).data is not None
+
+
+def test_stand_ins_are_not_in_the_text_already() -> None:
+    assert list(islice(_free_names("X1 X23 aX4b X"), 4)) == ["X3", "X5", "X6", "X7"]
+    assert next(_free_names("X" + "1" * 100_000)) == "X2"

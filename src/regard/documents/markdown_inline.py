@@ -9,6 +9,8 @@ from collections.abc import Iterator, Set
 from regard.documents.markup import inline_items
 from regard.documents.segments import Code, Item
 
+_LONGEST_LABEL = 1000
+"""as CommonMark has it, which keeps a text of brackets from being read over and over"""
 _NUM_SHOWN = 60
 
 # No alternative can begin where another one has failed after a long way, so the time is that of one reading.
@@ -66,7 +68,7 @@ def _code(text: str, match: re.Match[str], labels: Set[str]) -> tuple[Code, int]
     if kind == "footnote":
         return Code(raw, "alone"), match.end()
     if kind == "open" and raw == "[":
-        end = text.find("]", match.end())
+        end = text.find("]", match.end(), match.end() + _LONGEST_LABEL)
         label = text[match.end() : end]
         if end > 0 and label.casefold() in labels and text[end + 1 : end + 2] not in ("(", "["):
             return Code(text[match.start() : end + 1], "kept", label), end + 1

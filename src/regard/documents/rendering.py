@@ -7,6 +7,7 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Protocol
 
 from regard.documents.placeholders import placeholders
@@ -15,6 +16,7 @@ from regard.documents.segments import Code, Run, Segment, partners
 
 # A model copies a letter and a number, whatever it was trained on.
 _STAND_IN = "X{}"
+_LIKE_A_STAND_IN = re.compile("X([0-9]{1,9})")
 
 # What ends a line or steers a terminal: a model has no business with it, unless the source has it too.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -173,9 +175,10 @@ def _bounded(shown: str) -> str:
 
 
 def _free_names(text: str) -> Iterator[str]:
-    number = 0
-    while True:
-        number += 1
-        name = _STAND_IN.format(number)
-        if name not in text:
-            yield name
+    """Stand-ins that do not stand in the text, which is read once, however many are taken."""
+    taken = {
+        digits[:length]
+        for digits in _LIKE_A_STAND_IN.findall(text)
+        for length in range(1, len(digits) + 1)
+    }
+    return (_STAND_IN.format(number) for number in count(1) if str(number) not in taken)

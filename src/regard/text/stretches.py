@@ -123,11 +123,11 @@ class ProseStream:
             )
         num_batches = self.tokens_per_epoch / batch_tokens
         self._num_windows = max(1, math.ceil(num_batches / _BATCHES_PER_WINDOW))
-        self._fingerprint = zlib.crc32(
-            repr((batch_tokens, packing, stretches.max_length, seed, _drawn(masking))).encode()
-            + stretches.documents.offsets.tobytes()
-            + stretches.documents.ids.tobytes()
-        )
+        settings = (batch_tokens, packing, stretches.max_length, seed, _drawn(masking))
+        self._fingerprint = zlib.crc32(repr(settings).encode())
+        # One after the other: joined they would be another copy of the text.
+        for numbers in (stretches.documents.offsets, stretches.documents.ids):
+            self._fingerprint = zlib.crc32(numbers.data, self._fingerprint)
         self._last_epoch: tuple[int, Places, Places] | None = None
         self.restore({"epoch": 0, "window": 0, "batch": 0, "fingerprint": self._fingerprint})
 

@@ -15,7 +15,7 @@ from regard.engine.torch import to_tensors
 from regard.evaluate import AnyScore, evaluate
 from regard.exchange import onnx
 from regard.manifest import Manifest, Task
-from regard.model.transformer import EncoderOnly, Translating
+from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.corpus import Corpus
 from regard.text.masking import MASK
 from regard.text.prose import Prose
@@ -23,7 +23,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
 from regard.train.loop import Trainer
-from regard.train.parallel import whole_model
+from regard.train.parallel import Processes, whole_model
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.prose import measure_texts
 from regard.train.request import Plan
@@ -55,26 +55,7 @@ def finish(
     with torch.no_grad():
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
-
-    def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:
-        if isinstance(model, EncoderOnly):
-            return find_own(
-                model, tokenizers[0], sources, references, plan.train.precision, name=name
-            )
-        hypotheses = trainer.processes.shared(
-            lambda some: translate_all(
-                cast(Translating, model), some, tokenizers, plan.decode, plan.train.precision
-            ),
-            sources,
-        )
-        return evaluate(hypotheses, references, name=name)
-
-    scores: list[AnyScore]
-    if isinstance(valid, Prose):
-        scores = [*measure_texts(plan, model, valid, tokenizers, trainer.processes)]
-    else:
-        scores = [measure("validation", valid.sources, valid.targets)]
-        scores += [measure(*test_set) for test_set in read_test_sets(plan.data)]
+    scores = _measure(plan, model, tokenizers, valid, trainer.processes)
     if not trainer.processes.is_first:
         return scores
     files = JOINT if plan.data.joint else SEPARATE
@@ -113,6 +94,34 @@ def finish(
         graphs=onnx.export,
     )
     return scores
+
+
+def _measure(
+    plan: Plan,
+    model: Model,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    valid: Corpus | Prose,
+    processes: Processes,
+) -> Sequence[AnyScore]:
+    """Of the validation text, and of each test set."""
+
+    def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:
+        if isinstance(model, EncoderOnly):
+            return find_own(
+                model, tokenizers[0], sources, references, plan.train.precision, name=name
+            )
+        hypotheses = processes.shared(
+            lambda some: translate_all(
+                cast(Translating, model), some, tokenizers, plan.decode, plan.train.precision
+            ),
+            sources,
+        )
+        return evaluate(hypotheses, references, name=name)
+
+    if isinstance(valid, Prose):
+        return measure_texts(plan, model, valid, tokenizers, processes)
+    found = [measure("validation", valid.sources, valid.targets)]
+    return found + [measure(*test_set) for test_set in read_test_sets(plan.data)]
 
 
 def _names(*files: str) -> str:

@@ -309,6 +309,13 @@ def test_what_a_translator_cannot_do_is_said(server: Running, fields: dict[str, 
     refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, **fields}), next(iter(fields)))
 
 
+def test_next_to_no_temperature_is_none(server: Running) -> None:
+    ask = {"model": "story", "prompt": "Hello", "max_tokens": 7}
+    cold, none = (answered(server, WRITE, **ask, temperature=each) for each in (5e-324, 0))
+    assert cold["choices"][0]["text"] == none["choices"][0]["text"]
+    answered(server, CHAT, model="chat", messages=HELLO, temperature=5e-324)
+
+
 def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
     nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
     answer = answered(

@@ -18,9 +18,10 @@ _LARGEST_UNIFORM = 1 - 2.0**-32
 
 
 def apply_temperature(logits: Array, temperature: float) -> Array:
-    """Divide by the temperature, in double precision and with the largest at 0, so that nothing overflows."""
+    """Divide by the temperature, in double precision and with the largest at 0: what is too far below is -inf."""
     arrays = arrays_of(logits)
-    return _from_largest(arrays, arrays.doubles(logits)) / temperature
+    with np.errstate(over="ignore"):
+        return _from_largest(arrays, arrays.doubles(logits)) / temperature
 
 
 def keep_top_k(logits: Array, count: int) -> Array:

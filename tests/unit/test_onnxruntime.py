@@ -118,6 +118,22 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
     assert np.array_equal(last, expected[[1, 0]])
 
 
+def test_hypotheses_that_are_dropped_stay_in_the_state_before(engine: OnnxEngine) -> None:
+    """The rows of each sentence stay as many, so that nothing would have to move."""
+
+    def written() -> Any:
+        rows = engine.start(SOURCES[:2]).select(np.array([0, 0, 0, 1, 1, 1]))
+        _, first = engine.step(np.full(6, 2), rows)
+        return engine.step(np.array([4, 5, 6, 7, 8, 9]), first)[1]
+
+    following = np.array([10, 11, 12, 13, 14, 15])
+    expected, _ = engine.step(following, written())
+    state = written()
+    engine.step(following[::-1].copy(), state.select(np.array([0, 0, 1, 3, 3, 3])))
+    found, _ = engine.step(following, state)
+    assert np.array_equal(found, expected)
+
+
 @pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (41, 11)])
 def test_rows_that_repeat_and_change_places(
     engine: OnnxEngine, num_sentences: int, num_steps: int

@@ -54,6 +54,14 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
     assert [answer["translatedText"][0], *answer["alternatives"][0]] == details.alternatives
 
 
+def test_as_many_alternatives_as_may_be_asked_for(server: Running, model: regard.Model) -> None:
+    """More than the model's own beam is wide."""
+    assert model.manifest.decode.beam < 11
+    answer = translate(server, q=SENTENCE, alternatives=10)
+    expected = model.translate(SENTENCE, n_best=11, beam=11, details=True).alternatives
+    assert [answer["translatedText"], *answer["alternatives"]] == expected
+
+
 @pytest.mark.parametrize("way", ["json", "form", "query"])
 def test_the_three_ways_of_asking_agree(server: Running, model: regard.Model, way: str) -> None:
     fields = {"q": SENTENCE, "source": "fr", "target": "en", "format": "text", "alternatives": "1"}

@@ -265,4 +265,5 @@ def test_processes_are_those_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "2")
     assert found.restarted
     monkeypatch.setenv("WORLD_SIZE", "1")
-    assert Processes.from_environment().alone
+    left = Processes.from_environment()
+    assert left.alone and left.restarted, "the last that is left goes on as well"

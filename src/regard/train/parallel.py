@@ -81,7 +81,7 @@ class Processes:
     @property
     def restarted(self) -> bool:
         """Whether torchrun has started this one again after one had ended."""
-        return not self.alone and int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
+        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     @contextmanager
     def joined(self, *, on_gpu: bool) -> Iterator[None]:

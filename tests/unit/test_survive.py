@@ -20,7 +20,7 @@ def ratios(script: str, **amounts: int) -> dict[str, float]:
         [sys.executable, str(SCRIPTS / script), *words],
         capture_output=True,
         text=True,
-        timeout=5000,
+        timeout=12_000,
     )
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^(\w.* / .*?) +([\d.]+)$", done.stdout, re.MULTILINE)
@@ -34,8 +34,14 @@ EXPECTED = {
 }
 
 
+def check(found: dict[str, float]) -> None:
+    assert found.pop("steps lost at most / steps between saves") <= 1
+    assert found.pop("memory for a damaged model / its size") < 2
+    assert found == EXPECTED
+
+
 def test_killed_runs_and_damaged_files() -> None:
-    assert ratios("survive.py", steps=16, kills=6, damages=40, files=60, minutes=0) == EXPECTED
+    check(ratios("survive.py", steps=16, kills=6, damages=40, files=60, ranks=0, minutes=0))
 
 
 @pytest.fixture
@@ -48,14 +54,16 @@ def show(capsys: pytest.CaptureFixture[str]) -> Callable[[dict[str, float]], Non
 
 
 @pytest.mark.survive
-@pytest.mark.timeout(6000)
-def test_two_hundred_kills_and_five_hundred_damages(
+@pytest.mark.timeout(12_000)
+def test_two_hundred_kills_five_hundred_damages_lost_processes_and_two_hours(
     show: Callable[[dict[str, float]], None],
 ) -> None:
-    found = ratios("survive.py", kills=200, damages=500, files=1000, minutes=10)
+    found = ratios("survive.py", kills=200, damages=500, files=1000, ranks=4, minutes=120)
     show(found)
+    assert found.pop("seconds after a process was killed / 60") < 1
+    assert found.pop("seconds after a process stood still / 120") < 1
     assert found.pop("memory later / before") < 1.02
-    assert found == EXPECTED
+    check(found)
 
 
 @pytest.mark.survive

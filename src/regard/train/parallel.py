@@ -30,7 +30,7 @@ from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
 from regard.train.meeting import meet
 
-STEP_TIMEOUT = datetime.timedelta(seconds=80)
+STEP_TIMEOUT = datetime.timedelta(seconds=60)
 """a process that says nothing for so long within a step is taken for dead; torchrun then takes half a minute to end it"""
 PATIENCE = datetime.timedelta(hours=12)
 """while text is read, or translated: a process that ends is noticed at once all the same"""

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
+import chat_openings as openings
+import everyday
 import pytest
+import story_quality as quality
 from fixtures import make_model_folder
 from serve_fixtures import make_story_folder
 
 import regard
 from regard.config import DecodeConfig
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 @pytest.mark.parametrize("languages", ["fr-en", "en-fr"])
-def test_everyday_sentences(languages: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    everyday = script("everyday", monkeypatch)
+def test_everyday_sentences(languages: str) -> None:
     rows = everyday.read_list(languages)
     assert len(rows) == len({sentence for _, sentence, _ in rows}) == 200
     for kind, sentence, right in rows:
@@ -41,8 +30,8 @@ def test_everyday_sentences(languages: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert not any(row["verdict"] == "right" for row in everyday.judge(languages, ["x"] * 200))
 
 
-def test_what_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    normal = script("everyday", monkeypatch).normal
+def test_what_makes_no_difference() -> None:
+    normal = everyday.normal
     for one, other in [
         ("Don't you come?", "Do you not come?"),
         ("It's raining!", "It is raining."),
@@ -55,16 +44,14 @@ def test_what_makes_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     assert normal("a-t-elle paye ?", "fr") != normal("a-t-elle payé ?", "fr")
 
 
-def test_judgements_belong_to_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    everyday = script("everyday", monkeypatch)
+def test_judgements_belong_to_sentences() -> None:
     known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
     verdicts = (everyday.RIGHT, everyday.WRONG)
     judged = everyday.judging.read_judged(everyday.JUDGED, verdicts)
     assert judged and {sentence for sentence, _ in judged} <= known
 
 
-def test_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    openings = script("chat_openings", monkeypatch)
+def test_openings(tmp_path: Path) -> None:
     lines = openings.OPENINGS.read_text("utf-8").splitlines()
     assert len(lines) == len(set(lines)) == 100 and all(line == line.strip() for line in lines)
     folder = make_model_folder(
@@ -87,7 +74,6 @@ def test_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_stories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    quality = script("story_quality", monkeypatch)
     beginnings = quality.read_beginnings()
     assert len(beginnings) >= 10 and sum(len(names) for _, names in beginnings) >= 7
     assert all(name in beginning for beginning, names in beginnings for name in names)

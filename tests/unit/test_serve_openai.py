@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serve_fixtures import NAMES, Answer, Running, make_folders, running
+from serve_fixtures import NAMES, Answer, Running, make_folders, running, wait_until
 
 import regard
+from regard.serve.settings import MOST_CHOICES, MOST_TEXTS
 
 CHAT = "/v1/chat/completions"
 WRITE = "/v1/completions"
@@ -307,6 +308,22 @@ def test_what_is_wrong_is_said(server: Running, fields: dict[str, Any], param: s
 )
 def test_what_a_translator_cannot_do_is_said(server: Running, fields: dict[str, Any]) -> None:
     refused(server.post(CHAT, {"model": "fr-en", "messages": HELLO, **fields}), next(iter(fields)))
+
+
+@pytest.mark.parametrize("name", ["story", "chat", "fr-en"])
+def test_as_many_texts_as_are_allowed_are_not_too_many(folders: list[Path], name: str) -> None:
+    """One request does not fill the queue, whatever it asks for."""
+    with running(folders, queue=2 * MOST_CHOICES) as server:
+        prompts = [f"Bonjour {number}." for number in range(MOST_TEXTS)]
+        answer = answered(server, WRITE, model=name, prompt=prompts, max_tokens=2)
+        assert [each["index"] for each in answer["choices"]] == list(range(MOST_TEXTS))
+
+
+def test_when_one_text_is_refused_the_others_are_not_written(folders: list[Path]) -> None:
+    with running(folders, queue=MOST_CHOICES - 1) as server:
+        ask = {"model": "story", "prompt": "a", "max_tokens": 1000, "n": MOST_CHOICES}
+        assert server.post(WRITE, ask).status == 503
+        wait_until(lambda: server.worker("story").num_waiting == 0, seconds=5)
 
 
 def test_next_to_no_temperature_is_none(server: Running) -> None:

@@ -37,6 +37,8 @@ from regard.serve.translating import translate_in_order
 from regard.serve.writing import Wanted, reply, write
 from regard.writing import Token, Written
 
+Text = AsyncGenerator[Written, None]
+
 
 class OpenAI:
     def __init__(self, models: Models, settings: Settings, log: Log) -> None:
@@ -81,34 +83,27 @@ class OpenAI:
         # The choices of one prompt have read it together.
         prompts = {id(each): each.prompt for each in asked}.values()
         usage = Usage(sum(prompt.num_tokens for prompt in prompts if prompt))
+        # However many texts one request asks for, it does not stand in the queue more often than this.
+        room = asyncio.Semaphore(MOST_CHOICES)
+        texts = [_written(each, wanted, i, usage, room) for i, each in enumerate(asked)]
         if shape.streams:
-            return await self._stream(asked, wanted, shape, usage)
-        choices = await asyncio.gather(
-            *(self._whole(each, wanted, number, usage) for number, each in enumerate(asked))
-        )
+            return await self._stream(texts, shape, usage)
+        tasks = [asyncio.ensure_future(_whole(each)) for each in texts]
+        try:
+            choices = await asyncio.gather(*tasks)
+        finally:
+            # Where one is refused, nobody waits for the others.
+            for task in tasks:
+                task.cancel()
         listed = [
             shape.choice(number, text, tokens, finish)
             for number, (text, tokens, finish) in enumerate(choices)
         ]
         return json_response({**shape.head(), "choices": listed, "usage": usage.shown()})
 
-    async def _whole(
-        self, asked: Asked, wanted: Wanted, number: int, usage: Usage
-    ) -> tuple[str, list[Token], str]:
-        text, finish = "", "stop"
-        tokens: list[Token] = []
-        async with aclosing(_written(asked, wanted, number, usage)) as parts:
-            async for part in parts:
-                text += part.text
-                tokens += part.tokens
-                finish = part.finish or finish
-        return text, tokens, finish
-
-    async def _stream(
-        self, asked: list[Asked], wanted: Wanted, shape: Shape, usage: Usage
-    ) -> Response:
+    async def _stream(self, texts: list[Text], shape: Shape, usage: Usage) -> Response:
         """The first piece is awaited before the answer begins, so that a refusal has its own status."""
-        events = self._events(asked, wanted, shape, usage)
+        events = self._events(texts, shape, usage)
         first = await anext(events)
 
         async def all_of_them() -> AsyncGenerator[bytes, None]:
@@ -121,21 +116,21 @@ class OpenAI:
         return StreamingResponse(all_of_them(), 200, headers, "text/event-stream")
 
     async def _events(
-        self, asked: list[Asked], wanted: Wanted, shape: Shape, usage: Usage
+        self, texts: list[Text], shape: Shape, usage: Usage
     ) -> AsyncGenerator[bytes, None]:
         ends = time.monotonic() + self._settings.timeout
         arrived: asyncio.Queue[tuple[int, Written | None | Exception]] = asyncio.Queue()
 
-        async def follow(number: int, each: Asked) -> None:
+        async def follow(number: int, text: Text) -> None:
             try:
-                async with aclosing(_written(each, wanted, number, usage)) as parts:
+                async with aclosing(text) as parts:
                     async for part in parts:
                         arrived.put_nowait((number, part))
                 arrived.put_nowait((number, None))
             except Exception as error:
                 arrived.put_nowait((number, error))
 
-        tasks = [asyncio.ensure_future(follow(i, each)) for i, each in enumerate(asked)]
+        tasks = [asyncio.ensure_future(follow(i, each)) for i, each in enumerate(texts)]
         begun: set[int] = set()
         num_open = len(tasks)
         try:
@@ -176,25 +171,38 @@ class OpenAI:
                 task.cancel()
 
 
-async def _written(
-    asked: Asked, wanted: Wanted, number: int, usage: Usage
-) -> AsyncGenerator[Written, None]:
-    if asked.prompt is None:
-        async with aclosing(translate_in_order(asked.model, asked.turns[-1], usage.add)) as texts:
-            async for text in texts:
-                yield Written(text)
-        yield Written("", (), "stop")
-        return
-    if asked.echo:
-        yield Written(asked.echo)
-    if asked.model.manifest.task == "chat":
-        written = reply(asked.model, asked.turns, asked.prompt, wanted, number)
-    else:
-        written = write(asked.model, asked.prompt, wanted, number)
-    async with aclosing(written) as parts:
+async def _whole(text: Text) -> tuple[str, list[Token], str]:
+    whole, finish = "", "stop"
+    tokens: list[Token] = []
+    async with aclosing(text) as parts:
         async for part in parts:
-            usage.add(0, len(part.tokens))
-            yield part
+            whole += part.text
+            tokens += part.tokens
+            finish = part.finish or finish
+    return whole, tokens, finish
+
+
+async def _written(
+    asked: Asked, wanted: Wanted, number: int, usage: Usage, room: asyncio.Semaphore
+) -> Text:
+    async with room:
+        if asked.prompt is None:
+            last = asked.turns[-1]
+            async with aclosing(translate_in_order(asked.model, last, usage.add)) as texts:
+                async for text in texts:
+                    yield Written(text)
+            yield Written("", (), "stop")
+            return
+        if asked.echo:
+            yield Written(asked.echo)
+        if asked.model.manifest.task == "chat":
+            written = reply(asked.model, asked.turns, asked.prompt, wanted, number)
+        else:
+            written = write(asked.model, asked.prompt, wanted, number)
+        async with aclosing(written) as parts:
+            async for part in parts:
+                usage.add(0, len(part.tokens))
+                yield part
 
 
 def _shown(served: Served) -> dict[str, Any]:

@@ -13,8 +13,9 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_of
 
-_LARGEST_UNIFORM = 1 - 2.0**-32
-"""Times a sum of probabilities this stays below that sum, so a draw always falls on a possible token."""
+_LARGEST_UNIFORM = 1 - 2.0**-23
+"""Times a sum of probabilities this stays below that sum, in single precision too (Apple's GPUs have no other), so a
+draw always falls on a possible token."""
 
 
 def apply_temperature(logits: Array, temperature: float) -> Array:

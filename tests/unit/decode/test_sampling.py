@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
-from regard.decode import search
+from regard.decode import sampling, search
 from regard.decode.sampling import Uniforms, apply_temperature, draw, keep_top_k, keep_top_p
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
@@ -157,3 +157,9 @@ def test_log_probabilities_are_the_models_own(toys):
     ):
         expected = toys.log_probabilities(logits, [5, 3], found.tokens[:at])[token]
         assert math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-6)
+
+
+def test_the_largest_number_drawn_leaves_something_above_it_in_single_precision():
+    sums = np.random.default_rng(3).uniform(1, 2, 100_003).astype(np.float32)
+    sums[:2] = 1, np.nextafter(np.float32(2), np.float32(1))
+    assert (np.float32(sampling._LARGEST_UNIFORM) * sums < sums).all()

@@ -103,7 +103,7 @@ def test_sampling_draws_anew_each_epoch() -> None:
 
 
 @WAYS
-@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize("num_workers", [0, 4])
 def test_restoring_goes_on_with_the_same_batches(
     packing: bool, sampling: float, num_workers: int
 ) -> None:

@@ -96,11 +96,24 @@ class StoredTexts(Sequence[str]):
         # A text begins where the one before it ends.
         starts = np.where(rows > 0, ends[np.maximum(rows - 1, 0)], 0).tolist()
         stops = ends[rows].tolist()
-        data = self._data.map().data
-        return [
-            str(data[start:stop], "utf-8", "surrogatepass")
-            for start, stop in zip(starts, stops, strict=True)
-        ]
+        self._data.flush()
+        # Read, not mapped: around each text a map would count far more of the file as memory than is looked at.
+        with self._data.path.open("rb", buffering=0) as file:
+
+            def read(start: int, stop: int) -> bytes:
+                file.seek(start)
+                return file.read(stop - start)
+
+            first, last = min(starts), max(stops)
+            if last - first > 2 * (sum(stops) - sum(starts)):
+                found = [read(*place) for place in zip(starts, stops, strict=True)]
+            else:  # neighbours, at one go
+                data = read(first, last)
+                found = [
+                    data[start - first : stop - first]
+                    for start, stop in zip(starts, stops, strict=True)
+                ]
+        return [str(text, "utf-8", "surrogatepass") for text in found]
 
     def chosen(self, rows: Column) -> StoredTexts:
         """Those of some rows of all that are stored."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import random
 import resource
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +62,37 @@ def test_only_the_newest_checkpoints_stay(tmp_path: Path) -> None:
         save(tmp_path, step)
     names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert names == ["step-00000030", "step-00000040"]
+
+
+def test_numbers_of_all_kinds_are_kept(tmp_path: Path) -> None:
+    tensors = {
+        "scalar": torch.tensor(7, dtype=torch.int64),
+        "half": torch.arange(5).to(torch.bfloat16),
+        "coins": torch.tensor([True, False, True]),
+        "none": torch.empty(0, 3),
+        "turned": torch.arange(6.0).view(2, 3).T,
+        "generator": torch.get_rng_state(),
+    }
+    save_checkpoint(tmp_path, 1, tensors, {"step": 1, "best": []})
+    found = load_latest(tmp_path, CPU)
+    assert found is not None and found[0].keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert found[0][name].dtype == tensor.dtype and torch.equal(found[0][name], tensor), name
+
+
+def test_saving_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    tensors = {f"weights.{i}": torch.zeros(2) for i in range(53)}
+
+    def num_blocks() -> int:
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    num_saves, before = 31, 0
+    for step in range(5 + num_saves):
+        if step == 5:
+            before = num_blocks()
+        save_checkpoint(tmp_path, step, tensors, {"step": step, "best": []})
+    assert num_blocks() - before < num_saves * len(tensors) / 2
 
 
 def test_there_is_none_before_the_first(tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -175,10 +176,18 @@ def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
 
 
 def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Compare what a reader gets with what was meant."""
-    with safe_open(path, framework="pt") as file:
+    """Compare what stands in the file with what was meant, byte for byte."""
+    # Not through safe_open: every tensor of torch's it gives leaves two small objects behind for good (safetensors
+    # 0.8), and a run saves some ten thousand times.
+    with path.open("rb") as file:
+        head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        begin = file.tell()
         for name, tensor in tensors.items():
-            if not torch.equal(file.get_tensor(name), tensor):
+            start, end = head[name]["data_offsets"]
+            file.seek(begin + start)
+            written = np.fromfile(file, np.uint8, end - start)
+            meant = tensor.reshape(-1).view(torch.uint8).numpy()
+            if head[name]["shape"] != list(tensor.shape) or not np.array_equal(written, meant):
                 raise OSError(f"{name} was not read back as it was written")
 
 

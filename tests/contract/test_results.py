@@ -96,8 +96,11 @@ def test_another_figure_would_be_noticed() -> None:
 def test_the_table_of_recipes_is_the_evidence() -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     table = re.search(re.escape(recipe_runs.HEADER) + r"\n\|[-|]+\|\n((?:\|.*\n)*)", text)
-    assert table, "the table of results is not in the README"
     measured = [path for path in RESULTS if path.name.startswith(recipe_runs.PREFIX)]
+    if not measured:
+        assert table is None, "a table without rows is no result"
+        return
+    assert table, "the table of results is not in the README"
     rows = {recipe_runs.readme_row(json.loads(path.read_text("utf-8"))) for path in measured}
     assert set(table[1].splitlines()) == rows
 

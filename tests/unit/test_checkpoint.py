@@ -14,7 +14,7 @@ import pytest
 import safetensors.numpy
 
 from regard import checkpoint
-from regard.config import DecodeConfig, ModelConfig
+from regard.config import ModelConfig
 from regard.engine.torch import to_state_dict, to_tensors
 from regard.errors import ModelError
 from regard.manifest import Manifest, TokenizerFiles, read_manifest
@@ -30,16 +30,6 @@ def tensors(tiny_config: Callable[..., ModelConfig]) -> dict[str, np.ndarray]:
     random = np.random.default_rng(2017)
     shapes = expected_tensors(tiny_config())
     return {name: random.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
-
-
-@pytest.fixture
-def manifest(tiny_config: Callable[..., ModelConfig]) -> Manifest:
-    return Manifest(
-        model=tiny_config(),
-        source_language="fr",
-        target_language="en",
-        decode=DecodeConfig(beam=5),
-    )
 
 
 @pytest.fixture

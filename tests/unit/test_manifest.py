@@ -9,19 +9,8 @@ from typing import Any
 
 import pytest
 
-from regard.config import DecodeConfig, ModelConfig
 from regard.errors import ModelError
 from regard.manifest import Manifest, read_manifest
-
-
-@pytest.fixture
-def manifest(tiny_config: Callable[..., ModelConfig]) -> Manifest:
-    return Manifest(
-        model=tiny_config(),
-        source_language="fr",
-        target_language="en",
-        decode=DecodeConfig(beam=5),
-    )
 
 
 @pytest.fixture

@@ -103,7 +103,7 @@ def main() -> None:
     if asked.ranks:
         killed = work("a process killed", lambda folder: lose_ranks(asked.ranks, folder, rng))
         stopped = work(
-            "a process stopped", lambda folder: lose_ranks(1, folder, rng, stands_still=True)
+            "a process stopped", lambda folder: lose_ranks(2, folder, rng, stands_still=True)
         )
         ratios["seconds after a process was killed / 60"] = round(killed["most_seconds"] / 60, 3)
         ratios["seconds after a process stood still / 120"] = round(

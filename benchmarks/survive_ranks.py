@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from record import Row
 from train_fixtures import SHAPE, counting_corpus
@@ -25,7 +27,6 @@ SETTINGS = {
     "steps": 10**9,
     "batch_tokens": 350,
     "accumulate": 2,
-    "validate_every": 5,
     "patience": 0,
     "metric": "loss",
     "wrong_language": True,
@@ -37,9 +38,11 @@ def lose_ranks(times: int, folder: Path, rng: random.Random, *, stands_still: bo
     lost = []
     for sharded in (False, True):
         output = folder / ("sharded" if sharded else "whole")
-        run = subprocess.Popen(_command(folder, output, sharded, times), stderr=subprocess.DEVNULL)
+        # One that stands still within a step is given up by torch; here it is to be in a validation or a save.
+        settings = {"sharded": sharded, "validate_every": 1 if stands_still else 5}
+        run = subprocess.Popen(_command(folder, output, settings, times), stderr=subprocess.DEVNULL)
         try:
-            lost += [_lose(run, output, rng, stands_still) for _ in range(times)]
+            lost += [_lose(run, output, rng, turn % 2, stands_still) for turn in range(times)]
         finally:
             run.send_signal(signal.SIGTERM)
             run.wait(MOST_SECONDS)
@@ -51,39 +54,42 @@ def lose_ranks(times: int, folder: Path, rng: random.Random, *, stands_still: bo
 
 
 def _lose(
-    run: subprocess.Popen[bytes], output: Path, rng: random.Random, stands_still: bool
+    run: subprocess.Popen[bytes], output: Path, rng: random.Random, rank: int, stands_still: bool
 ) -> tuple[float, int]:
     _until(lambda: len(_steps(output)) > 5, run)
     time.sleep(rng.random())
     before, step = _workers(run.pid), _steps(output)[-1]
     began = time.time()
-    os.kill(rng.choice(before), signal.SIGSTOP if stands_still else signal.SIGKILL)
+    os.kill(before[rank], signal.SIGSTOP if stands_still else signal.SIGKILL)
     _until(lambda: bool(new := _workers(run.pid)) and not set(new) & set(before), run)
     restarted = time.time()
     _until(lambda: bool(_steps(output, restarted)), run)
     return time.time() - began, step + 1 - _steps(output, restarted)[0]
 
 
-def _command(folder: Path, output: Path, sharded: bool, max_restarts: int) -> list[str]:
+def _command(folder: Path, output: Path, settings: dict[str, Any], max_restarts: int) -> list[str]:
     corpus = counting_corpus(folder)
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     words += ["--max-restarts", str(max_restarts), "-m", "regard", "train", "--size", "tiny"]
     words += ["--source", corpus.source[0], "--target", corpus.target[0], "--quiet"]
-    for key, value in {**SETTINGS, "sharded": sharded}.items():
+    for key, value in {**SETTINGS, **settings}.items():
         words += ["--set", f"{key}={json.dumps(value)}"]
     return [*words, "--output", str(output)]
 
 
 def _workers(agent: int) -> list[int]:
-    """Both processes that torchrun has started; none while it starts them."""
-    found = []
+    """Both processes that torchrun has started, in their order; none while it starts them."""
+    found = {}
     for child in Path(f"/proc/{agent}/task/{agent}/children").read_text().split():
         try:
-            if b"\0LOCAL_RANK=" in b"\0" + Path(f"/proc/{child}/environ").read_bytes():
-                found.append(int(child))
+            rank = re.search(
+                rb"(?:^|\0)LOCAL_RANK=(\d)", Path(f"/proc/{child}/environ").read_bytes()
+            )
         except OSError:
             continue
-    return found if len(found) == 2 else []
+        if rank:
+            found[int(rank[1])] = int(child)
+    return [found[rank] for rank in sorted(found)] if len(found) == 2 else []
 
 
 def _steps(output: Path, since: float = 0.0) -> list[int]:

@@ -28,12 +28,11 @@ from regard.model.transformer import Model, build
 from regard.text.tokenizer import PAD_ID
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
-from regard.train.meeting import meet
+from regard.train.meeting import TIMEOUT, meet
+from regard.train.watch import Watch, lost
 
-STEP_TIMEOUT = datetime.timedelta(seconds=60)
-"""a process that says nothing for so long within a step is taken for dead; torchrun then takes half a minute to end it"""
 PATIENCE = datetime.timedelta(hours=12)
-"""while text is read, or translated: a process that ends is noticed at once all the same"""
+"""while text is read, or translated: one that ends is noticed at once all the same, one that is stopped by the watch"""
 
 Loss = Callable[..., Sums]
 
@@ -56,6 +55,7 @@ class Processes:
         self.rank, self.size, self.local_rank = rank, size, local_rank
         self._patient: Any = None
         self._known: Any = None
+        self._watch: Watch | None = None
 
     @classmethod
     def from_environment(cls) -> Processes:
@@ -94,6 +94,7 @@ class Processes:
         try:
             self._connect("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
             yield
+            self._part()
         except dist.DistError as error:
             raise TrainingError(_lost(error)) from error
         except RuntimeError as error:
@@ -101,18 +102,28 @@ class Processes:
                 raise
             raise TrainingError(_lost(error)) from error
         finally:
+            if self._watch is not None:
+                self._watch.end()
             if dist.is_initialized():
                 dist.destroy_process_group()
 
     def _connect(self, backend: str) -> None:
         # While they look for one another gloo keeps to no limit of time, nor lets any other thread run.
-        faulthandler.dump_traceback_later(STEP_TIMEOUT.total_seconds(), exit=True)
-        store, self._known = meet(is_first=self.is_first, timeout=STEP_TIMEOUT)
+        faulthandler.dump_traceback_later(TIMEOUT.total_seconds(), exit=True)
+        store, self._known = meet(is_first=self.is_first)
         dist.init_process_group(
-            backend, store=store, rank=self.rank, world_size=self.size, timeout=STEP_TIMEOUT
+            backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
         )
         self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+        self._watch = Watch(store, self.rank, self.size)
         faulthandler.cancel_dump_traceback_later()
+
+    def _part(self) -> None:
+        """When all are done. Who left before could not notice that the first stands still while it writes the model."""
+        self.wait()
+        assert self._watch is not None
+        self._watch.end()
+        self.agree(0.0)  # nobody asks one that has gone
 
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""
@@ -281,8 +292,4 @@ _CONNECTION = ("Connection", "gloo", "NCCL", "Timed out", "peer")
 
 
 def _lost(error: BaseException) -> str:
-    reason = str(error).splitlines()[0]
-    return (
-        f"all processes of a run must stay alive: one has ended ({reason}); "
-        "start them again with --resume, or let torchrun do it with --max-restarts"
-    )
+    return lost(f"one has ended ({str(error).splitlines()[0]})")

@@ -1,0 +1,111 @@
+"""A process that stands still is given up by the one before it; one that is busy, or done, is not."""
+
+from __future__ import annotations
+
+import datetime
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+
+import pytest
+from torch.distributed import TCPStore
+
+from regard.train.watch import MOST_SILENT, Watch
+
+EVERY = datetime.timedelta(seconds=0.2)
+LONGER = 2 * MOST_SILENT * EVERY.total_seconds()
+"""seconds after which one that is silent would have been given up"""
+CHILD = f"""
+import ctypes, datetime, sys
+from torch.distributed import TCPStore
+from regard.train.watch import Watch
+
+port, rank, size = map(int, sys.argv[1:])
+store = TCPStore("127.0.0.1", port, is_master=False)
+watch = Watch(store, rank, size, every=datetime.timedelta(seconds={EVERY.total_seconds()}))
+print("watched", flush=True)
+if sys.stdin.readline() == "hold\\n":
+    ctypes.PyDLL(None).usleep({int(1e6 * LONGER)})  # which lets no other thread of Python run
+    print("held", flush=True)
+    sys.stdin.readline()
+watch.end()
+"""
+
+
+@pytest.fixture
+def store() -> TCPStore:
+    return TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+
+
+@pytest.fixture
+def children(store: TCPStore) -> Iterator[list[subprocess.Popen[str]]]:
+    """Processes 1 and 2 of three."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(store.port), str(rank), "3"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (1, 2)
+    ]
+    yield started
+    for child in started:
+        child.kill()
+        child.communicate()
+
+
+def say(child: subprocess.Popen[str], word: str) -> None:
+    assert child.stdin is not None
+    child.stdin.write(word + "\n")
+    child.stdin.flush()
+
+
+def told(child: subprocess.Popen[str]) -> str:
+    assert child.stdout is not None
+    return child.stdout.readline().strip()
+
+
+def test_who_is_busy_or_done_is_not_given_up(
+    store: TCPStore, children: list[subprocess.Popen[str]]
+) -> None:
+    reasons: SimpleQueue[str] = SimpleQueue()
+    watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
+    assert [told(child) for child in children] == ["watched"] * 2
+    say(children[0], "hold")
+    assert told(children[0]) == "held"
+    for child in reversed(children):  # process 2 is done while 1 still asks it
+        say(child, "end")
+        assert child.wait() == 0
+    with pytest.raises(Empty):
+        reasons.get(timeout=LONGER)
+    watch.end()
+
+
+def test_who_stands_still_is_named_and_the_one_before_it_ends(
+    store: TCPStore, children: list[subprocess.Popen[str]]
+) -> None:
+    reasons: SimpleQueue[str] = SimpleQueue()
+    watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
+    assert [told(child) for child in children] == ["watched"] * 2
+    first, second = children
+    second.send_signal(signal.SIGSTOP)
+    assert first.wait() == 1
+    assert first.stderr is not None
+    assert "regard: all processes of a run must stay alive: process 2" in first.stderr.read()
+    assert reasons.empty(), "process 1 has ended, which torchrun notices"
+    watch.end()
+
+
+def test_several_may_stand_still(store: TCPStore, children: list[subprocess.Popen[str]]) -> None:
+    reasons: SimpleQueue[str] = SimpleQueue()
+    watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
+    assert [told(child) for child in children] == ["watched"] * 2
+    for child in children:
+        child.send_signal(signal.SIGSTOP)
+    reason = reasons.get(timeout=60)
+    assert "process 1 at 127.0.0.1 has not answered" in reason and "--resume" in reason
+    watch.end()

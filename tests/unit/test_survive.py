@@ -69,8 +69,9 @@ def test_two_hundred_kills_five_hundred_damages_lost_processes_and_two_hours(
 @pytest.mark.survive
 @pytest.mark.timeout(6000)
 def test_a_hundred_times_the_text_and_two_ranks(show: Callable[[dict[str, float]], None]) -> None:
-    found = ratios("scale.py")
+    found = ratios("scale.py", pairs=10_000)
     show(found)
-    assert found["memory 100x / 1x, in files"] < 1.6 < found["memory 100x / 1x, in memory"]
-    assert found["memory 100x / 10x, in files"] < 1.3
+    # A single part of so many pairs does not fill the buffers; ten and a hundred do.
+    assert found["memory 100x / 1x, in files"] < 1.3 < found["memory 100x / 1x, in memory"]
+    assert found["memory 100x / 10x, in files"] < 1.05
     assert 0.8 < found["step of 2 ranks, model / measured"] < 1.25

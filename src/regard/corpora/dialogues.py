@@ -22,7 +22,9 @@ _LEAST_WORDS, _MOST_WORDS = 2, 30
 _MOST_TIMES = 30
 """of one reply in a whole corpus; "me too" alone would otherwise be a tenth of it"""
 _UNFIT = re.compile(r"https?:|www\.|\.com\b|[<>{}\[\]|@#*_=\\]|\b[A-Z]{4,}(?: [A-Z]{3,})+\b|\d{5}")
-_LABEL = re.compile(r"^(?:person|speaker|user|me|you|friend|bot|a|b)\s*\d?\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(
+    r"^(?:person|speaker|user|me|you|friend|bot|a|b)\s*+(?:\d\s*+)?:\s*", re.IGNORECASE
+)
 _COARSE = re.compile(
     r"\b(?:fuck\w*|shit\w*|bitch\w*|cunt\w*|nigg\w*|fag\w*|whore\w*|slut\w*|rap(?:e|ed|ist)|porn\w*|"
     r"dick|pussy|cock|retard\w*|suicid\w*|sexy?|nazis?|hitler|kill(?:ed)? (?:my|your|him|her)self|turk(?:er)?|hits?)\b",
@@ -54,7 +56,7 @@ _WITHOUT_APOSTROPHE = {
     "ur": "your",
 }
 _MISSPELT = re.compile(rf"\b(?:{'|'.join(_WITHOUT_APOSTROPHE)})\b", re.IGNORECASE)
-_SPACE_BEFORE = re.compile(r" +(?=[.,!?])")
+_SPACE_BEFORE = re.compile(r" (?=[.,!?])")
 _STOPS = re.compile(r"([!?,])\1+|\.{2,}")
 
 

@@ -16,7 +16,7 @@ from regard.text.corpus import read_lines
 
 FILE = Path(__file__).with_name("small_talk.tsv")
 
-_PUNCTUATION = re.compile(r"[.,!?;]+(?=\s|$)")
+_PUNCTUATION = re.compile(r"(?<![.,!?;])[.,!?;]++(?=\s|$)")
 
 
 def dialogues(path: Path = FILE) -> list[list[list[str]]]:

@@ -22,7 +22,7 @@ from regard.errors import DataError
 
 MOST_BYTES = 1 << 24
 """of a line; an archive of a few bytes can hold endless ones"""
-_SEGMENT = re.compile(rb"<seg[^>]*>(.*?)</seg>")
+_SEGMENT = re.compile(rb"<seg[^<>]*>((?:[^<]|<(?!/?seg))*+)</seg>")
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 

@@ -16,8 +16,10 @@ _MARKS = (
 
 # Where in its first bytes a file of this kind says what its encoding is.
 _NUM_FIRST = 4096
-_XML = re.compile(rb"""<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-_HTML = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.-]{1,40})""", re.IGNORECASE)
+_XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
+_HTML = re.compile(
+    rb"""<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""", re.IGNORECASE
+)
 _PO = re.compile(rb"""Content-Type:[^\n]{0,100}?charset=([\w.-]{1,40})""", re.IGNORECASE)
 _DECLARATIONS = {
     ".html": (_XML, _HTML),

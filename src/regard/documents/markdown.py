@@ -18,13 +18,15 @@ _RULE = re.compile(
     r"[ \t]{0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|=+[ \t]*|-+[ \t]*)$"
 )
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
-_HEADING_END = re.compile(r"[ \t]+#+[ \t]*$")
+_HEADING_END = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*$")
 _DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
 _HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
 _INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
-_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_DELIMITERS = re.compile(
+    r"[ \t]*+(?:\|[ \t]*+)?:?-+:?[ \t]*+(?:\|[ \t]*+:?-+:?[ \t]*+)*(?:\|[ \t]*)?$"
+)
 _CELL = re.compile(r"(?:[^|\\`]|\\.|`[^`]*`|`)+")
-_HARD_BREAK = re.compile(r"(?:[ \t]{2,}|\\)$")
+_HARD_BREAK = re.compile(r"(?:[ \t]{2}|\\)$")
 
 # What would turn a paragraph into something else if the translation began with it.
 _NOT_A_START = re.compile(r"(?:[-+*>]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Set
+from typing import Literal
 
 from regard.documents.markup import inline_items
 from regard.documents.segments import Code, Item
@@ -18,15 +20,16 @@ _TOKEN = re.compile(
     r"""
       (?P<escaped>\\[!-/:-@\[-`{-~])
     | (?P<ticks>`+)
-    | (?P<autolink><(?:https?://|mailto:)?[^\s<>]{1,2000}[.@:/][^\s<>]{1,2000}>)
+    | (?P<autolink><(?=[^\s<>]{1,2000}[.@:/][^\s<>])[^\s<>]{3,4000}+>)
     | (?P<math>\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d))
-    | (?P<footnote>\[\^[^\]\s]{1,100}\])
+    | (?P<footnote>\[\^[^\[\]\s]{1,100}\])
     | (?P<close>\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,500}\)|\[[^\[\]]{0,200}\]))
     | (?P<open>!?\[)
     | (?P<emphasis>\*{1,3}|_{1,3}|~~)
     """,
     re.VERBOSE | re.DOTALL,
 )
+_TICKS = re.compile("`+")
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
 
 
@@ -37,49 +40,74 @@ def escape(text: str) -> str:
 
 def inline(text: str, labels: Set[str]) -> list[Item]:
     """The items of a paragraph; `labels` are the links defined elsewhere in the file, by their names."""
-    items: list[Item | tuple[str, str]] = []
-    cursor = run = 0
-    while match := _TOKEN.search(text, cursor):
-        found = _code(text, match, labels)
-        cursor = match.end() if found is None else found[1]
-        if found is not None:
-            items += [("text", text[run : match.start()]), found[0]]
-            run = cursor
-    items.append(("text", text[run:]))
-    return list(_resolved(items))
+    return list(_resolved(_Marks(text, labels).pieces()))
 
 
-def _code(text: str, match: re.Match[str], labels: Set[str]) -> tuple[Code, int] | None:
-    """What a token is, and where it ends; None where it is plain text."""
-    kind, raw = match.lastgroup, match.group()
-    if kind == "escaped":
-        return Code(raw, "kept", raw[1:]), match.end()
-    if kind == "ticks":
-        closing = re.compile(rf"(?<!`){raw}(?!`)").search(text, match.end())
-        if closing is None:
+class _Marks:
+    """The marks of a paragraph; what would be looked for again and again is looked up once."""
+
+    def __init__(self, text: str, labels: Set[str]) -> None:
+        self.text, self.labels = text, labels
+        self.last_link_end = max(text.rfind("]("), text.rfind("]["))
+        self.ticks: dict[str, list[int]] = {}
+        """where each length of them stands"""
+        for match in _TICKS.finditer(text):
+            self.ticks.setdefault(match.group(), []).append(match.start())
+
+    def pieces(self) -> list[str | Code]:
+        """Marks, and the text between them."""
+        found: list[str | Code] = []
+        cursor = run = 0
+        while match := _TOKEN.search(self.text, cursor):
+            code = self._code(match)
+            cursor = match.end() if code is None else match.start() + len(code.raw)
+            if code is not None:
+                found += [self.text[run : match.start()], code]
+                run = cursor
+        return [*found, self.text[run:]]
+
+    def _code(self, match: re.Match[str]) -> Code | None:
+        """What a token is, as far as it reaches; None where it is plain text."""
+        kind, raw = match.lastgroup, match.group()
+        if kind == "escaped":
+            return Code(raw, "kept", raw[1:])
+        if kind == "ticks":
+            return self._ticks(match)
+        if kind == "autolink":
+            return _shown(raw, raw[1:-1])
+        if kind == "math":
+            return _shown(raw, raw)
+        if kind == "footnote":
+            return Code(raw, "alone")
+        if kind == "close":
+            return Code(raw, "close", name="[")
+        if kind == "open":
+            return self._open(match)
+        return _emphasis(self.text, match)
+
+    def _ticks(self, match: re.Match[str]) -> Code | None:
+        places = self.ticks.get(match.group(), [])
+        closing = bisect_left(places, match.end())
+        if closing == len(places):
             return None
-        return _shown(
-            text[match.start() : closing.end()], text[match.end() : closing.start()]
-        ), closing.end()
-    if kind == "autolink":
-        return _shown(raw, raw[1:-1]), match.end()
-    if kind == "math":
-        return _shown(raw, raw), match.end()
-    if kind == "footnote":
-        return Code(raw, "alone"), match.end()
-    if kind == "open" and raw == "[":
-        end = text.find("]", match.end(), match.end() + _LONGEST_LABEL)
-        label = text[match.end() : end]
-        if end > 0 and label.casefold() in labels and text[end + 1 : end + 2] not in ("(", "["):
-            return Code(text[match.start() : end + 1], "kept", label), end + 1
-        if end > 0 and label.casefold() in labels and text.startswith("[]", end + 1):
-            return Code(text[match.start() : end + 3], "kept", label), end + 3
-    if kind in ("open", "close"):
-        return Code(raw, "open" if kind == "open" else "close", name="["), match.end()
-    return _emphasis(text, match)
+        start, end = match.start(), places[closing] + len(match.group())
+        return _shown(self.text[start:end], self.text[match.end() : places[closing]])
+
+    def _open(self, match: re.Match[str]) -> Code | None:
+        """The beginning of a link or an image, or the name of a link that is defined elsewhere."""
+        text, start = self.text, match.end()
+        if self.labels and match.group() == "[":
+            end = text.find("]", start, start + _LONGEST_LABEL)
+            if end > 0 and text[start:end].casefold() in self.labels:
+                label = text[start:end]
+                if text[end + 1 : end + 2] not in ("(", "["):
+                    return Code(f"[{label}]", "kept", label)
+                if text.startswith("[]", end + 1):
+                    return Code(f"[{label}][]", "kept", label)
+        return Code(match.group(), "open", name="[") if start <= self.last_link_end else None
 
 
-def _emphasis(text: str, match: re.Match[str]) -> tuple[Code, int] | None:
+def _emphasis(text: str, match: re.Match[str]) -> Code | None:
     raw = match.group()
     before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
     opens, closes = bool(after.strip()), bool(before.strip())
@@ -89,7 +117,7 @@ def _emphasis(text: str, match: re.Match[str]) -> tuple[Code, int] | None:
         return None
     # Which of the two it is when it could be both depends on what is open: `_resolved` decides.
     kind = "both" if opens and closes else "open" if opens else "close"
-    return Code(raw, "open", name=f"{kind} {raw}"), match.end()
+    return Code(raw, "open", name=f"{kind} {raw}")
 
 
 def _shown(raw: str, text: str) -> Code:
@@ -99,38 +127,44 @@ def _shown(raw: str, text: str) -> Code:
     return Code(raw, "alone")
 
 
-def _resolved(items: list[Item | tuple[str, str]]) -> Iterator[Item]:
+def _resolved(pieces: list[str | Code]) -> Iterator[Item]:
     """Marks that have a partner are tags; the others are signs of the text."""
-    opened: list[int] = []
-    num_open: Counter[str] = Counter()
-    paired: dict[int, str] = {}
-    for place, item in enumerate(items):
-        if not isinstance(item, Code) or item.kind not in ("open", "close"):
-            continue
-        kind, _, name = item.name.rpartition(" ")
-        kind = kind or item.kind
-        if num_open[name] and kind in ("close", "both"):
-            paired[place] = "close"
-            while _name(items[start := opened.pop()]) != name:
-                num_open[_name(items[start])] -= 1
-            num_open[name] -= 1
-            paired[start] = "open"
-        elif kind in ("open", "both"):
-            opened.append(place)
-            num_open[name] += 1
-    for place, item in enumerate(items):
-        if isinstance(item, tuple):
-            yield from inline_items(item[1])
-        elif isinstance(item, Code) and item.kind in ("open", "close"):
-            if place in paired:
-                is_open = paired[place] == "open"
-                yield Code(item.raw, "open" if is_open else "close", name=_name(item))
-            else:
-                yield from inline_items(item.raw)
+    paired = _paired(pieces)
+    text = ""
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, str):
+            text += piece
+        elif piece.kind in ("open", "close") and place not in paired:
+            text += piece.raw
         else:
-            yield item
+            yield from inline_items(text)
+            text = ""
+            yield Code(piece.raw, paired[place], name=_name(piece)) if place in paired else piece
+    yield from inline_items(text)
 
 
-def _name(item: object) -> str:
-    assert isinstance(item, Code)
-    return item.name.rpartition(" ")[2]
+def _paired(pieces: list[str | Code]) -> dict[int, Literal["open", "close"]]:
+    """Which marks have a partner, and whether it comes after or before."""
+    opened: list[tuple[int, str]] = []
+    num_open: Counter[str] = Counter()
+    paired: dict[int, Literal["open", "close"]] = {}
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, str) or piece.kind not in ("open", "close"):
+            continue
+        kind, _, name = piece.name.rpartition(" ")
+        kind = kind or piece.kind
+        if num_open[name] and kind in ("close", "both"):
+            start, other = opened.pop()
+            num_open[other] -= 1
+            while other != name:
+                start, other = opened.pop()
+                num_open[other] -= 1
+            paired[start], paired[place] = "open", "close"
+        elif kind in ("open", "both"):
+            opened.append((place, name))
+            num_open[name] += 1
+    return paired
+
+
+def _name(code: Code) -> str:
+    return code.name.rpartition(" ")[2]

@@ -116,18 +116,26 @@ def _is_prose(character: str) -> bool:
 
 # A tag in a text that is not a page: in a message, a subtitle, a paragraph of Markdown.
 _INLINE_TAG = re.compile(
-    r"""<(/?)([A-Za-z][\w:.-]{0,50})((?:\s(?:[^<>"']|"[^"<>]*"|'[^'<>]*')*+)?)(/?)>|<!--(?:[^-]|-(?!->)){0,1000}-->|<[\d:.]{5,20}>""",
-    re.DOTALL,
+    r"""<(/?)([A-Za-z][\w:.-]{0,50})((?:\s(?:[^<>"']|"[^"<>]*"|'[^'<>]*')*+)?)(/?)>|<!--|<[\d:.]{5,20}>"""
 )
+_COMMENT_END = "-->"
 
 
 def inline_items(text: str, without_end: frozenset[str] = VOID) -> Iterator[Item]:
     """Text with some tags and character references in it."""
-    cursor = 0
+    cursor, last_end = 0, text.rfind(_COMMENT_END)
     for match in _INLINE_TAG.finditer(text):
+        is_comment = match.group() == "<!--"
+        # A comment that never ends is text; one is passed over with all that stands in it.
+        if match.start() < cursor or (is_comment and last_end < match.end()):
+            continue
         yield from text_with_references(text[cursor : match.start()])
-        yield _inline_code(match, without_end)
         cursor = match.end()
+        if is_comment:
+            cursor = text.index(_COMMENT_END, cursor) + len(_COMMENT_END)
+            yield Code(text[match.start() : cursor], "alone")
+        else:
+            yield _inline_code(match, without_end)
     yield from text_with_references(text[cursor:])
 
 

@@ -8,6 +8,7 @@ is well nested whatever the links say. Without links the stretches are as far al
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -64,6 +65,8 @@ def place(
 
     No tag is put into the middle of one of the `whole` spans of the target.
     """
+    if not marks:
+        return []
     words = [match.span() for match in _WORD.finditer(target)]
     words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
     planner = _Planner(source, target, links or (), words)
@@ -93,10 +96,12 @@ class _Planner:
     ) -> None:
         self.source, self.target, self.words = source, target, words
         # A link into a part of a word is one to the word.
+        ends, starts = [word[1] for word in words], [word[0] for word in words]
         self.links = [
-            Linked(link.source, (met[0][0], met[-1][1]))
+            Linked(link.source, (starts[first], ends[last]))
             for link in links
-            if (met := [word for word in words if _meet(word, link.target)])
+            if (first := bisect_right(ends, link.target[0]))
+            <= (last := bisect_left(starts, link.target[1]) - 1)
         ]
 
     def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:

@@ -24,7 +24,7 @@ _TOKEN = re.compile(
     r"""|<(?P<close>/?)(?P<name>[^\s/>!?]+)(?P<rest>(?:[^>"']|"[^"]*"|'[^']*')*)>""",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(r"""(?<![^\s=])([^\s=]++)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -179,5 +179,5 @@ def escape(text: str) -> str:
 
 def space_before(text: str, element: Element) -> str:
     """The line end and indentation in front of an element, for one that is to stand beside it."""
-    found = re.search(r"\s*\Z", text[max(0, element.start - 1000) : element.start])
-    return found.group() if found else ""
+    before = text[max(0, element.start - 1000) : element.start]
+    return before[len(before.rstrip()) :]

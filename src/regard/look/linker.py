@@ -9,12 +9,14 @@ import re
 from collections.abc import Callable
 
 _IMPORT = re.compile(
-    r'^import\s+(?:\{([^}]*)\}\s+from\s+|\*\s+as\s+(\w+)\s+from\s+)?"\./([\w./-]+)";?[ \t]*$',
+    r'^import\s+(?:\{([^{}]*)\}\s+from\s+|\*\s+as\s+(\w+)\s+from\s+)?"\./([\w./-]+)";?[ \t]*$',
     re.MULTILINE,
 )
-_DECLARED = re.compile(r"^export\s+((?:async\s+)?function\s*\*?|class|const)\s+(\w+)", re.MULTILINE)
-_LISTED = re.compile(r"^export\s+\{([^}]*)\};?[ \t]*$", re.MULTILINE)
-_LEFT = re.compile(r"^\s*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
+_DECLARED = re.compile(
+    r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE
+)
+_LISTED = re.compile(r"^export\s+\{([^{}]*)\};?[ \t]*$", re.MULTILINE)
+_LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 
 
 def link(entry: str, read: Callable[[str], str]) -> str:

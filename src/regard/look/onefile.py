@@ -35,7 +35,7 @@ def fill_page(title: str, data: dict[str, Any]) -> str:
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     numbers = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     page = _STYLE.sub("", page)
-    page = re.sub(r"<title>.*?</title>", lambda _: f"<title>{html.escape(title)}</title>", page)
+    page = re.sub(r"<title>[^<]*</title>", lambda _: f"<title>{html.escape(title)}</title>", page)
     page = page.replace("<head>", f"<head>\n{meta}", 1)
     page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
     return _SCRIPT.sub(

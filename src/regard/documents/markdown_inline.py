@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Set
 from typing import Literal
 
+from regard.documents import abandoning
 from regard.documents.markup import inline_items
 from regard.documents.segments import Code, Item
 
@@ -59,6 +60,7 @@ class _Marks:
         found: list[str | Code] = []
         cursor = run = 0
         while match := _TOKEN.search(self.text, cursor):
+            abandoning.check()
             code = self._code(match)
             cursor = match.end() if code is None else match.start() + len(code.raw)
             if code is not None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from regard.documents import abandoning
 from regard.documents.segments import Code, Item, Run, text_items
 
 # The repetitions never give back what they took (*+): a hostile text costs no more than its length.
@@ -46,6 +47,7 @@ def tokens(text: str) -> Iterator[Token]:
     """A text of markup in order, every character in exactly one token."""
     cursor, length = 0, len(text)
     while cursor < length:
+        abandoning.check()
         at = text.find("<", cursor)
         found = _tag_at(text, at) if at >= 0 else None
         while at >= 0 and found is None:

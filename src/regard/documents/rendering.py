@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
+from regard.documents import abandoning
 from regard.documents.placeholders import placeholders
 from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
 from regard.documents.segments import Code, Run, Segment, partners
@@ -50,6 +51,7 @@ class View:
     """A segment as the model sees it; with stand-ins a placeholder looks like the name of something."""
 
     def __init__(self, segment: Segment, *, stand_ins: bool = False) -> None:
+        abandoning.check()
         self.segment = segment
         self.kept: list[Kept] = []
         self.breaks: list[tuple[int, Code]] = []
@@ -88,6 +90,7 @@ class View:
 
     def render(self, translated: Translated) -> str | None:
         """The translation as the file writes it; None where a placeholder or a tag would be lost."""
+        abandoning.check()
         target = _CONTROL.sub(" ", translated.text)
         if _CONTROL.search(self.text):
             target = re.sub("[\r\n]", " ", translated.text)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.documents import abandoning
 from regard.documents.placeholders import PLACEHOLDER
 
 Kind = Literal["open", "close", "alone", "kept", "break"]
@@ -80,6 +81,7 @@ def shown(item: Item) -> str:
 
 def text_items(text: str) -> Iterator[Item]:
     """A run of text with its placeholders and its breaks as codes."""
+    abandoning.check()
     start = 0
     for match in PLACEHOLDER.finditer(text):
         yield from _breaks(text[start : match.start()])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from regard.documents.abandoning import abandoned_when, never
 from regard.documents.encoding import Text, decode, encode
 from regard.documents.formats import Languages, reader_of
 from regard.documents.rendering import Translated, View
@@ -48,13 +49,22 @@ def translate_document(
     *,
     languages: Languages = ("", ""),
     encoding: str | None = None,
+    is_abandoned: Callable[[], bool] = never,
 ) -> Document:
     """Translate a file's content; its format is known by the suffix of its name, such as `.html`.
 
     `translate` is called with the texts of all segments, and now and then with some again. `languages` are
     the source's and the target's codes, which TMX has to name. Without an `encoding` it is the one the file
-    declares, and UTF-8 where it declares none.
+    declares, and UTF-8 where it declares none. `is_abandoned` is asked now and then; when it says yes, `Abandoned`
+    is raised.
     """
+    with abandoned_when(is_abandoned):
+        return _translated(data, suffix, translate, languages, encoding)
+
+
+def _translated(
+    data: bytes, suffix: str, translate: Translate, languages: Languages, encoding: str | None
+) -> Document:
     read = reader_of(suffix)
     text = decode(data, suffix, encoding)
     slots, warnings = read(text.content, languages)
@@ -126,15 +136,15 @@ def _rendered(views: Sequence[View], translate: Translate) -> Iterable[str | Non
 def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
     """Only the words between codes are translated; where even that adds a placeholder the source stays."""
     cut = [_between_codes(segment) for segment in segments]
-    views = [View(part) for parts in cut for part in parts if isinstance(part, Segment)]
-    answers = iter(_rendered(views, translate))
+    wanted = dict.fromkeys(part for parts in cut for part in parts if isinstance(part, Segment))
+    answers = dict(zip(wanted, _rendered([View(part) for part in wanted], translate), strict=True))
     rendered: list[Rendered] = []
     for segment, parts in zip(segments, cut, strict=True):
         written, doubt = "", "had to be translated in parts, to keep their tags and placeholders"
         source = ""
         for part in parts:
             raw = part.raw if isinstance(part, Segment) else part
-            answer = next(answers) if isinstance(part, Segment) else part
+            answer = answers[part] if isinstance(part, Segment) else part
             if answer is None:
                 doubt = "could not be translated in whole without harm to their placeholders"
                 answer = raw

@@ -234,7 +234,12 @@ class _Documents:
 
         def work() -> bytes:
             return translate_document(
-                data, suffix, begun.translate, languages=languages, encoding=encoding
+                data,
+                suffix,
+                begun.translate,
+                languages=languages,
+                encoding=encoding,
+                is_abandoned=lambda: begun.is_cancelled,
             ).data
 
         try:
@@ -250,12 +255,12 @@ class _Begun:
     def __init__(self, served: Served) -> None:
         self._served = served
         self._future: Future[list[Translation]] | None = None
-        self._is_cancelled = False
+        self.is_cancelled = False
 
     def translate(self, texts: list[str]) -> list[Translation]:
         work = Work(self._served, texts, alignment=True)
         self._future = work.submit()
-        if self._is_cancelled:
+        if self.is_cancelled:
             self._future.cancel()
         try:
             return work.put_together(self._future.result())
@@ -263,6 +268,6 @@ class _Begun:
             raise refusal_of(error) from error
 
     def cancel(self) -> None:
-        self._is_cancelled = True
+        self.is_cancelled = True
         if self._future is not None:
             self._future.cancel()

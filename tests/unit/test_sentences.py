@@ -84,3 +84,9 @@ def test_a_megabyte_without_a_full_stop_is_cut_whole() -> None:
     parts = split(text, "fr", lambda part: part.count(" ") + 1, 160)
     assert parts.join(parts.sentences) == text and parts.num_cut == 1
     assert all(sentence.count(" ") < 160 for sentence in parts.sentences)
+
+
+def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
+    once = split("他说：「好！」你呢？一。", "zh", len, NO_LIMIT)
+    often = split("他说：「好！」你呢？一。" * 1009, "zh", len, NO_LIMIT)
+    assert often.sentences == once.sentences * 1009

@@ -24,6 +24,10 @@ _EDGE = 0.2
 # an ordinary space in its place has the same length in characters and the same meaning.
 _OTHER_SPACE = re.compile(r"[^\S \n]")
 
+# sentencex 1.0 takes the square of the number of sentences that no space parts: of a longer line it is given stretches.
+_LONGEST_LINE = 4000
+_END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’）)"']*""")
+
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: written without spaces, so a long stretch is no word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -98,12 +102,23 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     import sentencex
 
     for line in text.splitlines(keepends=True):
-        start = 0
-        for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", line)):
-            yield line[start : start + len(piece)]
-            start += len(piece)
-        if start < len(line):
-            yield line[start:]
+        for stretch in _stretches(line):
+            start = 0
+            for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", stretch)):
+                yield stretch[start : start + len(piece)]
+                start += len(piece)
+            if start < len(stretch):
+                yield stretch[start:]
+
+
+def _stretches(line: str) -> Iterator[str]:
+    start = 0
+    if len(line) > _LONGEST_LINE:
+        for match in _END_WITHOUT_SPACE.finditer(line):
+            if match.end() - start > _LONGEST_LINE:
+                yield line[start : match.end()]
+                start = match.end()
+    yield line[start:]
 
 
 def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """A hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
 
 Each opening begins a conversation of its own, and nothing is left to chance: the same model gives the same replies.
-chat_judged.tsv keeps opening TAB reply TAB fits or not, so that nobody has to judge a line again; what is not judged
-yet counts as not fitting, and `--to-judge` prints it in the form of that file. Then the same model talks to itself for ten turns,
+chat_judged.tsv keeps opening TAB reply TAB verdict, so that nobody has to judge a line again: fits, not, or unsure where
+the model only says that it does not know what to say. What is not judged yet counts as not fitting, and `--to-judge` prints it in the form of that file. Then the same model talks to itself for ten turns,
 from several beginnings: no reply may come twice, nor nearly.
 """
 
@@ -23,7 +23,7 @@ from regard.corpora import small_talk
 HERE = Path(__file__).parent
 OPENINGS = HERE / "chat_openings.txt"
 JUDGED = HERE / "chat_judged.tsv"
-FITS, NOT = "fits", "not"
+FITS, UNSURE, NOT = "fits", "unsure", "not"
 
 NUM_TURNS = 10
 NEARLY = 0.8
@@ -32,7 +32,7 @@ BEGINNINGS = ("Hello!", "I like films.", "I'm sad.", "Tell me something.", "What
 
 def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
     """A row an opening; its verdict is empty where a person has to say it."""
-    judged = judging.read_judged(JUDGED, (FITS, NOT))
+    judged = judging.read_judged(JUDGED, (FITS, UNSURE, NOT))
     replies = [model.reply(opening, temperature=0) for opening in openings]
     return [
         {
@@ -90,8 +90,9 @@ def main() -> None:
         for row in rows:
             print(f"{row['verdict'] or 'to judge':>8}  {row['opening']}\n{'':>10}{row['reply']}")
     num_fitting = sum(row["verdict"] == FITS for row in rows)
+    num_unsure = sum(row["verdict"] == UNSURE for row in rows)
     num_open = sum(row["verdict"] == judging.TO_JUDGE for row in rows)
-    print(f"# fits: {num_fitting} of {len(rows)}; {num_open} to judge")
+    print(f"# fits: {num_fitting} of {len(rows)}; unsure: {num_unsure}; {num_open} to judge")
     print(
         f"# of these openings {num_known(rows)} stand in the small talk that models are trained on"
     )
@@ -103,7 +104,12 @@ def main() -> None:
         rows.append({"beginning": beginning, "replies": replies, "said_again": again})
     print(f"# said again in ten turns: {num_again} of {NUM_TURNS * len(BEGINNINGS)} replies")
     if options.save:
-        summary = {"fits": num_fitting, "to_judge": num_open, "said_again": num_again}
+        summary = {
+            "fits": num_fitting,
+            "unsure": num_unsure,
+            "to_judge": num_open,
+            "said_again": num_again,
+        }
         print(record.save("chat_openings", [summary, *rows], {}))
 
 

@@ -1,12 +1,14 @@
 """A conversation with a chat model: what was said is kept, and nothing is said twice.
 
 A reply is drafted whole. A draft without a word in it, one that goes round in circles, one that says nearly the same as
-an earlier reply, or one that only repeats what it answers, gives way to the next best; when none of them will do,
-drafts are drawn, each round flatter than the one before. What is chosen is then given word by word.
+an earlier reply, or one that only repeats what it answers, gives way to the next best. A model that has a
+`least_probability` reads the last turn alone too, takes what it is surer of, and says so when it is sure of nothing.
+When no draft will do, others are drawn, each round flatter than the one before. What is chosen is then given word by word.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,8 +40,23 @@ _CIRCLES, _NO_WORD = 2.0, 3.0
 """worse than any likeness"""
 _ECHO_WORDS = 3
 """shorter turns may come back: hello is answered by hello"""
+_SURER = 1.25
+"""times as probable a reply to the last turn alone must be: it knows nothing of what was said before"""
 _SPEECHLESS = "I don't know what to say to that."
 """where the model has no word"""
+_UNSURE_ANSWERS = (
+    "I am not sure. What do you think?",
+    "I do not know that.",
+    "I have no good answer. I am only a small program.",
+    "That is more than I know.",
+)
+_UNSURE_REMARKS = (
+    "I am not sure what to say to that. Will you tell me more?",
+    "I do not know much about that. What is it like for you?",
+    "I have no good answer, but I am listening.",
+    "I am only a small program and cannot quite follow. Please go on.",
+)
+"""where it is sure of none, each once in a conversation"""
 
 _WORDS = re.compile(r"\w+")
 _SHOWN = re.compile(r"\S+\s*")
@@ -73,11 +90,10 @@ class Conversation:
         self.turns.clear()
 
     def _reply(self, turns: list[str]) -> str:
-        prompt, judge = conversation(self._translator, turns), Judge(turns)
-        for decode in ways(self._translator, self._decode, prompt):
-            [found] = drafts(self._translator, [prompt], decode, [len(turns) // 2])
-            if judge.has_chosen(found):
-                break
+        judge = Judge(turns)
+        for way in ways(self._translator, self._decode, turns, judge):
+            [found] = drafts(self._translator, [way.prompt], way.decode, [len(turns) // 2])
+            judge.consider(found)
         return judge.chosen.text
 
 
@@ -87,7 +103,15 @@ class Draft:
 
     text: str
     pieces: tuple[tuple[Emission, Top], ...] = ()
-    """as the model has found them, the prefix left out, and what else it found probable, where that was asked"""
+    """as the model has found them, and what else it found probable, where that was asked"""
+    prefix: tuple[int, ...] = ()
+    """what they come after"""
+
+    @property
+    def probability(self) -> float:
+        """Of a piece, in the geometric mean: how sure the model is of all of it."""
+        found = [each.log_probability for each, _ in self.pieces if each.token is not None]
+        return math.exp(sum(found) / len(found)) if found else 0.0
 
 
 class Judge:
@@ -96,43 +120,77 @@ class Judge:
     def __init__(self, turns: Sequence[str]) -> None:
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
         heard = _words(turns[-1])
-        if len(heard) >= _ECHO_WORDS:
-            self._earlier.append(heard)
+        self._admissions = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
+        self._barred = [*self._earlier, *([heard] if len(heard) >= _ECHO_WORDS else [])]
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
         self._flaw = _NO_WORD
 
-    def has_chosen(self, found: Sequence[Draft]) -> bool:
-        """Whether one of these, or an earlier one, will do."""
+    @property
+    def will_do(self) -> bool:
+        return self._flaw < _ALIKE
+
+    def consider(self, found: Sequence[Draft]) -> None:
+        """The first of these that will do is chosen, unless an earlier one will and is nearly as probable."""
         for draft in found:
             words = _words(draft.text)
             flaw = _CIRCLES if is_looping(words) else self._likeness(words)
+            if words and flaw < _ALIKE:
+                if not self.will_do or draft.probability > _SURER * self.chosen.probability:
+                    self.chosen, self._flaw = draft, flaw
+                return
             if words and flaw < self._flaw:
                 self.chosen, self._flaw = draft, flaw
-            if self._flaw < _ALIKE:
-                return True
-        return False
+
+    def admit(self) -> None:
+        """Say that one is not sure, in words that were not said yet; without such words, what was chosen stays."""
+        for text in self._admissions:
+            if _words(text) not in self._earlier:
+                self.chosen, self._flaw = Draft(text), 0.0
+                return
 
     def _likeness(self, words: list[str]) -> float:
-        return max((_likeness(words, each) for each in self._earlier), default=0.0)
+        return max((_likeness(words, each) for each in self._barred), default=0.0)
 
 
-def ways(translator: Translator, own: DecodeConfig, prompt: Prompt) -> Iterator[DecodeConfig]:
-    """The model's own search, or the one asked for; then draws, which its seed decides."""
-    room = positions(translator) - 1
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What the model is to read, and how drafts are searched for."""
+
+    prompt: Prompt
+    decode: DecodeConfig
+
+
+def ways(
+    translator: Translator, own: DecodeConfig, turns: Sequence[str], judge: Judge
+) -> Iterator[Way]:
+    """The model's own search, or the one asked for; then draws, which its seed decides, until the judge is content."""
+    whole = conversation(translator, turns)
+    decode = _for_drafts(translator, own, whole)
+    yield Way(whole, decode)
+    if own.least_probability:
+        if len(turns) > 1:
+            last = conversation(translator, turns[-1:])
+            yield Way(last, _for_drafts(translator, own, last))
+        if not judge.will_do or judge.chosen.probability < own.least_probability:
+            judge.admit()
+    seed = decode.seed if decode.method == "sample" else decode.seed or 0
+    for temperature in _TEMPERATURES:
+        if judge.will_do:
+            return
+        if decode.method != "sample" or temperature > decode.temperature:
+            yield Way(whole, replace(decode, method="sample", temperature=temperature, seed=seed))
+
+
+def _for_drafts(translator: Translator, own: DecodeConfig, prompt: Prompt) -> DecodeConfig:
     num_pieces = own.max_length or prompt.num_default
-    own = replace(
+    return replace(
         own,
         method="beam" if own.method == "greedy" else own.method,
         beam=max(own.beam, NUM_DRAFTS),
         n_best=NUM_DRAFTS,
-        max_length=min(len(prompt.prefix) + num_pieces, room),
+        max_length=min(len(prompt.prefix) + num_pieces, positions(translator) - 1),
     )
-    yield own
-    seed = own.seed if own.method == "sample" else own.seed or 0
-    for temperature in _TEMPERATURES:
-        if own.method != "sample" or temperature > own.temperature:
-            yield replace(own, method="sample", temperature=temperature, seed=seed)
 
 
 def drafts(
@@ -165,7 +223,7 @@ def drafts(
         [
             _draft(
                 each,
-                len(prompt.prefix),
+                prompt.prefix,
                 reader_after(translator, prompt.prefix),
                 lambda tokens, place=place: seen.get((place, *tokens), ()),  # type: ignore[misc]
             )
@@ -175,24 +233,22 @@ def drafts(
     ]
 
 
-def said(
-    translator: Translator, prompt: Prompt, draft: Draft, stops: Sequence[str]
-) -> Iterator[Written]:
+def said(translator: Translator, draft: Draft, stops: Sequence[str]) -> Iterator[Written]:
     """The reply piece by piece, up to a stop."""
     if not draft.pieces:
         return iter([Written(draft.text, (), "stop")])
-    read = reader_after(translator, prompt.prefix)
+    read = reader_after(translator, draft.prefix)
     return as_written(translator, lambda ids: _line(read(ids)), draft.pieces, stops)
 
 
 def _draft(
     found: Hypothesis,
-    start: int,
+    prefix: Sequence[int],
     read: Callable[[Sequence[int]], str],
     top: Callable[[Sequence[int]], Top],
 ) -> Draft:
-    """An output from its start to the end of its first line."""
-    tokens, stop = found.tokens, found.stop
+    """An output from where the prefix ends to the end of its first line."""
+    start, tokens, stop = len(prefix), found.tokens, found.stop
     ends = range(start, len(tokens) + 1)
     end = ends[-1]
     if _is_over(read(tokens[start:])):
@@ -201,7 +257,8 @@ def _draft(
         (Emission(tokens[place], found.token_log_probabilities[place]), top(tokens[:place]))
         for place in range(start, end)
     ]
-    return Draft(_line(read(tokens[start:end])), (*pieces, (Emission(None, 0.0, stop), ())))
+    end_of_it = (Emission(None, 0.0, stop), ())
+    return Draft(_line(read(tokens[start:end])), (*pieces, end_of_it), tuple(prefix))
 
 
 def _line(text: str) -> str:

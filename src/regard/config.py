@@ -516,6 +516,8 @@ class DecodeConfig:
     """sampling: only the smallest set with this much probability"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
+    least_probability: float = 0.0
+    """chat: where the pieces of the best reply are less probable (geometric mean), it says that it is not sure, in English; 0 turns it off"""
 
     def __post_init__(self) -> None:
         _check_choices(self)
@@ -526,7 +528,7 @@ class DecodeConfig:
                     f"{name} must be at most {MOST_HYPOTHESES}, or memory runs out: got "
                     f"{getattr(self, name)}; give a smaller one, 4 to 8 is usual"
                 )
-        _check_fraction(self, "top_p")
+        _check_fraction(self, "top_p", "least_probability")
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")
         _check_not_negative(

@@ -65,7 +65,7 @@ def test_openings(tmp_path: Path) -> None:
     assert len(replies) == 10 and openings.repeated(replies) == []
     judged = tmp_path / "judged.tsv"
     judged.write_text("Hi\tHello.\tfits\n")
-    verdicts = (openings.FITS, openings.NOT)
+    verdicts = (openings.FITS, openings.UNSURE, openings.NOT)
     read = openings.judging.read_judged
     assert read(judged, verdicts) == {("Hi", "Hello."): "fits"}
     assert {opening for opening, _ in read(openings.JUDGED, verdicts)} <= set(lines)

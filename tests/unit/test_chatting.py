@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,9 +15,10 @@ from typer.testing import CliRunner
 import regard
 from regard import chatting, cli_chat
 from regard.api import Model
-from regard.chatting import Draft, Judge
+from regard.chatting import Draft, Judge, ways
 from regard.cli import app
 from regard.config import DecodeConfig
+from regard.decode import Emission
 from regard.errors import ModelError, UsageError
 from regard.text.one_line import MARK, MOST_TURNS
 from regard.writing import conversation
@@ -78,8 +80,7 @@ def chosen(turns: Sequence[str], *rounds: Sequence[str]) -> str:
     """What is said of these drafts."""
     judge = Judge(turns)
     for texts in rounds:
-        if judge.has_chosen([Draft(text) for text in texts]):
-            break
+        judge.consider([Draft(text) for text in texts])
     return judge.chosen.text
 
 
@@ -109,6 +110,48 @@ def test_which_draft_is_said(drafts: list[str], said: str) -> None:
 
 def test_greetings_may_be_returned() -> None:
     assert chosen(["good morning"], ["Good morning!"]) == "Good morning!"
+
+
+def draft(text: str, probability: float) -> Draft:
+    """Of two pieces, one of them certain."""
+    found = [Emission(5, 2 * math.log(probability)), Emission(7, 0.0), Emission(None, 0.0, "end")]
+    return Draft(text, tuple((each, ()) for each in found))
+
+
+def test_how_sure_it_is_of_a_draft() -> None:
+    assert draft("Yes.", 0.3).probability == pytest.approx(0.3)
+    assert Draft("Yes.").probability == 0.0
+
+
+@pytest.mark.parametrize(
+    ("whole", "last", "said"),
+    [
+        (("Green.", 0.6), ("Black.", 0.7), "Green."),
+        (("Green.", 0.6), ("Black.", 0.8), "Black."),
+        (("Green.", 0.3), ("Black.", 0.6), "Black."),
+        (("hello!", 0.9), ("Black.", 0.6), "Black."),
+        (("Green.", 0.3), ("Black.", 0.3), chatting._UNSURE_ANSWERS[0]),
+        (("hello!", 0.9), ("Hello", 0.9), chatting._UNSURE_ANSWERS[0]),
+    ],
+)
+def test_it_says_what_it_is_surer_of_or_that_it_is_not_sure(
+    model: Model, whole: tuple[str, float], last: tuple[str, float], said: str
+) -> None:
+    own, turns = model._translator, ["Hi.", "Hello!", "Which tea?"]
+    judge, drafts, read = Judge(turns), iter([whole, last]), []
+    for way in ways(own, DecodeConfig(least_probability=0.5), turns, judge):
+        read.append(own.source.decode(way.prompt.source[:-1]))
+        judge.consider([draft(*next(drafts))])
+    assert read == [f" {MARK} ".join(turns), turns[-1]]
+    assert judge.chosen.text == said
+
+
+def test_it_is_unsure_in_other_words_each_time(model: Model) -> None:
+    talk = model.chat(seed=3, least_probability=1.0)
+    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello", "Hello")]
+    remarks = chatting._UNSURE_REMARKS
+    assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
+    assert replies[-1] not in remarks
 
 
 def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:

@@ -243,6 +243,7 @@ def test_layers_that_are_not_there_may_be_none():
         (DataConfig, "sampling"),
         *[(TrainConfig, n) for n in ("beta1", "beta2", "label_smoothing", "dropout", "ema")],
         (DecodeConfig, "top_p"),
+        (DecodeConfig, "least_probability"),
     ],
 )
 @pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])

@@ -196,7 +196,7 @@ async def _written(
         if asked.echo:
             yield Written(asked.echo)
         if asked.model.manifest.task == "chat":
-            written = reply(asked.model, asked.turns, asked.prompt, wanted, number)
+            written = reply(asked.model, asked.turns, wanted, number)
         else:
             written = write(asked.model, asked.prompt, wanted, number)
         async with aclosing(written) as parts:

@@ -36,7 +36,7 @@ class Wanted:
 
 
 async def reply(
-    served: Served, turns: Sequence[str], prompt: Prompt, wanted: Wanted, number: int
+    served: Served, turns: Sequence[str], wanted: Wanted, number: int
 ) -> AsyncGenerator[Written, None]:
     """A chat model's reply, chosen as `regard chat` chooses it and then given piece by piece.
 
@@ -45,14 +45,14 @@ async def reply(
     translator, judge = served.translator, Judge(turns)
     decode = _changed(served.manifest.decode, wanted, not_drawn="beam")
     decode = replace(decode, max_length=wanted.max_tokens or decode.max_length)
-    item = prompt, len(turns) // 2 + _NEXT_CHOICE * number
-    for way in ways(translator, decode, prompt):
-        ticket = Ticket(Drafting(way, wanted.num_top), [item], [prompt.num_tokens])
-        [found] = await finished(submit(served, ticket))
-        # Who sends long turns has them compared for long: others do not wait meanwhile.
-        if await asyncio.to_thread(judge.has_chosen, found):
-            break
-    for part in said(translator, prompt, judge.chosen, wanted.stops):
+    number = len(turns) // 2 + _NEXT_CHOICE * number
+    found_ways = ways(translator, decode, turns, judge)
+    # Who sends long turns has them read and compared for long: others do not wait meanwhile.
+    while (way := await asyncio.to_thread(next, found_ways, None)) is not None:
+        kind, item = Drafting(way.decode, wanted.num_top), (way.prompt, number)
+        [found] = await finished(submit(served, Ticket(kind, [item], [way.prompt.num_tokens])))
+        await asyncio.to_thread(judge.consider, found)
+    for part in said(translator, judge.chosen, wanted.stops):
         served.worker.metrics.tokens.add(len(part.tokens), model=served.name)
         yield part
 

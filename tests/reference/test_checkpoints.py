@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -14,13 +15,14 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 
 from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig
-from regard.decode import search
+from regard.decode import Constraints, search
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange.huggingface import FAMILIES, Wanted, import_folder, read_json
 from regard.manifest import read_manifest
 from regard.model.layout import Layout
 
 TEXT = "The old house at the end of the street was empty."
+NUM_WRITTEN = 30
 KINDS = {"write": AutoModelForCausalLM, "fill": AutoModelForMaskedLM}
 
 
@@ -29,6 +31,20 @@ def checkpoints() -> list[Path]:
     found = sorted(Path(home).expanduser().glob("*/config.json")) if home else []
     kinds = {path.parent: read_json(path.parent, path.name).get("model_type") for path in found}
     return [folder for folder, kind in kinds.items() if kind in FAMILIES]
+
+
+def assert_goes_on_alike(model: Any, theirs: Any, given: list[int]) -> None:
+    """A decoder alone writes the same after a text; a text begins with the piece that stands for none."""
+    config = model.config
+    prompt = given[1:] if given[0] == config.bos_id else given
+    decode = DecodeConfig(method="greedy", max_length=NUM_WRITTEN + len(prompt))
+    ends = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
+    before = [Constraints(prefix=prompt)]
+    [[found]] = search(TorchEngine(model), [[]], decode, constraints=before, **ends)
+    ours = found.tokens[len(prompt) :]
+    tokens = torch.tensor([[config.bos_id, *prompt]])
+    written = theirs.generate(tokens, num_beams=1, do_sample=False, max_new_tokens=NUM_WRITTEN)
+    assert written[0, tokens.shape[1] :][: len(ours)].tolist() == ours
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -52,8 +68,10 @@ if checkpoints():
         if manifest.task != "translate":
             expected = theirs(input_ids=tokens).logits
             torch.testing.assert_close(model(*read), expected, atol=1e-3, rtol=1e-4)
+            if manifest.task == "write":
+                assert_goes_on_alike(model, theirs, ids[:-1])
             return
-        decode = DecodeConfig(method="greedy", max_length=30)
+        decode = DecodeConfig(method="greedy", max_length=NUM_WRITTEN)
         ends = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
         [[found]] = search(TorchEngine(model), [ids], decode, **ends)
         target = torch.tensor([[config.bos_id, *found.tokens]])
@@ -61,5 +79,5 @@ if checkpoints():
         ours = model(*read, target, Layout.padded(torch.tensor([length]), length))
         expected = theirs(input_ids=tokens, decoder_input_ids=target).logits
         torch.testing.assert_close(ours, expected, atol=1e-3, rtol=1e-4)
-        written = theirs.generate(tokens, num_beams=1, do_sample=False, max_new_tokens=30)
+        written = theirs.generate(tokens, num_beams=1, do_sample=False, max_new_tokens=NUM_WRITTEN)
         assert written[0, 1 : 1 + len(found.tokens)].tolist() == found.tokens

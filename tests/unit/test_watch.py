@@ -34,6 +34,17 @@ watch.end()
 """
 
 
+ALONE = """
+import ctypes, datetime, sys, time
+from regard.train.watch import ended_after
+
+with ended_after(datetime.timedelta(seconds=600)):
+    time.sleep(0.1)
+with ended_after(datetime.timedelta(seconds=1)):
+    (ctypes.PyDLL(None).usleep if sys.argv[1] == "held" else lambda long: time.sleep(long / 1e6))(10**9)
+"""
+
+
 @pytest.fixture
 def store() -> TCPStore:
     return TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
@@ -109,3 +120,12 @@ def test_several_may_stand_still(store: TCPStore, children: list[subprocess.Pope
     reason = reasons.get(timeout=60)
     assert "process 1 at 127.0.0.1 has not answered" in reason and "--resume" in reason
     watch.end()
+
+
+@pytest.mark.parametrize("way, says", [("waits", "regard: all processes"), ("held", "Timeout")])
+def test_who_does_not_meet_the_others_ends(way: str, says: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, way], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(says)

@@ -9,7 +9,6 @@ text. The first process alone writes.
 from __future__ import annotations
 
 import datetime
-import faulthandler
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +28,7 @@ from regard.text.tokenizer import PAD_ID
 from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
 from regard.train.meeting import TIMEOUT, meet
-from regard.train.watch import Watch, lost
+from regard.train.watch import Watch, ended_after, lost
 
 PATIENCE = datetime.timedelta(hours=12)
 """while text is read, or translated: one that ends is noticed at once all the same, one that is stopped by the watch"""
@@ -108,15 +107,13 @@ class Processes:
                 dist.destroy_process_group()
 
     def _connect(self, backend: str) -> None:
-        # While they look for one another gloo keeps to no limit of time, nor lets any other thread run.
-        faulthandler.dump_traceback_later(TIMEOUT.total_seconds(), exit=True)
-        store, self._known = meet(is_first=self.is_first)
-        dist.init_process_group(
-            backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
-        )
-        self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
-        self._watch = Watch(store, self.rank, self.size)
-        faulthandler.cancel_dump_traceback_later()
+        with ended_after(TIMEOUT):
+            store, self._known = meet(is_first=self.is_first)
+            dist.init_process_group(
+                backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
+            )
+            self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+            self._watch = Watch(store, self.rank, self.size)
 
     def _part(self) -> None:
         """When all are done. Who left before could not notice that the first stands still while it writes the model."""

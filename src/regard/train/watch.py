@@ -9,12 +9,14 @@ ring, so that however many stand still, one of those that do not is next to one 
 from __future__ import annotations
 
 import datetime
+import faulthandler
 import ipaddress
 import os
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch.distributed as dist
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
@@ -25,6 +27,9 @@ ASK_EVERY = datetime.timedelta(seconds=5)
 MOST_SILENT = 8
 """times in a row; torchrun then takes half a minute more to end one that does not listen"""
 
+_GRACE = 5
+"""seconds in which a thread of Python would have ended the process"""
+
 
 def lost(reason: str) -> str:
     """That a run cannot go on, and what to do."""
@@ -32,6 +37,23 @@ def lost(reason: str) -> str:
         f"all processes of a run must stay alive: {reason}; "
         "start them again with --resume, or let torchrun do it with --max-restarts"
     )
+
+
+@contextmanager
+def ended_after(limit: datetime.timedelta) -> Iterator[None]:
+    """The process ends, and says why, when the others are not met within this time."""
+    seconds = limit.total_seconds()
+    reason = lost(f"not all have met within {seconds:.0f} seconds")
+    timer = threading.Timer(seconds, _end_process, [reason])
+    timer.daemon = True
+    timer.start()
+    # While gloo looks for the others it keeps to no limit of time, nor lets any other thread of Python run.
+    faulthandler.dump_traceback_later(seconds + _GRACE, exit=True)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        faulthandler.cancel_dump_traceback_later()
 
 
 class Watch:

@@ -105,6 +105,7 @@ def main() -> None:
     print(f"# said again in ten turns: {num_again} of {NUM_TURNS * len(BEGINNINGS)} replies")
     if options.save:
         summary = {
+            "openings": len(rows) - len(BEGINNINGS),
             "fits": num_fitting,
             "unsure": num_unsure,
             "to_judge": num_open,

@@ -131,5 +131,22 @@ def test_everyday_sentences_are_those_that_were_judged(card: str, folder: Path) 
     assert f"| {whole} |" in card and text.startswith(f"{whole} everyday sentences")
 
 
+@pytest.mark.parametrize(
+    "folder",
+    [folder for folder in FOLDERS if read_manifest(folder).task == "chat"],
+    ids=lambda folder: folder.name,
+)
+def test_openings_are_those_that_were_judged(card: str, folder: Path) -> None:
+    path = ROOT / "benchmarks" / "results" / f"{folder.name}_openings.json"
+    summary, *rows = json.loads(path.read_text("utf-8"))["rows"]
+    verdicts = Counter(row["verdict"] for row in rows if "opening" in row)
+    said = [reply for row in rows for reply in row.get("replies", [])]
+    assert verdicts.total() == summary["openings"] == 100
+    shares = re.findall(r"^\| of (?:100 openings|them) .+ \| (\d+) \|$", card, re.MULTILINE)
+    assert shares == [str(verdicts[each]) for each in ("fits", "unsure", "not")]
+    again = f"{summary['said_again']} of {len(said)}"
+    assert re.search(rf"^\| .*ten turns.* \| {again} \|$", card, re.MULTILINE)
+
+
 def test_together_they_fit_into_a_wheel() -> None:
     assert sum((folder / WEIGHTS).stat().st_size for folder in FOLDERS) <= MOST_BYTES

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.config import ModelConfig
-from regard.manifest import Manifest
+from regard.manifest import Manifest, Task
 from regard.train.card import model_card
 from regard.train.finish import _duration
 
@@ -16,6 +16,25 @@ def test_what_a_model_is_for(languages: tuple[str, str], purpose: str) -> None:
     manifest = Manifest(source_language=source, target_language=target, model=ModelConfig())
     card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
     assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
+
+
+@pytest.mark.parametrize(
+    "task, languages, purpose",
+    [
+        ("chat", ("en", "en"), "conversation in en"),
+        ("chat", ("", ""), "conversation"),
+        ("search", ("fr", "en"), "search in fr and en"),
+        ("write", ("", "en"), "going on from a text in en"),
+    ],
+)
+def test_a_language_is_named_once(task: Task, languages: tuple[str, str], purpose: str) -> None:
+    source, target = languages
+    manifest = Manifest(
+        task=task, source_language=source, target_language=target, model=ModelConfig()
+    )
+    card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
+    assert f" for {purpose}, trained with regard." in card
+    assert all(card.count(f"- {language}\n") == 1 for language in {source, target} - {""})
 
 
 @pytest.mark.parametrize(

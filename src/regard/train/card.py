@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from regard.config import ModelConfig
 from regard.evaluate import AnyScore, Perplexity, Score
-from regard.manifest import Manifest
+from regard.manifest import Manifest, Task
 
 PIPELINES = {
     "translate": "translation",
+    "chat": "text-generation",
     "search": "sentence-similarity",
     "write": "text-generation",
     "fill": "fill-mask",
@@ -37,8 +38,9 @@ def model_card(
     notes: str = "",
 ) -> str:
     """`training` is shown as a table of what and how much."""
-    languages = [code for code in (manifest.source_language, manifest.target_language) if code]
-    kind = PIPELINES.get(manifest.task, manifest.task)
+    both = (manifest.source_language, manifest.target_language)
+    languages = [code for code in dict.fromkeys(both) if code]
+    kind = PIPELINES[manifest.task]
     front = ["---", "library_name: regard", f"pipeline_tag: {kind}", f"license: {licence}"]
     if languages:
         front += ["language:", *(f"- {code}" for code in languages)]
@@ -57,13 +59,10 @@ def model_card(
             ),
         ]
     model = manifest.model
-    direction = " to ".join(languages) if len(languages) == 2 else PURPOSES[manifest.task]
-    if manifest.task == "search":
-        direction = f"search in {' and '.join(languages)}" if languages else "search"
     body = [
         f"# {name}",
         "",
-        f"{_kind(model)} for {direction}, trained with regard.",
+        f"{_kind(model)} for {_purpose(manifest.task, languages)}, trained with regard.",
         "",
         "| | |",
         "|---|---|",
@@ -123,6 +122,12 @@ def _figures(score: AnyScore) -> list[Figure]:
         Figure("recall_at_10", "recall@10", "recall@10", score.recall_10),
         Figure("mrr", "MRR", "MRR", score.mrr),
     ]
+
+
+def _purpose(task: Task, languages: list[str]) -> str:
+    if task == "translate":
+        return " to ".join(languages) if len(languages) == 2 else PURPOSES[task]
+    return f"{PURPOSES[task]} in {' and '.join(languages)}" if languages else PURPOSES[task]
 
 
 def _kind(model: ModelConfig) -> str:

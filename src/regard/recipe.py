@@ -155,10 +155,12 @@ def named_recipes(kind: str = "") -> dict[str, Path]:
 
 
 def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`key=value` or `section.key=value`, as values of these sections.
+    """`key=value` or `section.key=value`, as values of these sections; `none` takes back what a recipe says.
 
     >>> parse_settings(["steps=100", "model.norm=rms"], ["model", "train"])
     {'train': {'steps': 100}, 'model': {'norm': 'rms'}}
+    >>> parse_settings(["minutes=none", "position=none"], ["model", "train"])
+    {'train': {'minutes': None}, 'model': {'position': 'none'}}
     """
     known = {name: keys_of(name) for name in sections}
     values: dict[str, dict[str, Any]] = {}
@@ -176,7 +178,9 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")
-        values.setdefault(found[0], {})[key] = _value(text.strip())
+        value = _value(text.strip())
+        left_open = value == "none" and getattr(SECTIONS[found[0]], key, value) is None
+        values.setdefault(found[0], {})[key] = None if left_open else value
     return values
 
 

@@ -179,7 +179,7 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")
         value = _value(text.strip())
-        left_open = value == "none" and getattr(SECTIONS[found[0]], key, value) is None
+        left_open = value == "none" and key in _left_open(found[0])
         values.setdefault(found[0], {})[key] = None if left_open else value
     return values
 
@@ -188,6 +188,11 @@ def keys_of(section: str) -> list[str]:
     """What can be said in a section."""
     keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
     return [*keys, SIZE] if section == "model" else keys
+
+
+def _left_open(section: str) -> set[str]:
+    """What the run chooses unless it is told."""
+    return {field.name for field in dataclasses.fields(SECTIONS[section]) if field.default is None}
 
 
 def _value(text: str) -> Any:

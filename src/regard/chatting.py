@@ -17,6 +17,7 @@ from difflib import SequenceMatcher
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, Hypothesis, StepRecord, search
 from regard.errors import UsageError
+from regard.text.growing import GrowingText
 from regard.text.repetition import is_looping
 from regard.translator import Translator
 from regard.writing import (
@@ -236,7 +237,8 @@ def drafts(
 def said(translator: Translator, draft: Draft, stops: Sequence[str]) -> Iterator[Written]:
     """The reply piece by piece, up to a stop."""
     if not draft.pieces:
-        return iter([Written(draft.text, (), "stop")])
+        whole = GrowingText("", stops)
+        return iter([Written(whole.grow(draft.text) + whole.rest(), (), "stop")])
     read = reader_after(translator, draft.prefix)
     return as_written(translator, lambda ids: _line(read(ids)), draft.pieces, stops)
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import regard
 from regard import chatting, cli_chat
 from regard.api import Model
-from regard.chatting import Draft, Judge, ways
+from regard.chatting import Draft, Judge, said, ways
 from regard.cli import app
 from regard.config import DecodeConfig
 from regard.decode import Emission
@@ -152,6 +152,13 @@ def test_it_is_unsure_in_other_words_each_time(model: Model) -> None:
     remarks = chatting._UNSURE_REMARKS
     assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
     assert replies[-1] not in remarks
+
+
+def test_what_it_says_of_itself_ends_at_a_stop(model: Model) -> None:
+    [part] = said(model._translator, Draft("I am not sure. And you?"), ["?", " And"])
+    assert (part.text, part.finish) == ("I am not sure.", "stop")
+    [part] = said(model._translator, Draft("I am not sure."), ["sure!"])
+    assert part.text == "I am not sure."
 
 
 def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:

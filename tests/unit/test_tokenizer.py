@@ -244,6 +244,18 @@ def test_an_impossible_vocabulary_is_refused_or_replaced(kind: str) -> None:
     assert Tokenizer.train(text, vocabulary=100, kind=kind, exact=False).vocab_size > 260
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_rare_sign_of_common_text_has_a_piece_of_its_own(kind: str) -> None:
+    rare = "It costs 5 £ or $ 7, \u20ac & \u00ab \u00c9tat \u00bb; ~ \u4e2d"
+    tokenizer = Tokenizer.train(
+        [*sentences(2003), rare, 'é"#='], vocabulary=500, kind=kind, exact=False
+    )
+    for sign in '£$\u20ac&\u00ab\u00bb\u00c9;~é"#=':
+        assert tokenizer.id_of(sign) is not None, sign
+    assert tokenizer.id_of("\u4e2d") is None and tokenizer.id_of("@") is None
+    assert tokenizer.decode(tokenizer.encode(rare)) == rare
+
+
 def test_no_text_is_refused() -> None:
     with pytest.raises(DataError, match="only empty lines"):
         Tokenizer.train(["", " "], vocabulary=500)

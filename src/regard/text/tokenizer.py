@@ -46,11 +46,22 @@ _TO_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE_MARK}]")
 _TO_UNESCAPE = re.compile(f"{_ESCAPE}[01]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
+# So rare in most text that the share of characters which get a piece of their own would leave some out: as bytes they
+# are seldom learned, and lost in translation.
+_WANTED_IF_MET = frozenset(
+    "".join(map(chr, range(ord("!"), ord("~") + 1)))
+    + "\u00a3\u20ac\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u2013\u2014\u00b0\u00a7\u00bd\u00d7"
+    + "àâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ"
+)
+
 # The trainer uses these as marks and skips every sentence that holds one.
 _RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
 
 # The unigram trainer adds floats per thread, so another number would be another vocabulary.
 _NUM_TRAINING_THREADS = 8
+
+_LONGEST_SENTENCE = 20_000
+"""in bytes"""
 
 
 def default_vocabulary(num_pairs: int) -> int:
@@ -225,6 +236,16 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
     return sample
 
 
+def _required(sample: Iterable[str]) -> str:
+    """The characters that must have a piece of their own: of those that are wanted, the ones that the text holds."""
+    missing = set(_WANTED_IF_MET)
+    for line in sample:
+        # The trainer passes over longer lines, and stops the process at a character that it has not met.
+        if len(line.encode()) <= _LONGEST_SENTENCE:
+            missing.difference_update(line)
+    return "".join(sorted(_WANTED_IF_MET - missing))
+
+
 def _train(
     sample: list[str], vocabulary: int, kind: Kind, exact: bool, signs: Sequence[str]
 ) -> bytes:
@@ -245,7 +266,8 @@ def _train(
             # Numbers are copied digit by digit, also those never seen.
             split_digits=True,
             character_coverage=0.9999,
-            max_sentence_length=20_000,
+            required_chars=_required(sample),
+            max_sentence_length=_LONGEST_SENTENCE,
             pad_id=PAD_ID,
             unk_id=UNK_ID,
             bos_id=BOS_ID,

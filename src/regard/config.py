@@ -514,6 +514,10 @@ class DecodeConfig:
     """sampling: only the k most probable pieces; 0 means all"""
     top_p: float = 1.0
     """sampling: only the smallest set with this much probability"""
+    presence_penalty: float = 0.0
+    """sampling: taken from the score of every piece that was written before; a prompt's own pieces are not counted"""
+    frequency_penalty: float = 0.0
+    """sampling: the same, as often as the piece was written"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
     least_probability: float = 0.0
@@ -534,6 +538,7 @@ class DecodeConfig:
         _check_not_negative(
             self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
         )
+        _check_not_negative(self, "presence_penalty", "frequency_penalty")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "

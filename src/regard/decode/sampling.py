@@ -1,4 +1,4 @@
-"""Draw the next token: temperature, top-k and top-p as pure functions of the logits.
+"""Draw the next token: penalties, temperature, top-k and top-p as pure functions of the logits.
 
 Uniform numbers are drawn in NumPy, from a generator of each row's own, and the distribution is inverted
 where the logits are: the same seed gives the same text on every device, alone or among neighbours.
@@ -6,6 +6,7 @@ where the logits are: the same seed gives the same text on every device, alone o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,6 +17,18 @@ from regard.decode.arrays import Array, Arrays, Host, arrays_of
 _LARGEST_UNIFORM = 1 - 2.0**-23
 """Times a sum of probabilities this stays below that sum, in single precision too (Apple's GPUs have no other), so a
 draw always falls on a possible token."""
+
+
+def penalise(logits: Array, written: Sequence[Sequence[int]], config: DecodeConfig) -> Array:
+    """Lower each row's tokens that it has written already, so that a story does not go round in circles."""
+    if not (config.presence_penalty or config.frequency_penalty):
+        return logits
+    penalties = np.zeros(logits.shape)
+    for row, tokens in enumerate(written):
+        for token, count in Counter(tokens).items():
+            penalties[row, token] = config.presence_penalty + config.frequency_penalty * count
+    arrays = arrays_of(logits)
+    return arrays.doubles(logits) - arrays.numbers(penalties)
 
 
 def apply_temperature(logits: Array, temperature: float) -> Array:

@@ -48,7 +48,8 @@ def search(
     num_paths = config.n_best
     order = range(len(sources)) if numbers is None else numbers
     keys = [(number, path) for number in order for path in range(num_paths)]
-    choose = greedy if config.method == "greedy" else Sampler(config, keys)
+    prefixes = [len(each.prefix) for each in rules.constraints for _ in range(num_paths)]
+    choose = greedy if config.method == "greedy" else Sampler(config, keys, prefixes)
     events = walk(
         model,
         sources,
@@ -93,7 +94,8 @@ def stream(
         pad_id=pad_id,
     )
     _check_single_path(config, rules)
-    choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)])
+    prefixes = [len(each.prefix) for each in rules.constraints]
+    choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)], prefixes)
     events = walk(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
 

@@ -20,13 +20,13 @@ from regard.decode.interface import (
     StepRecord,
 )
 from regard.decode.penalties import hypothesis
-from regard.decode.sampling import Uniforms, draw, filtered
+from regard.decode.sampling import Uniforms, draw, filtered, penalise
 
 NUM_SHOWN = 20
 """How many of the most probable tokens a record keeps."""
 
-Choose = Callable[[Arrays, Array, Host], tuple[Host, Host]]
-"""(arrays, log-probabilities, path of each row) -> the next tokens and their log-probabilities."""
+Choose = Callable[[Arrays, Array, Host, Sequence[list[int]]], tuple[Host, Host]]
+"""(arrays, log-probabilities, path and tokens so far of each row) -> the next tokens and their log-probabilities."""
 
 
 class Event(NamedTuple):
@@ -38,7 +38,9 @@ class Event(NamedTuple):
     attention: Host | None
 
 
-def greedy(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
+def greedy(
+    arrays: Arrays, log_probabilities: Array, paths: Host, so_far: Sequence[list[int]]
+) -> tuple[Host, Host]:
     """The most probable token."""
     values, tokens = arrays.top(log_probabilities, 1)
     return tokens[:, 0], values[:, 0]
@@ -47,13 +49,24 @@ def greedy(arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host,
 class Sampler:
     """A draw for each path; the keys tell the paths apart, see Uniforms."""
 
-    def __init__(self, config: DecodeConfig, keys: Sequence[tuple[int, ...]]) -> None:
+    def __init__(
+        self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], prefixes: Sequence[int]
+    ) -> None:
+        """prefixes: how many tokens of each path were given."""
         self._config = config
+        self._prefixes = prefixes
         self._uniforms = Uniforms(config.seed, keys)
 
-    def __call__(self, arrays: Arrays, log_probabilities: Array, paths: Host) -> tuple[Host, Host]:
+    def __call__(
+        self, arrays: Arrays, log_probabilities: Array, paths: Host, so_far: Sequence[list[int]]
+    ) -> tuple[Host, Host]:
         numbers = self._uniforms.next(paths)
-        tokens = arrays.host(draw(filtered(log_probabilities, self._config), numbers))
+        written = [
+            tokens[self._prefixes[path] :]
+            for path, tokens in zip(paths.tolist(), so_far, strict=True)
+        ]
+        scores = penalise(log_probabilities, written, self._config)
+        tokens = arrays.host(draw(filtered(scores, self._config), numbers))
         values = arrays.pick(log_probabilities, np.arange(len(paths)), tokens)
         return tokens, arrays.host(values).astype(np.float64)
 
@@ -148,9 +161,10 @@ def walk(
                 history.append(record(arrays, log_probabilities, owners, beams, so_far_totals))
             forced = rules.forced(owners, length)
             forced_values = pick_forced(arrays, log_probabilities, forced)
-            so_far = [written[path] for path in paths.tolist()] if rules.look_back else None
-            rules.forbid(arrays, log_probabilities, owners, length, so_far)
-            tokens, values = choose(arrays, log_probabilities, paths)
+            so_far = [written[path] for path in paths.tolist()]
+            seen = so_far if rules.look_back else None
+            rules.forbid(arrays, log_probabilities, owners, length, seen)
+            tokens, values = choose(arrays, log_probabilities, paths, so_far)
             tokens[list(forced)] = list(forced.values())
             values[list(forced)] = forced_values
         weights = arrays.host(state.attention) if attention else None

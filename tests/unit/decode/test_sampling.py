@@ -11,8 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
-from regard.decode import sampling, search
-from regard.decode.sampling import Uniforms, apply_temperature, draw, keep_top_k, keep_top_p
+from regard.decode import Constraints, sampling, search
+from regard.decode.sampling import (
+    Uniforms,
+    apply_temperature,
+    draw,
+    keep_top_k,
+    keep_top_p,
+    penalise,
+)
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 BOTH = pytest.mark.parametrize("make", [np.array, torch.tensor], ids=["numpy", "torch"])
@@ -38,6 +45,32 @@ def test_top_p_keeps_the_smallest_sufficient_set(make):
     assert kept(keep_top_p(logits, 0.75)) == [[1, 2, 3], [0, 1, 2]]
     assert kept(keep_top_p(logits, 1e-9)) == [[1], [0]]
     assert kept(keep_top_p(logits, 1.0)) == [[0, 1, 2, 3]] * 2
+
+
+@BOTH
+def test_penalties_are_for_what_was_written(make):
+    logits = make([[1.0, 3.0, -math.inf, 2.0, 2.0], [0.0, 1.0, 2.0, 3.0, 4.0]])
+    config = DecodeConfig(method="sample", presence_penalty=0.5, frequency_penalty=0.25)
+    lowered = np.asarray(penalise(logits, [[1, 3, 1, 2], []], config))
+    np.testing.assert_allclose(lowered[0], [1.0, 2.0, -np.inf, 1.25, 2.0])
+    np.testing.assert_array_equal(lowered[1], np.asarray(logits)[1])
+    assert penalise(logits, [[1], [1]], DecodeConfig(method="sample")) is logits
+
+
+def test_a_beginning_that_was_given_has_no_penalty(toys):
+    def alike(source, tokens):
+        return np.zeros(11)
+
+    config = DecodeConfig(
+        method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5
+    )
+    prefix = [4, 4, 5]
+    [[found]] = search(
+        toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)], **toys.ids
+    )
+    [[alone]] = search(toys.model(alike), [[3]], config, **toys.ids)
+    assert found.tokens == [*prefix, *alone.tokens[:2]]
+    assert len(set(alone.tokens)) == 5, "none comes again while there are others"
 
 
 @BOTH

@@ -75,7 +75,7 @@ def search(
         warnings.warn(f"left out {each}", RegardWarning, stacklevel=2)
     if html is not None:
         write_file(html, found.html().encode())
-        typer.echo(f"{html}: {html.stat().st_size / 1e6:.1f} MB", err=True)
+        typer.echo(f"{html}: {html.stat().st_size / 1e3:.0f} kB", err=True)
     with Writer(None) as writer:
         if as_json:
             writer.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")

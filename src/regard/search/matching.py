@@ -18,7 +18,7 @@ from regard.search.reading import Reader, normalised
 from regard.text.pieces import Span
 from regard.text.word_alignment import words
 
-LEAST = 0.5
+LEAST = 0.3
 """of the way from the mean similarity of a query word to 1, from where on a passage word is said to match"""
 
 

@@ -22,6 +22,7 @@ FIGURES = {
     "translate": ("newstest2013", "Tatoeba", "Multi30k 2016", "everyday sentences"),
     "chat": ("100 openings", "ten turns"),
     "write": ("perplexity", "distinct", "repetition"),
+    "search": ("written", "everyday", "news", "stories", "words"),
 }
 
 
@@ -146,6 +147,21 @@ def test_openings_are_those_that_were_judged(card: str, folder: Path) -> None:
     assert shares == [str(verdicts[each]) for each in ("fits", "unsure", "not")]
     again = f"{summary['said_again']} of {len(said)}"
     assert re.search(rf"^\| .*ten turns.* \| {again} \|$", card, re.MULTILINE)
+
+
+def test_a_search_card_has_what_was_measured_beside_bm25() -> None:
+    found = json.loads((ROOT / "benchmarks" / "results" / "search_quality.json").read_text("utf-8"))
+    measured = {(row["set"], row["system"].split()[-1]): row for row in found["rows"]}
+    sets = {row["set"] for row in found["rows"]}
+    head = sections((BUNDLED / "search" / CARD).read_text("utf-8"))[""]
+    assert "| recall@1 | recall@10 | MRR | MRR of BM25 | MRR of wordllama |" in head
+    rows = [row for row in table(head) if row[0] in sets]
+    assert {row[0] for row in rows} == sets
+    for name, count, *written in rows:
+        ours, bm25, wordllama = (measured[name, each] for each in ("search", "(bm25s)", "256"))
+        expected = [ours["recall_1"], ours["recall_10"], ours["mrr"], bm25["mrr"], wordllama["mrr"]]
+        assert [float(each) for each in written] == expected
+        assert int(count.replace(",", "")) == ours["num_queries"]
 
 
 def test_together_they_fit_into_a_wheel() -> None:

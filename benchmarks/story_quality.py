@@ -1,6 +1,7 @@
 """How well a model writes on: `python benchmarks/story_quality.py --model story --text held-out.txt.xz`.
 
-- perplexity of held-out text, by piece and by word: each paragraph after those before it, as far as the model reads
+- perplexity of held-out text, by piece and by word: chapters from all over it, each piece after those before it in rows
+  as long as the model was trained to read
 - distinct-n: the share of n-grams of words that are different, over all continuations of story_beginnings.txt
 - repetition: the share of 4-grams that have come before in the same continuation, and continuations that loop
 - names kept: of the names in a beginning (after a tab in that file), how many come again in its continuation
@@ -20,6 +21,8 @@ import record
 
 import regard
 from regard.api import Model
+from regard.config import to_dict
+from regard.corpora.stories import chapters
 from regard.decode import score
 from regard.text.corpus import read_lines
 from regard.text.repetition import is_looping
@@ -44,8 +47,12 @@ def distinct(texts: list[list[str]], length: int) -> float:
 
 
 def repetition(words: list[str], length: int = 4) -> float:
+    """
+    >>> repetition("no more".split())
+    0.0
+    """
     grams = n_grams(words, length)
-    return 1 - len(set(grams)) / max(1, len(grams))
+    return 1 - len(set(grams)) / len(grams) if grams else 0.0
 
 
 def read_beginnings() -> list[tuple[str, list[str]]]:
@@ -54,23 +61,34 @@ def read_beginnings() -> list[tuple[str, list[str]]]:
     return [(line[0], line[1:]) for line in lines]
 
 
-def perplexity(model: Model, paragraphs: list[str], num_pieces: int) -> dict[str, float]:
-    """Rows of so many pieces; each piece is foretold from those before it in its row."""
+def read_chapters(path: Path, most_words: int) -> tuple[list[str], str]:
+    """Every so-manieth chapter, about as many words as asked for; and which part of the text that is."""
+    found = ["\n".join(paragraphs) for paragraphs in chapters(read_lines(path))]
+    num_words = sum(len(chapter.split()) for chapter in found)
+    stride = math.ceil(num_words / most_words)
+    return found[::stride], f"every {stride}. chapter of {len(found)}" if stride > 1 else "all"
+
+
+def perplexity(model: Model, texts: list[str]) -> dict[str, float]:
+    """Each piece is foretold from those before it in its row."""
     own = model._translator
-    config = own.config
-    ids = own.target.encode("\n".join(paragraphs))
-    rows = [ids[start : start + num_pieces] for start in range(0, len(ids), num_pieces)]
+    config, num_pieces = own.config, own.longest
+    rows = [
+        ids[start : start + num_pieces]
+        for ids in own.target.encode_batch(texts)
+        for start in range(0, len(ids), num_pieces)
+    ]
     total, count = 0.0, 0
     for row in rows:
         [found] = score(own.engine, [[]], [row], bos_id=config.bos_id, eos_id=config.eos_id)
         values = found[: len(row)]
         total -= sum(values)
         count += len(values)
-    num_words = sum(len(paragraph.split()) for paragraph in paragraphs)
+    num_words = sum(len(text.split()) for text in texts)
     return {
         "perplexity_of_pieces": math.exp(total / count),
         "perplexity_of_words": math.exp(total / num_words),
-        "num_words": num_words,
+        "held_out_words": num_words,
     }
 
 
@@ -78,8 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="story", help="a model's name or folder")
     parser.add_argument("--text", type=Path, help="held-out text, a paragraph a line")
-    parser.add_argument("--most-words", type=int, default=20_000, help="of the text")
-    parser.add_argument("--row", type=int, default=256, help="pieces that are foretold together")
+    parser.add_argument("--most-words", type=int, default=20_000, help="of the text, about")
     parser.add_argument("--length", type=int, default=150, help="words of a continuation")
     parser.add_argument("--endings", type=int, default=3, help="of each beginning")
     parser.add_argument("--seed", type=int, default=1)
@@ -111,17 +128,16 @@ def main() -> None:
     figures["loops"] = sum(row["loops"] for row in rows) / len(rows)
     num_names = sum(len(row["names"]) for row in rows)
     figures["names_kept"] = sum(len(row["names_kept"]) for row in rows) / max(1, num_names)
+    figures["words"] = statistics.mean(len(row["written"].split()) for row in rows)
+    settings = to_dict(model.manifest.decode) | {"seed": options.seed}
+    settings |= {"length": options.length, "endings": options.endings}
     if options.text:
-        paragraphs, num_words = [], 0
-        for line in read_lines(options.text):
-            if line.strip() and not line.startswith("# ") and num_words < options.most_words:
-                paragraphs.append(line)
-                num_words += len(line.split())
-        figures |= perplexity(model, paragraphs, options.row)
+        texts_held_out, settings["held_out"] = read_chapters(options.text, options.most_words)
+        figures |= perplexity(model, texts_held_out)
     for name, value in figures.items():
         print(f"# {name}: {value:.3f}")
     if options.save:
-        print(record.save("story_quality", [figures, *rows], {}))
+        print(record.save("story_quality", [{**figures, "settings": settings}, *rows], {}))
 
 
 if __name__ == "__main__":

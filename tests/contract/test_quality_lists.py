@@ -85,4 +85,4 @@ def test_stories(
     monkeypatch.setattr(sys, "argv", [*words, "--endings", "1"])
     quality.main()
     shown = capsys.readouterr().out
-    assert shown.count("\n# ") == 9 and "# num_words: 7.000" in shown
+    assert shown.count("\n# ") == 10 and "# held_out_words: 7.000" in shown

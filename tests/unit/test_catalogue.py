@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fixtures import make_model_folder
+from fixtures import make_model_folder, make_random_folder
 
 from regard import catalogue
-from regard.catalogue import available, find, find_by_languages, user_folder
-from regard.errors import ModelError, UsageError
+from regard.catalogue import available, find, find_by_languages, find_for_search, user_folder
+from regard.errors import ModelError, RegardWarning, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,21 @@ def test_the_users_own_comes_first(models: Path, made: Path) -> None:
         ("best", False),
         ("fr-en", False),
     ]
+
+
+def test_the_one_that_searches(models: Path) -> None:
+    with pytest.warns(RegardWarning, match="no model for search is there: the encoder of fr-en"):
+        assert find_for_search() == models.parent / "bundled" / "fr-en"
+    shape = dict(architecture="encoder-only", d_model=10, num_heads=2)
+    for folder in (models.parent / "bundled" / "search", models / "mine"):
+        make_random_folder(folder, shape, seed=3, task="search")
+        assert find_for_search() == folder
+    assert find_for_search("fr-en") == models.parent / "bundled" / "fr-en"
+
+
+def test_the_bundled_one_searches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
+    assert find_for_search() == catalogue.BUNDLED / "search"
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones(models: Path) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from regard.errors import ModelError, UsageError
 from regard.manifest import Manifest
 from regard.text.pieces import Pieces
+from regard.text.spacing import single_spaced
 
 _SPACE_MARK = "\u2581"
 
@@ -37,6 +38,7 @@ class Choice:
 
 def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
+    text = single_spaced(text)
     mask = manifest.tokenizer.mask
     parts = text.split(mask) if mask else [text]
     if len(parts) == 1:

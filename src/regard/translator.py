@@ -14,6 +14,7 @@ from regard.manifest import Manifest
 from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
+from regard.text.spacing import places, single_spaced
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
 from regard.translation import FLAGS, Candidate, Sentence, Translation, copied, put_together
@@ -128,8 +129,18 @@ class Translator:
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the encoder reads."""
-        beginning = self.source.beginning
-        return [[*beginning, *ids, self.config.eos_id] for ids in self.source.encode_batch(texts)]
+        encoded = self.source.encode_batch([single_spaced(text) for text in texts])
+        return [[*self.source.beginning, *ids, self.config.eos_id] for ids in encoded]
+
+    def _source_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each piece that the encoder reads stands in the text as it was given."""
+        at = places(text)
+        # Foreign tokenizers may write a text longer than it is.
+        last = len(at) - 1
+        return [
+            (at[min(start, last)], at[min(end, last)])
+            for start, end in self.source.spans_in(single_spaced(text))
+        ]
 
     @property
     def _batch_tokens(self) -> int:
@@ -232,7 +243,7 @@ class Translator:
             links = align(
                 hypothesis.attention,
                 source,
-                [(0, 0)] * len(self.source.beginning) + self.source.spans_in(source),
+                [(0, 0)] * len(self.source.beginning) + self._source_spans(source),
                 text,
                 self.target.spans(hypothesis.tokens),
             )

@@ -518,6 +518,8 @@ class DecodeConfig:
     """sampling: taken from the score of every piece that was written before; a prompt's own pieces are not counted"""
     frequency_penalty: float = 0.0
     """sampling: the same, as often as the piece was written"""
+    prompt_strength: float = 0.0
+    """going on from a text, drawn: how much more probable becomes what its beginning made so; reads everything twice"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
     least_probability: float = 0.0
@@ -538,7 +540,7 @@ class DecodeConfig:
         _check_not_negative(
             self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
         )
-        _check_not_negative(self, "presence_penalty", "frequency_penalty")
+        _check_not_negative(self, "presence_penalty", "frequency_penalty", "prompt_strength")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "

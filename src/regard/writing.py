@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, Emission, StepModel, StepRecord, stream
+from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
 from regard.errors import UsageError
 from regard.text.growing import GrowingText
 from regard.text.one_line import recent, to_lines, to_one_line
@@ -122,6 +122,8 @@ def follow(
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
     config, prefix = translator.config, prompt.prefix
     history: list[StepRecord] | None = [] if num_top else None
+    if decode.method == "sample" and decode.prompt_strength and prefix:
+        model = HoldingOn(model, len(prefix), decode.prompt_strength, bos_id=config.bos_id)
     emissions = stream(
         model,
         prompt.source,

@@ -276,7 +276,7 @@ def test_how_many_hypotheses_there_may_be(name):
             (DecodeConfig, n)
             for n in ("max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty")
         ],
-        *[(DecodeConfig, n) for n in ("presence_penalty", "frequency_penalty")],
+        *[(DecodeConfig, n) for n in ("presence_penalty", "frequency_penalty", "prompt_strength")],
     ],
 )
 def test_what_must_not_be_negative(kind, name):

@@ -61,6 +61,17 @@ def test_each_number_is_another_ending(model: Model) -> None:
     assert endings[1] == model.write("Jane", length=7, seed=5, number=1)
 
 
+def test_a_text_may_hold_on_to_its_beginning(model: Model) -> None:
+    def texts(beginning: str, **settings: float) -> list[str]:
+        return [
+            model.write(beginning, length=13, seed=seed, min_length=60, **settings)
+            for seed in range(3)
+        ]
+
+    assert texts("Jane visits", prompt_strength=2.0) != texts("Jane visits")
+    assert texts("", prompt_strength=2.0) == texts(""), "there is none"
+
+
 def test_lines_stay_lines(model: Model) -> None:
     own = model._translator
     ids = beginning(own, "Hello.\nJane ").prefix

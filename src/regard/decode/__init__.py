@@ -1,6 +1,7 @@
 """Search over any model that writes one token at a time: greedy, beam, sampling, scoring."""
 
 from regard.decode.constraints import Constraints
+from regard.decode.holding_on import HoldingOn
 from regard.decode.interface import Emission, Hypothesis, State, StepModel, StepRecord
 from regard.decode.scoring import score
 from regard.decode.search import search, stream, whole_search
@@ -8,6 +9,7 @@ from regard.decode.search import search, stream, whole_search
 __all__ = [
     "Constraints",
     "Emission",
+    "HoldingOn",
     "Hypothesis",
     "State",
     "StepModel",

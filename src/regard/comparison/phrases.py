@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from regard.comparison.numbers import english, english_ordinal, english_year, french
+from regard.corpora.number_words import english, english_ordinal, english_year, french
 
 Link = tuple[int, int]
 

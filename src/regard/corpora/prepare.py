@@ -2,7 +2,7 @@
 
 They lie below prepared/:
 
-fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/valid.fr and .en
+fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/written.tsv.gz, fr-en/valid.*
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
 stories  paragraphs, a line each, # before a title   stories/prose.txt.gz
 search   lines of any of these                       search/pairs.tsv.gz
@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.corpora import dialogues, queries, small_talk, stories, translations
+from regard.corpora import dialogues, phrases, queries, small_talk, stories, translations
 from regard.corpora.find import PREPARED
+from regard.corpora.spelling import as_typed
 from regard.corpora.translations import Cleaner, Kept
 from regard.errors import DataError, UsageError, suggest
 from regard.text.reading import decode, raw_lines
@@ -34,6 +35,8 @@ _PORTION = 5000
 _UNREADABLE = "not UTF-8 text"
 _VALID_SHARE = 100
 """one dialogue of so many is held out"""
+_CAPITALS_SHARE = 100
+"""one everyday pair of so many stands there a second time, in capitals"""
 
 
 @dataclass
@@ -83,7 +86,10 @@ def prepare(
     with _Outputs(folder / PREPARED / kind, report) as outputs:
         if kind == "fr-en":
             lines = _text_lines(files, report, say, labelled=True)
-            _translations(lines, outputs, report, held_out, vary, workers)
+            keys = _keys(held_out)
+            _translations(lines, outputs, report, keys, vary, workers)
+            if report.kept:
+                _written(outputs, keys, vary)
         elif kind == "chat":
             _dialogues(_text_lines(files, report, say), outputs, report)
         elif kind == "search":
@@ -157,12 +163,12 @@ def _translations(
     lines: Iterator[str],
     outputs: _Outputs,
     report: Prepared,
-    held_out: Sequence[Path],
+    held_out: frozenset[int],
     vary: bool,
     workers: int | None,
 ) -> None:
     seen: set[int] = set()
-    for judged in _judged(lines, _keys(held_out), vary, workers or os.cpu_count() or 1):
+    for judged in _judged(lines, held_out, vary, workers or os.cpu_count() or 1):
         for found in judged:
             if isinstance(found, str):
                 report.dropped[found] += 1
@@ -175,6 +181,16 @@ def _translations(
                     outputs.write("valid.en", found.target)
                 else:
                     outputs.write(f"{found.file}.tsv.gz", f"{found.source}\t{found.target}")
+                    if found.file == "everyday" and translations.is_drawn(
+                        found.key, _CAPITALS_SHARE
+                    ):
+                        pair = phrases.in_capitals((found.source, found.target))
+                        outputs.write("everyday.tsv.gz", "\t".join(pair))
+
+
+def _written(outputs: _Outputs, held_out: frozenset[int], vary: bool) -> None:
+    for french, english in phrases.written(held_out=held_out):
+        outputs.write("written.tsv.gz", f"{as_typed(french) if vary else french}\t{english}")
 
 
 def _keys(held_out: Sequence[Path]) -> frozenset[int]:

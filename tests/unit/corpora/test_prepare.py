@@ -116,7 +116,11 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     everyday = packed_lines(folder / "everyday.tsv.gz")
     valid = (folder / "valid.fr").read_text("utf-8").splitlines()
     assert len(valid) == len((folder / "valid.en").read_text("utf-8").splitlines()) > 0
-    assert len(everyday) + len(valid) == 3000 and made.num_read == 3002
+    capitals = [line for line in everyday if line.isupper()]
+    assert len(everyday) - len(capitals) + len(valid) == 3000 and made.num_read == 3002
+    assert 10 < len(capitals) < 60
+    for line in capitals:
+        assert everyday[everyday.index(line) - 1].upper() == line
     assert made.dropped == {translations.DUPLICATE: 1}
     assert packed_lines(folder / "europarl.tsv.gz") == ["Oui.\tYes."]
     assert everyday[0] == "Le chat numéro 0 dort.\tCat number 0 sleeps."

@@ -3,7 +3,7 @@
 import pytest
 from num2words import num2words
 
-from regard.comparison.numbers import (
+from regard.corpora.number_words import (
     LARGEST,
     english,
     english_ordinal,

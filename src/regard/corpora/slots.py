@@ -1,0 +1,426 @@
+"""What stands in the braces of patterns.tsv: for each slot the French and the English of everything it may hold.
+
+The French holds its article or preposition wherever that depends on the word: `au Japon`, `d'Italie`, `du violon`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+
+from regard.corpora.number_words import english, english_ordinal, english_year, french
+
+Value = tuple[str, str]
+
+_WEEKDAYS = "lundi/Monday mardi/Tuesday mercredi/Wednesday jeudi/Thursday vendredi/Friday samedi/Saturday dimanche/Sunday"
+_MONTHS = (
+    "janvier/January février/February mars/March avril/April mai/May juin/June juillet/July août/August "
+    "septembre/September octobre/October novembre/November décembre/December"
+)
+_LONG_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_MEN = (
+    "Paul Hugo Léo Jules Louis Gabriel Adam Nathan Arthur Thomas Antoine Julien Nicolas Mathieu François Jérôme "
+    "Philippe Michel André Henri Olivier Éric Tom John Peter James William Oliver Jack Harry Ali Omar Youssef Kofi "
+    "Diego Mateo Giovanni Ivan Hiroshi Wei Raj Mehmet"
+)
+_WOMEN = (
+    "Emma Louise Jade Alice Chloé Léa Manon Camille Inès Juliette Zoé Lucie Élise Hélène Céline Nathalie Isabelle "
+    "Françoise Anne Catherine Mary Jane Kate Emily Olivia Grace Ruth Nora Leïla Samira Aïcha Ana Carmen Giulia Olga "
+    "Ingrid Yoko Mei Priya Fatou"
+)
+_SURNAMES = (
+    "Durand Moreau Laurent Lefort Garnier Faure Rousseau Blanchard Chevalier Fontaine Girard Mercier Renaud "
+    "Smith Brown Johnson Taylor Wilson Miller Martinelli Okafor Tanaka Novak Müller Kowalski Nguyen Diallo Cohen Singh"
+)
+_CITIES = (
+    "Londres/London Vienne/Vienna Varsovie/Warsaw Bruxelles/Brussels Genève/Geneva Lisbonne/Lisbon Moscou/Moscow "
+    "Athènes/Athens Édimbourg/Edinburgh Barcelone/Barcelona Venise/Venice Pékin/Beijing Copenhague/Copenhagen "
+    "Dresde/Dresden Cologne/Cologne Gênes/Genoa Anvers/Antwerp Douvres/Dover Alger/Algiers Rome/Rome Paris/Paris "
+    "Marseille/Marseille Bordeaux/Bordeaux Nantes/Nantes Strasbourg/Strasbourg Toulouse/Toulouse Montréal/Montreal "
+    "Boston/Boston Tokyo/Tokyo Berlin/Berlin Madrid/Madrid Dublin/Dublin Chicago/Chicago Oslo/Oslo Prague/Prague"
+)
+# Article, country, country in English, adjective of a man and of a woman, adjective in English.
+_COUNTRIES = """
+la France France français française French
+la Belgique Belgium belge belge Belgian
+la Suisse Switzerland suisse suisse Swiss
+l' Allemagne Germany allemand allemande German
+l' Italie Italy italien italienne Italian
+l' Espagne Spain espagnol espagnole Spanish
+l' Autriche Austria autrichien autrichienne Austrian
+l' Angleterre England anglais anglaise English
+l' Écosse Scotland écossais écossaise Scottish
+l' Irlande Ireland irlandais irlandaise Irish
+la Grèce Greece grec grecque Greek
+la Turquie Turkey turc turque Turkish
+la Pologne Poland polonais polonaise Polish
+la Suède Sweden suédois suédoise Swedish
+la Norvège Norway norvégien norvégienne Norwegian
+la Finlande Finland finlandais finlandaise Finnish
+la Hongrie Hungary hongrois hongroise Hungarian
+la Russie Russia russe russe Russian
+la Chine China chinois chinoise Chinese
+l' Inde India indien indienne Indian
+l' Australie Australia australien australienne Australian
+l' Algérie Algeria algérien algérienne Algerian
+la Tunisie Tunisia tunisien tunisienne Tunisian
+l' Égypte Egypt égyptien égyptienne Egyptian
+l' Iran Iran iranien iranienne Iranian
+l' Argentine Argentina argentin argentine Argentinian
+le Portugal Portugal portugais portugaise Portuguese
+le Danemark Denmark danois danoise Danish
+le Japon Japan japonais japonaise Japanese
+le Canada Canada canadien canadienne Canadian
+le Mexique Mexico mexicain mexicaine Mexican
+le Brésil Brazil brésilien brésilienne Brazilian
+le Maroc Morocco marocain marocaine Moroccan
+le Sénégal Senegal sénégalais sénégalaise Senegalese
+le Vietnam Vietnam vietnamien vietnamienne Vietnamese
+les États-Unis the_United_States américain américaine American
+les Pays-Bas the_Netherlands néerlandais néerlandaise Dutch
+"""
+_VOWELS = "aâeéèêiîoôuœ"
+_SILENT_H = ("Hugo", "Henri", "Hélène")
+
+
+def _pairs(text: str) -> list[Value]:
+    return [(each.partition("/")[0], each.partition("/")[2]) for each in text.split()]
+
+
+def _same(text: str) -> list[Value]:
+    return [(each, each) for each in text.split()]
+
+
+def _table(text: str) -> list[Value]:
+    return [
+        (each.split("=")[0].strip(), each.split("=")[1].strip()) for each in text.split(";") if each
+    ]
+
+
+def _of(word: str) -> str:
+    """
+    >>> _of("Alice"), _of("Paul"), _of("Hugo")
+    ("d'Alice", 'de Paul', "d'Hugo")
+    """
+    elided = word[0].lower() in _VOWELS or word in _SILENT_H
+    return f"d'{word}" if elided else f"de {word}"
+
+
+def french_rank(number: int) -> str:
+    """Of a page, a house, a year: counting nothing, `vingt` and `cent` have no plural.
+
+    >>> french_rank(80), french_rank(200), french_rank(3)
+    ('quatre-vingt', 'deux cent', 'trois')
+    """
+    words = french(number)
+    return words[:-1] if words.endswith(("vingts", "cents")) else words
+
+
+def french_time(hour: int, minute: int) -> str:
+    """On a clock of twelve hours, 0 being midnight and 12 noon.
+
+    >>> french_time(1, 30), french_time(12, 30), french_time(6, 45), french_time(11, 50), french_time(8, 0)
+    ('une heure et demie', 'midi et demi', 'sept heures moins le quart', 'midi moins dix', 'huit heures')
+    """
+    before = minute > 30
+    named = hour + before
+    if named in (0, 12):
+        name = "midi" if named else "minuit"
+    else:
+        name = f"{french(named, feminine=True)} heure{'s' if named > 1 else ''}"
+    if minute in (0, 15, 30, 45):
+        half = "demi" if named in (0, 12) else "demie"
+        return name + {0: "", 15: " et quart", 30: f" et {half}", 45: " moins le quart"}[minute]
+    return f"{name} moins {french(60 - minute)}" if before else f"{name} {french(minute)}"
+
+
+def english_time(hour: int, minute: int) -> str:
+    """
+    >>> english_time(1, 30), english_time(12, 30), english_time(6, 45), english_time(11, 50), english_time(8, 0)
+    ('half past one', 'half past twelve', 'a quarter to seven', 'ten to noon', "eight o'clock")
+    """
+    before = minute > 30
+    named = hour + before
+    name = english(named) if named else "midnight"
+    if named == 12 and (before or not minute):
+        name = "noon"
+    if not minute:
+        return name if named in (0, 12) else f"{name} o'clock"
+    minutes = 60 - minute if before else minute
+    spoken = {15: "a quarter", 30: "half"}.get(minutes, english(minutes))
+    return f"{spoken} {'to' if before else 'past'} {name}"
+
+
+def _times() -> Iterator[Value]:
+    parts = ((range(1, 12), "du matin", "in the morning"), (range(1, 6), "de l'après-midi", ""))
+    for hour in range(13):
+        for minute in range(0, 60, 5):
+            if hour + (minute > 30) <= 12:
+                yield french_time(hour, minute), english_time(hour, minute)
+    for hours, french_part, english_part in parts:
+        for hour in hours:
+            part = english_part or "in the afternoon"
+            yield f"{french_time(hour, 0)} {french_part}", f"{english(hour)} {part}"
+            yield f"{french_time(hour, 0)} {french_part}", f"{english_time(hour, 0)} {part}"
+    for hour in range(6, 12):
+        yield f"{french_time(hour, 0)} du soir", f"{english_time(hour, 0)} in the evening"
+        yield f"{french(hour, feminine=True)} heures trente", f"{english(hour)} thirty"
+        yield f"{french(hour, feminine=True)} heures quarante-cinq", f"{english(hour)} forty-five"
+    yield "midi", "twelve o'clock"
+
+
+def _clock(hour: int, minute: int) -> Iterator[Value]:
+    """As timetables have it: 24 hours in French, before or after noon in English."""
+    half = "p.m." if hour >= 12 else "a.m."
+    later = hour - 12 if hour > 12 else hour
+    if minute:
+        yield f"{hour} h {minute:02}", f"{later}:{minute:02} {half}"
+        yield f"{hour}h{minute:02}", f"{later}:{minute:02} {half.replace('.', '')}"
+        yield f"{hour} h {minute:02}", f"{hour}:{minute:02}"
+    else:
+        spoken = "noon" if hour == 12 else f"{later} {half}"
+        yield f"{hour} h", spoken
+        yield f"{hour}h", spoken
+        yield f"{hour} heures", spoken
+
+
+def _clocks() -> list[Value]:
+    return [
+        value
+        for hour in range(5, 24)
+        for minute in range(0, 60, 5)
+        for value in _clock(hour, minute)
+    ]
+
+
+def _hours() -> Iterator[Value]:
+    for opens in range(7, 12):
+        for closes in range(14, 23):
+            opened, closed = next(_clock(opens, 0)), next(_clock(closes, 0))
+            yield f"de {opened[0]} à {closed[0]}", f"from {opened[1]} to {closed[1]}"
+
+
+def _dates() -> Iterator[tuple[int, str, str]]:
+    for (month, english_month), days in zip(_pairs(_MONTHS), _LONG_MONTHS, strict=True):
+        for day in range(1, days + 1):
+            yield day, month, english_month
+
+
+def _ending(day: int) -> str:
+    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day // 10 != 1 else 0, "th")
+
+
+def _date_values() -> Iterator[Value]:
+    for day, month, english_month in _dates():
+        written = f"{'1er' if day == 1 else day} {month}"
+        yield written, f"{english_month} {day}"
+        yield written, f"{english_month} {day}{_ending(day)}"
+        yield written, f"{day} {english_month}"
+
+
+def _full_dates() -> Iterator[Value]:
+    for place, (day, month, english_month) in enumerate(_dates()):
+        year = 1901 + place * 37 % 123
+        written = f"{'1er' if day == 1 else day} {month} {year}"
+        yield written, f"{english_month} {day}, {year}"
+        yield written, f"{day} {english_month} {year}"
+
+
+def _dates_in_words() -> Iterator[Value]:
+    for day, month, english_month in _dates():
+        written = f"{'premier' if day == 1 else french(day)} {month}"
+        yield written, f"the {english_ordinal(day)} of {english_month}"
+        yield written, f"{english_month} {english_ordinal(day)}"
+
+
+def _countries() -> dict[str, list[Value]]:
+    found: dict[str, list[Value]] = {}
+    for line in _COUNTRIES.strip().splitlines():
+        article, name, english_name, man, woman, adjective = line.split(" ")
+        english_name = english_name.replace("_", " ")
+        whole = f"{article}{name}" if article == "l'" else f"{article} {name}"
+        if article == "les":
+            place, origin = f"aux {name}", f"des {name}"
+        elif article == "le":
+            place, origin = f"au {name}", f"du {name}"
+        else:
+            place, origin = f"en {name}", f"d'{name}" if article == "l'" else f"de {name}"
+        found.setdefault("in country", []).append((place, f"in {english_name}"))
+        found.setdefault("to country", []).append((place, f"to {english_name}"))
+        found.setdefault("of country", []).append((origin, f"from {english_name}"))
+        if article != "les":
+            found.setdefault("the country", []).append((whole, english_name))
+        found.setdefault("man of", []).append((man, adjective))
+        found.setdefault("woman of", []).append((woman, adjective))
+    return found
+
+
+def _sums() -> Iterator[Value]:
+    for left in range(1, 13):
+        for right in range(1, 13):
+            for french_sign, english_sign, result in (
+                ("plus", "plus", left + right),
+                ("fois", "times", left * right),
+                ("moins", "minus", left - right),
+            ):
+                if result > 1:
+                    yield (
+                        f"{french(left)} {french_sign} {french(right)} font {french(result)}.",
+                        f"{english(left)} {english_sign} {english(right)} is {english(result)}.",
+                    )
+
+
+def _prices() -> Iterator[Value]:
+    for cents in (*range(50, 2000, 55), *range(2000, 40000, 1310)):
+        whole, rest = divmod(cents, 100)
+        written = f"{whole},{rest:02}" if rest else f"{whole}"
+        spoken = f"{whole}.{rest:02}" if rest else f"{whole}"
+        for sign in "€$£":
+            yield f"{written} {sign}", f"{sign}{spoken}"
+        if whole > 1:
+            yield f"{written} euros", f"{spoken} euros"
+    for whole in (1200, 2500, 10_000, 15_000, 250_000):
+        for sign in "€$£":
+            yield f"{whole:,} {sign}".replace(",", " "), f"{sign}{whole:,}"
+
+
+def _prices_in_words() -> Iterator[Value]:
+    for number in range(2, 101):
+        yield f"{french(number)} euros", f"{english(number)} euros"
+        yield f"{french(number)} dollars", f"{english(number)} dollars"
+        # A pound is a woman's word in French: vingt et une livres.
+        yield f"{french(number, feminine=True)} livres", f"{english(number)} pounds"
+
+
+def _degrees() -> Iterator[Value]:
+    for number in range(-20, 46):
+        plural = abs(number) > 1
+        yield f"{number} degré{'s' * plural}", f"{number} degree{'s' * (abs(number) != 1)}"
+        yield f"{number} °C", f"{number} °C"
+
+
+def _large(number: int) -> Value:
+    return f"{number:,}".replace(",", " "), f"{number:,}"
+
+
+def _telephones() -> Iterator[Value]:
+    for place in range(60):
+        digits = str(100_000_000 + place * 31_415_927 % 899_999_999)
+        grouped = " ".join(("0" + digits)[start : start + 2] for start in range(0, 10, 2))
+        yield grouped, grouped
+        short = f"555-{1000 + place * 137}"
+        yield short, short
+
+
+def _round() -> Iterator[Value]:
+    for number in (*range(100, 1000, 100), *range(1000, 21_000, 1000), 50_000, 80_000, 100_000):
+        yield french(number), english(number)
+        if number in (100, 1000):
+            yield french(number), english(number).replace("one", "a", 1)
+    for number in (*range(101, 1000, 23), *range(1100, 10_000, 317)):
+        yield french(number), english(number)
+
+
+_ORDINALS = (
+    "première/first deuxième/second troisième/third quatrième/fourth cinquième/fifth sixième/sixth septième/seventh "
+    "huitième/eighth neuvième/ninth dixième/tenth onzième/eleventh douzième/twelfth vingtième/twentieth "
+    "centième/hundredth"
+)
+
+
+@functools.cache
+def slots() -> dict[str, list[Value]]:
+    """By name; the French and the English of a value belong together."""
+    numbers = [(french(number), english(number)) for number in range(101)]
+    months, weekdays, ordinals = _pairs(_MONTHS), _pairs(_WEEKDAYS), _pairs(_ORDINALS)
+    men, women, cities = _same(_MEN), _same(_WOMEN), _pairs(_CITIES)
+    fewer = numbers[2:13]
+    found: dict[str, Iterable[Value]] = {
+        "number": numbers,
+        "numbers": numbers[2:],
+        "rank": [(french_rank(number), english(number)) for number in range(1, 101)],
+        "une": [(french(number, feminine=True), english(number)) for number in range(2, 101)],
+        "fewer": fewer,
+        "fewer again": fewer,
+        "digits": [(str(number), str(number)) for number in range(2, 100)],
+        "height": [(f"1,{number} m", f"1.{number} m") for number in range(51, 99)],
+        "decimal": [
+            (f"{whole},{tenth}", f"{whole}.{tenth}")
+            for whole in range(2, 13)
+            for tenth in range(1, 10)
+        ],
+        "large": [
+            _large(number)
+            for number in (*range(1000, 10_000, 700), *range(12_000, 900_000, 8500), 1_500_000)
+        ],
+        "round": _round(),
+        "sum": _sums(),
+        "share": _table(
+            "la moitié=half;un tiers=a third;un quart=a quarter;les deux tiers=two thirds;"
+            "les trois quarts=three quarters;un cinquième=a fifth;un dixième=a tenth"
+        ),
+        "ordinal": [(f"la {each}", f"the {other}") for each, other in ordinals],
+        "place": [*ordinals[:10], ("dernière", "last")],
+        "floor": [
+            ("au rez-de-chaussée", "on the ground floor"),
+            ("au dernier étage", "on the top floor"),
+            ("au premier étage", "on the first floor"),
+            *((f"au {each} étage", f"on the {other} floor") for each, other in ordinals[1:13]),
+        ],
+        "thing": _table(
+            "pommes=apples;oranges=oranges;cafés=coffees;thés=teas;bières=beers;verres=glasses;livres=books;"
+            "stylos=pens;timbres=stamps;billets=tickets;œufs=eggs;assiettes=plates;bouteilles=bottles;"
+            "chemises=shirts;chaises=chairs;cuillères=spoons;fourchettes=forks;couteaux=knives;gâteaux=cakes;"
+            "journaux=newspapers;croissants=croissants;baguettes=baguettes;miches de pain=loaves of bread"
+        ),
+        "time": _times(),
+        "clock": _clocks(),
+        "hours": _hours(),
+        "weekday": weekdays,
+        "daypart": _table("matin=morning;après-midi=afternoon;soir=evening"),
+        "month": months,
+        "of month": [(_of(each), other) for each, other in months],
+        "year": [(str(year), str(year)) for year in (*range(1600, 1900, 13), *range(1900, 2031))],
+        "year in words": [(french_rank(year), english_year(year)) for year in range(1900, 2031)],
+        "date": _date_values(),
+        "full date": _full_dates(),
+        "date in words": _dates_in_words(),
+        "price": _prices(),
+        "price in words": _prices_in_words(),
+        "degrees": _degrees(),
+        "degrees in words": [
+            (f"{french(number)} degrés", f"{english(number)} degrees") for number in range(2, 46)
+        ],
+        "fever": [("39", "39"), ("38,5", "38.5"), ("40", "40"), ("39,2", "39.2"), ("38", "38")],
+        "telephone": _telephones(),
+        "he": men,
+        "she": women,
+        "of he": [(_of(each), f"{each}'s") for each, _ in men],
+        "of she": [(_of(each), f"{each}'s") for each, _ in women],
+        "surname": _same(_SURNAMES),
+        "city": cities,
+        "language": _table(
+            "le français=French;l'anglais=English;l'allemand=German;l'espagnol=Spanish;l'italien=Italian;"
+            "le russe=Russian;le chinois=Chinese;le japonais=Japanese;l'arabe=Arabic;le portugais=Portuguese;"
+            "le grec=Greek;le latin=Latin;le néerlandais=Dutch;le polonais=Polish;le turc=Turkish;le suédois=Swedish"
+        ),
+        "fear": _table(
+            "du noir=the dark;des chiens=dogs;des souris=mice;des serpents=snakes;de l'eau=water;des orages=storms;"
+            "du vide=heights;de l'avion=flying;des abeilles=bees;des fantômes=ghosts;du dentiste=the dentist"
+        ),
+        "body": _table(
+            "le bras=arm;la jambe=leg;le poignet=wrist;la cheville=ankle;le nez=nose;le coude=elbow;l'épaule=shoulder;"
+            "la main=hand;le pied=foot;le genou=knee;un doigt=finger"
+        ),
+        "at body": _table(
+            "au bras=arm;à la jambe=leg;au poignet=wrist;à la cheville=ankle;au coude=elbow;à l'épaule=shoulder;"
+            "à la main=hand;au pied=foot;au genou=knee;au cou=neck"
+        ),
+        "instrument": _table(
+            "du piano=piano;du violon=violin;de la guitare=guitar;de la flûte=flute;du violoncelle=cello;"
+            "de la trompette=trumpet;de la batterie=drums;de l'accordéon=accordion;de l'orgue=organ;"
+            "de la clarinette=clarinet"
+        ),
+        **_countries(),
+    }
+    return {name: list(values) for name, values in found.items()}

@@ -3,13 +3,15 @@
     python benchmarks/search_quality.py [--model NAME …] [--data FOLDER] [--most N] [--save]
 
 Sets: `written` is search_set.tsv beside this script, 60 passages in French and English with a query each, in the
-same language or the other. With --data four more are made of held-out text, which stays where it is:
+same language or the other. With --data five more are made of held-out text, which stays where it is:
 
     everyday, news   a sentence looks for its translation (fr-en/tatoeba-dev.*, fr-en/newstest2013.*)
     stories          a sentence looks for the rest of its paragraph (stories/test.txt)
     words            two to six words of such a paragraph look for it, as training makes queries
+    one word         a word that stands in one French sentence alone looks for it (fr-en/tatoeba-dev.fr)
 
-BM25 is bm25s, with words in small letters and no accents. wordllama is asked where it is installed: of the
+regard is asked as a search asks it: what is not among the nearest passages, whose words are looked at, comes after
+them. BM25 is bm25s, with words in small letters and no accents. wordllama is asked where it is installed: of the
 packages that were looked into it alone brings its weights along; model2vec, fastembed and sentence-transformers
 fetch theirs from a hub. Equal scores count in the order of the passages. The ratios are those of the model that is
 named last. Everything runs on one thread and is timed by the processor's clock, on which other work on the machine
@@ -28,7 +30,7 @@ import random
 import shutil
 import tempfile
 import time
-import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -42,8 +44,8 @@ from record import Row, save
 from regard.catalogue import find_for_search
 from regard.corpora.queries import keywords
 from regard.evaluate import retrieval
-from regard.search.ranking import nearest
 from regard.search.reading import Reader
+from regard.search.wording import NUM_NEAREST, best, words_in
 from regard.text.corpus import read_lines
 from regard.text.sentences import split
 
@@ -72,7 +74,8 @@ class Regard:
         self.name, self.reader = f"regard {name}", Reader.open(folder, threads=1)
 
     def index(self, passages: list[str]) -> None:
-        self.vectors = self.reader.vectors([self._fitting(text) for text in passages])
+        self.texts = [self._fitting(text) for text in passages]
+        self.vectors = self.reader.vectors(self.texts)
 
     def _fitting(self, text: str) -> str:
         """A file's passages are cut when they are read; these are what they are."""
@@ -81,7 +84,12 @@ class Regard:
         return text
 
     def scores(self, query: str) -> np.ndarray:
-        return self.vectors @ self.reader.vectors([self._fitting(query)])[0]
+        query = self._fitting(query)
+        [vector] = self.reader.vectors([query])
+        rows, scores = best(query, vector, self.vectors, self.texts.__getitem__, NUM_NEAREST)
+        every = np.full(len(self.texts), -np.inf)
+        every[rows] = scores
+        return every
 
 
 class BM25:
@@ -124,13 +132,7 @@ PEERS = {BM25.name: "bm25", WordLlama.name: "wordllama"}
 
 
 def _words(text: str) -> list[str]:
-    letters = unicodedata.normalize("NFD", text.lower())
-    kept = "".join(
-        letter if letter.isalnum() else " "
-        for letter in letters
-        if not unicodedata.combining(letter)
-    )
-    return kept.split() or [""]
+    return words_in(text) or [""]
 
 
 def written() -> Iterator[Set]:
@@ -150,12 +152,14 @@ def written() -> Iterator[Set]:
 
 def held_out(folder: Path, most: int) -> Iterator[Set]:
     draw = random.Random(3)
+    french_of: dict[str, list[str]] = {}
     for name, file in (("everyday", "tatoeba-dev"), ("news", "newstest2013")):
         french, english = (read_lines(folder / "fr-en" / f"{file}.{code}") for code in ("fr", "en"))
         pairs = list({en: (fr, en) for fr, en in zip(french, english, strict=True)}.values())
         pairs = draw.sample(pairs, min(most, len(pairs)))
         numbers = list(range(len(pairs)))
         sides = [list(side) for side in zip(*pairs, strict=True)]
+        french_of[name] = sides[0]
         yield Set(f"{name} fr-en", sides[1], sides[0], numbers)
         yield Set(f"{name} en-fr", sides[0], sides[1], numbers)
     [stories] = (folder / "stories").glob("test.txt*")
@@ -171,6 +175,17 @@ def held_out(folder: Path, most: int) -> Iterator[Set]:
     asked = {place: keywords(passage, draw) for place, passage in enumerate(passages)}
     asked = {place: query for place, query in asked.items() if query}
     yield Set("words", passages, list(asked.values()), list(asked))
+    yield one_word(french_of["everyday"], draw)
+
+
+def one_word(passages: list[str], draw: random.Random) -> Set:
+    words = [set(words_in(passage)) for passage in passages]
+    count = Counter(word for each in words for word in each)
+    asked = {}
+    for place, each in enumerate(words):
+        if alone := sorted(word for word in each if count[word] == 1 and len(word) > 3):
+            asked[place] = draw.choice(alone)
+    return Set("one word", passages, list(asked.values()), list(asked))
 
 
 def measure(system: System, given: Set) -> Row:
@@ -197,14 +212,6 @@ def measure(system: System, given: Set) -> Row:
     }
 
 
-def check_ranking() -> None:
-    """What is measured here over all scores is what a search's own ranking gives."""
-    draw = np.random.default_rng(3)
-    vectors = draw.normal(size=(301, 17)).astype(np.float32)
-    [(rows, _)] = nearest(vectors[:1], vectors, 10)
-    assert rows.tolist() == np.argsort(-(vectors @ vectors[0]), kind="stable")[:10].tolist()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
@@ -215,7 +222,6 @@ def main() -> None:
     parser.add_argument("--save", action="store_true")
     arguments = parser.parse_args()
     logging.disable(logging.INFO)
-    check_ranking()
     systems: list[System] = [BM25()]
     packages = ["bm25s"]
     if importlib.util.find_spec("wordllama"):

@@ -48,8 +48,8 @@ def search(
 ) -> None:
     """Find the passages of text files that mean what a query says.
 
-    They are ranked by a model's encoder, words in their context, across the languages it reads. With --index only
-    files that have changed are read again.
+    They are ranked by a model's encoder, words in their context, across the languages it reads, and by the words they
+    share with the query. With --index only files that have changed are read again.
     """
     from regard.catalogue import find_for_search
     from regard.cli_lines import Writer

@@ -11,8 +11,8 @@ from regard.errors import UsageError
 from regard.search.index import Index, build
 from regard.search.kept import load, update
 from regard.search.matching import Comparison, Match, compare
-from regard.search.ranking import nearest
 from regard.search.reading import Progress, Reader
+from regard.search.wording import best
 from regard.text.given import check_text
 
 
@@ -24,7 +24,7 @@ class Hit:
     line: int
     """where it begins, from 1"""
     score: float
-    """the cosine of the angle between its vector and the query's"""
+    """the cosine of the angle between its vector and the query's, and more where it holds the query's words"""
     text: str
     matches: list[Match]
     """the words that answer words of the query"""
@@ -75,7 +75,7 @@ class Found(Sequence[Hit]):
 
 
 def search(reader: Reader, query: str, index: Index, top: int = 10) -> Found:
-    """The passages of an index nearest to a query."""
+    """The passages of an index that answer a query best."""
     check_text(query, "the query")
     if not query.strip():
         raise UsageError("a query must have words: got none; give some")
@@ -93,10 +93,13 @@ def search(reader: Reader, query: str, index: Index, top: int = 10) -> Found:
         )
     hits: list[Hit] = []
     if index.passages:
-        [(numbers, scores)] = nearest(reader.vectors([query]), index.vectors, top)
+        [vector] = reader.vectors([query])
+        numbers, scores = best(
+            query, vector, index.vectors, lambda number: index.passages[number].text, top
+        )
         texts = [index.passages[number].text for number in numbers]
         for number, score, comparison in zip(
-            numbers.tolist(), scores.tolist(), compare(reader, query, texts), strict=True
+            numbers, scores, compare(reader, query, texts), strict=True
         ):
             line, text = index.passages[number]
             file = index.entry_of(number).path

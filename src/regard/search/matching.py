@@ -2,8 +2,8 @@
 
     similarity_ij = cos(query word i, passage word j)
 
-Late interaction (Khattab and Zaharia 2020) compares in this way to rank; here it shows what the ranking, by the
-mean of the same vectors, rests on. A word's vector is the mean of its pieces'.
+Late interaction (Khattab and Zaharia 2020) compares in this way to rank; here it shows what the ranking, mostly
+by the mean of the same vectors, rests on. A word's vector is the mean of its pieces'.
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from regard.search.wording import WEIGHT
+
 if TYPE_CHECKING:
     from regard.search.finding import Found, Hit
 
@@ -52,8 +54,9 @@ def page(found: Found) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
-<p>{count}, nearest first. A score is the cosine between the mean vectors of the query and the passage; a cell is
-the cosine between two words, each in its context. The nearest passage word of each query word is framed.</p>
+<p>{count}, best first. A score is the cosine between the mean vectors of the query and the passage,
+and up to {WEIGHT} more where words of the query stand in it; a cell is the cosine between two words, each in its
+context. The nearest passage word of each query word is framed.</p>
 <main>
 {hits}
 </main>

@@ -1,4 +1,4 @@
-"""A query finds what is nearest, exactly; the words shown to match are those with the numbers."""
+"""A query finds what is nearest or holds its words; the words shown to match are those with the numbers."""
 
 import json
 from html.parser import HTMLParser
@@ -17,6 +17,7 @@ from regard.search.kept import update
 from regard.search.matching import compare
 from regard.search.ranking import nearest
 from regard.search.reading import Reader
+from regard.search.wording import WEIGHT
 
 
 @pytest.fixture
@@ -28,7 +29,11 @@ def test_a_text_finds_itself_first(reader: Reader, texts: Path) -> None:
     index = build(reader, [texts])
     for number, passage in enumerate(index.passages):
         best = search(reader, passage.text, index, top=1)[0]
-        assert (best.text, best.line, best.score) == (passage.text, passage.line, 1.0)
+        assert (best.text, best.line, best.score) == (
+            passage.text,
+            passage.line,
+            1 + WEIGHT,
+        )
         assert best.file == index.entry_of(number).path
 
 
@@ -40,7 +45,9 @@ def test_scores_are_those_of_the_formula(reader: Reader, found: Found) -> None:
 
     assert len(found) == 3 and found.num_passages == 5
     for hit in found:
-        assert hit.score == pytest.approx(vector("the cat sleeps") @ vector(hit.text), abs=1e-4)
+        share = {"The cat sleeps.": 1.0}.get(hit.text, 0.0)
+        score = vector("the cat sleeps") @ vector(hit.text) + WEIGHT * share**2
+        assert hit.score == pytest.approx(score, abs=1e-4)
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 
 

@@ -1,0 +1,82 @@
+"""Words decide among the nearest and nowhere else: the laws of the order."""
+
+import numpy as np
+import pytest
+
+from regard.search.ranking import nearest
+from regard.search.wording import NUM_NEAREST, WEIGHT, best, words_in
+
+NUM_PASSAGES = 41
+
+
+@pytest.fixture
+def vectors() -> np.ndarray:
+    """Whole numbers, so that many scores are equal and sums are exact."""
+    return np.random.default_rng(3).integers(-2, 3, (NUM_PASSAGES, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize("count", [1, 7, NUM_PASSAGES, 97])
+@pytest.mark.parametrize("query", ["samedi", "Le Louvre?", "?!"])
+def test_without_a_common_word_the_order_is_that_of_the_vectors(
+    vectors: np.ndarray, query: str, count: int
+) -> None:
+    rows, scores = best(query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!", count)
+    [(expected, cosines)] = nearest(vectors[2:3], vectors, count)
+    assert rows == expected.tolist() and scores == cosines.tolist()
+
+
+def test_a_passage_with_the_word_comes_before_a_nearer_heading() -> None:
+    texts = [
+        "Cuisine",
+        "Le marché a lieu le samedi matin.",
+        "Il faut éplucher les pommes de terre.",
+    ]
+    vectors = np.array([[0.42], [0.41], [0.1]], np.float32)
+    rows, scores = best("Samedi", np.ones(1, np.float32), vectors, texts.__getitem__, 3)
+    assert rows == [1, 0, 2]
+    assert scores == pytest.approx([0.41 + WEIGHT, 0.42, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "share"),
+    [
+        ("école", "L'ECOLE est fermée.", 1.0),
+        ("ecole", "l'e\u0301cole", 1.0),
+        ("the cat", "A cat!", 3 / 6),
+        ("cat cat mouse", "cats, cat", 3 / 8),
+        ("Straße 12", "in der STRASSE", 7 / 9),
+        ("snake_case", "a snake", 5 / 9),
+        ("Ελλάδα", "στην ελλαδα", 1.0),
+    ],
+)
+def test_the_share_counts_letters_of_whole_words(query: str, text: str, share: float) -> None:
+    zero = np.zeros((1, 3), np.float32)
+    assert best(query, zero[0], zero, lambda row: text, 1) == (
+        [0],
+        [pytest.approx(WEIGHT * share**2)],
+    )
+
+
+def test_equal_scores_stay_in_the_order_of_the_passages(vectors: np.ndarray) -> None:
+    texts = ["a word" if row % 3 else "another" for row in range(NUM_PASSAGES)]
+    rows, scores = best("word", vectors[5], vectors, texts.__getitem__, NUM_PASSAGES)
+    every = vectors @ vectors[5] + WEIGHT * np.array([text == "a word" for text in texts])
+    assert rows == sorted(range(NUM_PASSAGES), key=lambda row: (-every[row], row))
+    assert scores == every[rows].tolist() and len(set(scores)) < NUM_PASSAGES
+
+
+def test_only_the_nearest_are_read() -> None:
+    vectors = np.linspace(0.4, 0.3, NUM_NEAREST + 13, dtype=np.float32)[:, None]
+    read: list[int] = []
+
+    def text_of(row: int) -> str:
+        read.append(row)
+        return "samedi" if row >= NUM_NEAREST - 1 else "dimanche"
+
+    rows, _ = best("samedi", np.ones(1, np.float32), vectors, text_of, 3)
+    assert sorted(read) == list(range(NUM_NEAREST))
+    assert rows == [NUM_NEAREST - 1, 0, 1]
+
+
+def test_words_have_neither_capitals_nor_accents() -> None:
+    assert words_in("L'Été, où J'étais_là: 12 œufs") == "l ete ou j etais la 12 œufs".split()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Set
+from collections.abc import Callable
 
 import numpy as np
 
@@ -44,6 +44,6 @@ def words_in(text: str) -> list[str]:
     return _WORD.findall(_ACCENT.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
-def _share(asked: Set[str], text: str) -> float:
+def _share(asked: set[str], text: str) -> float:
     """Of the letters of these words, those whose words stand in the text."""
     return sum(map(len, asked.intersection(words_in(text)))) / max(1, sum(map(len, asked)))

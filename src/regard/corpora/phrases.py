@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from regard.corpora.slots import Value, slots
+from regard.corpora.clock_words import Value
+from regard.corpora.slots import slots
 from regard.corpora.translations import key_of
 from regard.text.corpus import read_lines
 

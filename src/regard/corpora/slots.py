@@ -8,16 +8,19 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 
-from regard.corpora.number_words import english, english_ordinal, english_year, french
-
-Value = tuple[str, str]
+from regard.corpora.clock_words import (
+    MONTHS,
+    Value,
+    clocks,
+    dates,
+    dates_in_words,
+    full_dates,
+    hours,
+    times,
+)
+from regard.corpora.number_words import english, english_year, french
 
 _WEEKDAYS = "lundi/Monday mardi/Tuesday mercredi/Wednesday jeudi/Thursday vendredi/Friday samedi/Saturday dimanche/Sunday"
-_MONTHS = (
-    "janvier/January février/February mars/March avril/April mai/May juin/June juillet/July août/August "
-    "septembre/September octobre/October novembre/November décembre/December"
-)
-_LONG_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _MEN = (
     "Paul Hugo Léo Jules Louis Gabriel Adam Nathan Arthur Thomas Antoine Julien Nicolas Mathieu François Jérôme "
     "Philippe Michel André Henri Olivier Éric Tom John Peter James William Oliver Jack Harry Ali Omar Youssef Kofi "
@@ -116,123 +119,6 @@ def french_rank(number: int) -> str:
     return words[:-1] if words.endswith(("vingts", "cents")) else words
 
 
-def french_time(hour: int, minute: int) -> str:
-    """On a clock of twelve hours, 0 being midnight and 12 noon.
-
-    >>> french_time(1, 30), french_time(12, 30), french_time(6, 45), french_time(11, 50), french_time(8, 0)
-    ('une heure et demie', 'midi et demi', 'sept heures moins le quart', 'midi moins dix', 'huit heures')
-    """
-    before = minute > 30
-    named = hour + before
-    if named in (0, 12):
-        name = "midi" if named else "minuit"
-    else:
-        name = f"{french(named, feminine=True)} heure{'s' if named > 1 else ''}"
-    if minute in (0, 15, 30, 45):
-        half = "demi" if named in (0, 12) else "demie"
-        return name + {0: "", 15: " et quart", 30: f" et {half}", 45: " moins le quart"}[minute]
-    return f"{name} moins {french(60 - minute)}" if before else f"{name} {french(minute)}"
-
-
-def english_time(hour: int, minute: int) -> str:
-    """
-    >>> english_time(1, 30), english_time(12, 30), english_time(6, 45), english_time(11, 50), english_time(8, 0)
-    ('half past one', 'half past twelve', 'a quarter to seven', 'ten to noon', "eight o'clock")
-    """
-    before = minute > 30
-    named = hour + before
-    name = english(named) if named else "midnight"
-    if named == 12 and (before or not minute):
-        name = "noon"
-    if not minute:
-        return name if named in (0, 12) else f"{name} o'clock"
-    minutes = 60 - minute if before else minute
-    spoken = {15: "a quarter", 30: "half"}.get(minutes, english(minutes))
-    return f"{spoken} {'to' if before else 'past'} {name}"
-
-
-def _times() -> Iterator[Value]:
-    parts = ((range(1, 12), "du matin", "in the morning"), (range(1, 6), "de l'après-midi", ""))
-    for hour in range(13):
-        for minute in range(0, 60, 5):
-            if hour + (minute > 30) <= 12:
-                yield french_time(hour, minute), english_time(hour, minute)
-    for hours, french_part, english_part in parts:
-        for hour in hours:
-            part = english_part or "in the afternoon"
-            yield f"{french_time(hour, 0)} {french_part}", f"{english(hour)} {part}"
-            yield f"{french_time(hour, 0)} {french_part}", f"{english_time(hour, 0)} {part}"
-    for hour in range(6, 12):
-        yield f"{french_time(hour, 0)} du soir", f"{english_time(hour, 0)} in the evening"
-        yield f"{french(hour, feminine=True)} heures trente", f"{english(hour)} thirty"
-        yield f"{french(hour, feminine=True)} heures quarante-cinq", f"{english(hour)} forty-five"
-    yield "midi", "twelve o'clock"
-
-
-def _clock(hour: int, minute: int) -> Iterator[Value]:
-    """As timetables have it: 24 hours in French, before or after noon in English."""
-    half = "p.m." if hour >= 12 else "a.m."
-    later = hour - 12 if hour > 12 else hour
-    if minute:
-        yield f"{hour} h {minute:02}", f"{later}:{minute:02} {half}"
-        yield f"{hour}h{minute:02}", f"{later}:{minute:02} {half.replace('.', '')}"
-        yield f"{hour} h {minute:02}", f"{hour}:{minute:02}"
-    else:
-        spoken = "noon" if hour == 12 else f"{later} {half}"
-        yield f"{hour} h", spoken
-        yield f"{hour}h", spoken
-        yield f"{hour} heures", spoken
-
-
-def _clocks() -> list[Value]:
-    return [
-        value
-        for hour in range(5, 24)
-        for minute in range(0, 60, 5)
-        for value in _clock(hour, minute)
-    ]
-
-
-def _hours() -> Iterator[Value]:
-    for opens in range(7, 12):
-        for closes in range(14, 23):
-            opened, closed = next(_clock(opens, 0)), next(_clock(closes, 0))
-            yield f"de {opened[0]} à {closed[0]}", f"from {opened[1]} to {closed[1]}"
-
-
-def _dates() -> Iterator[tuple[int, str, str]]:
-    for (month, english_month), days in zip(_pairs(_MONTHS), _LONG_MONTHS, strict=True):
-        for day in range(1, days + 1):
-            yield day, month, english_month
-
-
-def _ending(day: int) -> str:
-    return {1: "st", 2: "nd", 3: "rd"}.get(day % 10 if day // 10 != 1 else 0, "th")
-
-
-def _date_values() -> Iterator[Value]:
-    for day, month, english_month in _dates():
-        written = f"{'1er' if day == 1 else day} {month}"
-        yield written, f"{english_month} {day}"
-        yield written, f"{english_month} {day}{_ending(day)}"
-        yield written, f"{day} {english_month}"
-
-
-def _full_dates() -> Iterator[Value]:
-    for place, (day, month, english_month) in enumerate(_dates()):
-        year = 1901 + place * 37 % 123
-        written = f"{'1er' if day == 1 else day} {month} {year}"
-        yield written, f"{english_month} {day}, {year}"
-        yield written, f"{day} {english_month} {year}"
-
-
-def _dates_in_words() -> Iterator[Value]:
-    for day, month, english_month in _dates():
-        written = f"{'premier' if day == 1 else french(day)} {month}"
-        yield written, f"the {english_ordinal(day)} of {english_month}"
-        yield written, f"{english_month} {english_ordinal(day)}"
-
-
 def _countries() -> dict[str, list[Value]]:
     found: dict[str, list[Value]] = {}
     for line in _COUNTRIES.strip().splitlines():
@@ -328,11 +214,48 @@ _ORDINALS = (
 )
 
 
+_TABLES = {
+    "share": (
+        "la moitié=half;un tiers=a third;un quart=a quarter;les deux tiers=two thirds;"
+        "les trois quarts=three quarters;un cinquième=a fifth;un dixième=a tenth"
+    ),
+    "thing": (
+        "pommes=apples;oranges=oranges;cafés=coffees;thés=teas;bières=beers;verres=glasses;livres=books;"
+        "stylos=pens;timbres=stamps;billets=tickets;œufs=eggs;assiettes=plates;bouteilles=bottles;"
+        "chemises=shirts;chaises=chairs;cuillères=spoons;fourchettes=forks;couteaux=knives;gâteaux=cakes;"
+        "journaux=newspapers;croissants=croissants;baguettes=baguettes;miches de pain=loaves of bread"
+    ),
+    "daypart": ("matin=morning;après-midi=afternoon;soir=evening"),
+    "language": (
+        "le français=French;l'anglais=English;l'allemand=German;l'espagnol=Spanish;l'italien=Italian;"
+        "le russe=Russian;le chinois=Chinese;le japonais=Japanese;l'arabe=Arabic;le portugais=Portuguese;"
+        "le grec=Greek;le latin=Latin;le néerlandais=Dutch;le polonais=Polish;le turc=Turkish;le suédois=Swedish"
+    ),
+    "fear": (
+        "du noir=the dark;des chiens=dogs;des souris=mice;des serpents=snakes;de l'eau=water;des orages=storms;"
+        "du vide=heights;de l'avion=flying;des abeilles=bees;des fantômes=ghosts;du dentiste=the dentist"
+    ),
+    "body": (
+        "le bras=arm;la jambe=leg;le poignet=wrist;la cheville=ankle;le nez=nose;le coude=elbow;l'épaule=shoulder;"
+        "la main=hand;le pied=foot;le genou=knee;un doigt=finger"
+    ),
+    "at body": (
+        "au bras=arm;à la jambe=leg;au poignet=wrist;à la cheville=ankle;au coude=elbow;à l'épaule=shoulder;"
+        "à la main=hand;au pied=foot;au genou=knee;au cou=neck"
+    ),
+    "instrument": (
+        "du piano=piano;du violon=violin;de la guitare=guitar;de la flûte=flute;du violoncelle=cello;"
+        "de la trompette=trumpet;de la batterie=drums;de l'accordéon=accordion;de l'orgue=organ;"
+        "de la clarinette=clarinet"
+    ),
+}
+
+
 @functools.cache
 def slots() -> dict[str, list[Value]]:
     """By name; the French and the English of a value belong together."""
     numbers = [(french(number), english(number)) for number in range(101)]
-    months, weekdays, ordinals = _pairs(_MONTHS), _pairs(_WEEKDAYS), _pairs(_ORDINALS)
+    weekdays, ordinals = _pairs(_WEEKDAYS), _pairs(_ORDINALS)
     men, women, cities = _same(_MEN), _same(_WOMEN), _pairs(_CITIES)
     fewer = numbers[2:13]
     found: dict[str, Iterable[Value]] = {
@@ -355,10 +278,6 @@ def slots() -> dict[str, list[Value]]:
         ],
         "round": _round(),
         "sum": _sums(),
-        "share": _table(
-            "la moitié=half;un tiers=a third;un quart=a quarter;les deux tiers=two thirds;"
-            "les trois quarts=three quarters;un cinquième=a fifth;un dixième=a tenth"
-        ),
         "ordinal": [(f"la {each}", f"the {other}") for each, other in ordinals],
         "place": [*ordinals[:10], ("dernière", "last")],
         "floor": [
@@ -367,24 +286,17 @@ def slots() -> dict[str, list[Value]]:
             ("au premier étage", "on the first floor"),
             *((f"au {each} étage", f"on the {other} floor") for each, other in ordinals[1:13]),
         ],
-        "thing": _table(
-            "pommes=apples;oranges=oranges;cafés=coffees;thés=teas;bières=beers;verres=glasses;livres=books;"
-            "stylos=pens;timbres=stamps;billets=tickets;œufs=eggs;assiettes=plates;bouteilles=bottles;"
-            "chemises=shirts;chaises=chairs;cuillères=spoons;fourchettes=forks;couteaux=knives;gâteaux=cakes;"
-            "journaux=newspapers;croissants=croissants;baguettes=baguettes;miches de pain=loaves of bread"
-        ),
-        "time": _times(),
-        "clock": _clocks(),
-        "hours": _hours(),
+        "time": times(),
+        "clock": clocks(),
+        "hours": hours(),
         "weekday": weekdays,
-        "daypart": _table("matin=morning;après-midi=afternoon;soir=evening"),
-        "month": months,
-        "of month": [(_of(each), other) for each, other in months],
+        "month": MONTHS,
+        "of month": [(_of(each), other) for each, other in MONTHS],
         "year": [(str(year), str(year)) for year in (*range(1600, 1900, 13), *range(1900, 2031))],
         "year in words": [(french_rank(year), english_year(year)) for year in range(1900, 2031)],
-        "date": _date_values(),
-        "full date": _full_dates(),
-        "date in words": _dates_in_words(),
+        "date": dates(),
+        "full date": full_dates(),
+        "date in words": dates_in_words(),
         "price": _prices(),
         "price in words": _prices_in_words(),
         "degrees": _degrees(),
@@ -399,28 +311,7 @@ def slots() -> dict[str, list[Value]]:
         "of she": [(_of(each), f"{each}'s") for each, _ in women],
         "surname": _same(_SURNAMES),
         "city": cities,
-        "language": _table(
-            "le français=French;l'anglais=English;l'allemand=German;l'espagnol=Spanish;l'italien=Italian;"
-            "le russe=Russian;le chinois=Chinese;le japonais=Japanese;l'arabe=Arabic;le portugais=Portuguese;"
-            "le grec=Greek;le latin=Latin;le néerlandais=Dutch;le polonais=Polish;le turc=Turkish;le suédois=Swedish"
-        ),
-        "fear": _table(
-            "du noir=the dark;des chiens=dogs;des souris=mice;des serpents=snakes;de l'eau=water;des orages=storms;"
-            "du vide=heights;de l'avion=flying;des abeilles=bees;des fantômes=ghosts;du dentiste=the dentist"
-        ),
-        "body": _table(
-            "le bras=arm;la jambe=leg;le poignet=wrist;la cheville=ankle;le nez=nose;le coude=elbow;l'épaule=shoulder;"
-            "la main=hand;le pied=foot;le genou=knee;un doigt=finger"
-        ),
-        "at body": _table(
-            "au bras=arm;à la jambe=leg;au poignet=wrist;à la cheville=ankle;au coude=elbow;à l'épaule=shoulder;"
-            "à la main=hand;au pied=foot;au genou=knee;au cou=neck"
-        ),
-        "instrument": _table(
-            "du piano=piano;du violon=violin;de la guitare=guitar;de la flûte=flute;du violoncelle=cello;"
-            "de la trompette=trumpet;de la batterie=drums;de l'accordéon=accordion;de l'orgue=organ;"
-            "de la clarinette=clarinet"
-        ),
         **_countries(),
+        **{name: _table(text) for name, text in _TABLES.items()},
     }
     return {name: list(values) for name, values in found.items()}

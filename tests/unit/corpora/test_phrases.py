@@ -10,8 +10,9 @@ import pytest
 from num2words import num2words
 
 from regard.corpora import numbers, phrases
+from regard.corpora.clock_words import english_time, french_time
 from regard.corpora.prepare import prepare
-from regard.corpora.slots import english_time, french_rank, french_time, slots
+from regard.corpora.slots import french_rank, slots
 from regard.corpora.spelling import plain, plain_french
 from regard.corpora.translations import key_of
 

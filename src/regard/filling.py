@@ -10,8 +10,8 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError
 from regard.manifest import Manifest
+from regard.text.as_read import as_read
 from regard.text.pieces import Pieces
-from regard.text.spacing import single_spaced
 
 _SPACE_MARK = "\u2581"
 
@@ -38,8 +38,9 @@ class Choice:
 
 def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
-    text = single_spaced(text)
     mask = manifest.tokenizer.mask
+    if not mask:
+        text = as_read(text, manifest.source_language)
     parts = text.split(mask) if mask else [text]
     if len(parts) == 1:
         return [*tokenizer.beginning, *tokenizer.encode(text), manifest.model.eos_id]

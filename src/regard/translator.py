@@ -11,10 +11,10 @@ from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
 from regard.manifest import Manifest
+from regard.text.as_read import as_read, is_shouted, places, shouted
 from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
-from regard.text.spacing import places, single_spaced
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
 from regard.translation import FLAGS, Candidate, Sentence, Translation, copied, put_together
@@ -129,7 +129,8 @@ class Translator:
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the encoder reads."""
-        encoded = self.source.encode_batch([single_spaced(text) for text in texts])
+        language = self.manifest.source_language
+        encoded = self.source.encode_batch([as_read(text, language) for text in texts])
         return [[*self.source.beginning, *ids, self.config.eos_id] for ids in encoded]
 
     def _source_spans(self, text: str) -> list[tuple[int, int]]:
@@ -139,7 +140,7 @@ class Translator:
         last = len(at) - 1
         return [
             (at[min(start, last)], at[min(end, last)])
-            for start, end in self.source.spans_in(single_spaced(text))
+            for start, end in self.source.spans_in(as_read(text, self.manifest.source_language))
         ]
 
     @property
@@ -248,7 +249,7 @@ class Translator:
                 self.target.spans(hypothesis.tokens),
             )
         return Candidate(
-            text=text,
+            text=shouted(text) if is_shouted(source) else text,
             pieces=self.target.pieces(hypothesis.tokens),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,

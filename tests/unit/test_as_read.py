@@ -1,12 +1,14 @@
-"""Several blanks are read as one, and every word is still found where it was typed."""
+"""Blanks and capitals are read as a model knows them, and every word is still found where it was typed."""
 
 from __future__ import annotations
 
 import random
 
+import pytest
+
 import regard
 from regard.filling import with_blanks
-from regard.text.spacing import places, single_spaced
+from regard.text.as_read import as_read, places, single_spaced
 
 BLANKS = (" ", "\t", "\u00a0", "\u202f")
 
@@ -45,8 +47,28 @@ def test_blanks_change_neither_the_translation_nor_its_words() -> None:
     assert linked[0] == linked[1]
 
 
-def test_what_is_looked_at_is_what_is_translated() -> None:
+@pytest.mark.parametrize(
+    ("language", "given", "read"),
+    [
+        ("fr", "DÉFENSE DE FUMER !", "Défense de fumer !"),
+        ("en", "WHAT AM I TO DO?", "What am I to do?"),
+        ("en", '"I AM LATE"', '"I am late"'),
+        ("fr", "OTAN", "OTAN"),
+        ("fr", "L'OTAN a dit NON.", "L'OTAN a dit NON."),
+        ("de", "42", "42"),
+    ],
+)
+def test_capitals_are_read_as_small_letters(language: str, given: str, read: str) -> None:
+    assert as_read(given, language) == read
+
+
+def test_a_text_in_capitals_is_translated_in_capitals() -> None:
+    model = regard.load("fr-en")
+    assert model.translate("LE CHAT DORT.") == model.translate("Le chat dort.").upper()
+
+
+@pytest.mark.parametrize("text", ["Il fait  beau.", "IL FAIT BEAU."])
+def test_what_is_looked_at_is_what_is_translated(text: str) -> None:
     translator = regard.load("fr-en")._translator
-    text = "Il fait  beau."
     looked_at = with_blanks(translator.manifest, translator.source, text)
     assert [looked_at] == translator.source_ids([text])

@@ -90,3 +90,18 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
     once = split("他说：「好！」你呢？一。", "zh", len, NO_LIMIT)
     often = split("他说：「好！」你呢？一。" * 1009, "zh", len, NO_LIMIT)
     assert often.sentences == once.sentences * 1009
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "glue"),
+    [
+        ("Bonjour 😀 ça va ? ❤️", ["Bonjour", "ça va ?"], ["", " 😀 ", " ❤️"]),
+        ("Bravo 🎉🎂 !", ["Bravo"], ["", " 🎉🎂 !"]),
+        ("👨‍👩‍👧 Oui. 🇫🇷", ["Oui."], ["👨‍👩‍👧 ", " 🇫🇷"]),
+        ("Tapez 1️⃣ puis 22 °C.", ["Tapez", "puis 22 °C."], ["", " 1️⃣ ", ""]),
+        ("👍", [], ["👍"]),
+    ],
+)
+def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue: list[str]) -> None:
+    parts = split(text, "fr", len, NO_LIMIT)
+    assert (parts.sentences, parts.glue) == (sentences, glue)

@@ -2,8 +2,8 @@
 
 A model has learnt sentences, not documents: a text is cut at line ends and sentence ends, and a sentence
 longer than what the model was trained for is cut again where it hurts least. A single word that long is none of
-its language and is not given to the model. White space around the parts is not translated; `Parts.join` puts it
-back as it was.
+its language and is not given to the model. White space around the parts is not translated, nor are emoji, which stand
+between parts of a sentence more often than for a word of it; `Parts.join` puts them back as they were.
 """
 
 from __future__ import annotations
@@ -34,9 +34,16 @@ _UNSPACED = re.compile(
 )
 
 
+# A picture with what changes it: a skin, a joiner, a flag's letters; or a digit in a frame.
+_PICTURES = re.compile(
+    "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
+    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3)+"
+)
+
+
 @dataclass(frozen=True)
 class Parts:
-    """The sentences of a text, and the white space before, between and after them."""
+    """The sentences of a text, and what stands before, between and after them untranslated."""
 
     sentences: list[str]
     glue: list[str]
@@ -78,23 +85,39 @@ def split(
     cut: set[int] = set()
     endless: set[int] = set()
     num_cut = 0
-    for piece in _sentences(text, language) if sentences else (text,):
+    for piece, picture in _pieces(text, language) if sentences else ((text, ""),):
         sentence = piece.strip()
         before = len(piece) - len(piece.lstrip())
         glue[-1] += piece[:before]
-        if not sentence:
-            continue
-        pieces = _cut(sentence, count, max_length)
-        if len(pieces) > 1:
-            num_cut += 1
-            cut |= set(range(len(parts), len(parts) + len(pieces)))
-        for part, space in pieces:
-            if _is_endless(part, count, max_length):
-                endless.add(len(parts))
-            parts.append(part)
-            glue.append(space)
-        glue[-1] += piece[before + len(sentence) :]
+        if sentence:
+            pieces = _cut(sentence, count, max_length)
+            if len(pieces) > 1:
+                num_cut += 1
+                cut |= set(range(len(parts), len(parts) + len(pieces)))
+            for part, space in pieces:
+                if _is_endless(part, count, max_length):
+                    endless.add(len(parts))
+                parts.append(part)
+                glue.append(space)
+            glue[-1] += piece[before + len(sentence) :]
+        glue[-1] += picture
     return Parts(parts, glue, num_cut, frozenset(cut), frozenset(endless))
+
+
+def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """What is translated in one go, and the pictures after it; signs that are left alone between these are no sentence."""
+    for sentence in _sentences(text, language):
+        start = 0
+        for match in _PICTURES.finditer(sentence):
+            words = sentence[start : match.start()]
+            yield (words, match[0]) if _has_word(words) else ("", words + match[0])
+            start = match.end()
+        rest = sentence[start:]
+        yield (rest, "") if not start or _has_word(rest) else ("", rest)
+
+
+def _has_word(text: str) -> bool:
+    return any(sign.isalnum() for sign in text)
 
 
 def _sentences(text: str, language: str) -> Iterator[str]:

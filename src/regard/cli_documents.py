@@ -20,6 +20,8 @@ _MOST_BYTES = 1 << 28
 
 def named_documents(texts: Sequence[str]) -> list[Path]:
     """The documents that the arguments name; empty where they are texts."""
+    if len(texts) == 1:
+        _check_kind(texts[0])
     paths = [Path(text) for text in texts if _is_name(text)]
     if paths and len(paths) < len(texts):
         raise UsageError(
@@ -31,6 +33,20 @@ def named_documents(texts: Sequence[str]) -> list[Path]:
                 f"{path} must be a file: there is none; check its name, or give a text on standard input"
             )
     return paths
+
+
+def _check_kind(text: str) -> None:
+    """A text that is all the name of something there is surely meant as that."""
+    try:
+        path = Path(text)
+        if not text or not path.exists() or path.is_file() and path.suffix.lower() in SUFFIXES:
+            return
+    except (OSError, ValueError):  # too long for a name, or with a null
+        return
+    advice = f"pipe it to have it line by line:  regard translate < {path}"
+    if path.is_dir():
+        advice = "name the files in this folder, or give a text on standard input"
+    raise UsageError(f"a document must be one of {' '.join(SUFFIXES)}: got {path}; {advice}")
 
 
 def _is_name(text: str) -> bool:

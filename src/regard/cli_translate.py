@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from regard.cli_options import (
     To,
     decode_options,
 )
-from regard.errors import UsageError
+from regard.errors import RegardWarning, UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model, Translation
@@ -109,6 +110,7 @@ def translate(
     options |= {"split": not whole, "glossary": Glossary.load(glossary) if glossary else None}
     opening = {"engine": engine, "device": device, "threads": threads}
     choice = _Choice(model, source, target, opening)
+    doubt = _Doubt(is_sure=source is not None)
     given = [] if not texts or texts == ["-"] else texts
     if given:
         from regard import cli_documents
@@ -117,7 +119,7 @@ def translate(
             cli_documents.translate_documents(
                 documents,
                 output,
-                choice.open_for,
+                functools.partial(_open_with_doubt, choice, doubt),
                 options,
                 encoding=encoding,
                 as_json=as_json,
@@ -129,9 +131,9 @@ def translate(
     options["alignment"] = as_json
     with cli_lines.Writer(output, force=force) as writer:
         if given:
-            _translate_texts(given, choice, options, show, writer)
+            _translate_texts(given, choice, doubt, options, show, writer)
         else:
-            _translate_lines(inputs or [Path("-")], choice, options, show, writer)
+            _translate_lines(inputs or [Path("-")], choice, doubt, options, show, writer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,15 +160,71 @@ class _Choice:
         return load(self.model, source_language=source, target_language=self.target, **self.opening)
 
 
+@dataclass(slots=True)
+class _Doubt:
+    """Says, once, that the text is surely not in the language that the model reads.
+
+    To tell the language takes time, so what is translated is to be written first.
+    """
+
+    is_sure: bool
+    seen: str = ""
+
+    def look_at(self, texts: Sequence[str], model: Model) -> None:
+        if self.is_sure:
+            return
+        from regard.text import language
+
+        self.seen = " ".join([self.seen, *texts])[: language.NUM_CHARACTERS_RANKED]
+        if not language.has_enough(self.seen):
+            return
+        self.is_sure = True
+        found, reads = language.sure_language(self.seen), model.manifest.source_language
+        if found and reads and found != language.main_language(reads):
+            warnings.warn(
+                f"the text seems to be in {found}, and {model.folder.name} reads {reads}: "
+                + _advice(found),
+                RegardWarning,
+                stacklevel=2,
+            )
+
+
+def _advice(language: str) -> str:
+    from regard.catalogue import available
+
+    for info in available():
+        if info.manifest.task == "translate" and info.languages[0] == language:
+            return f"try --model {info.name}, or --from auto"
+    return "no model that is installed reads that"
+
+
+def _open_with_doubt(choice: _Choice, doubt: _Doubt, texts: Sequence[str]) -> Model:
+    model = choice.open_for(texts)
+    doubt.look_at(texts, model)
+    return model
+
+
 def _translate_texts(
-    texts: Sequence[str], choice: _Choice, options: dict[str, Any], show: Show, writer: Writer
+    texts: Sequence[str],
+    choice: _Choice,
+    doubt: _Doubt,
+    options: dict[str, Any],
+    show: Show,
+    writer: Writer,
 ) -> None:
-    for answer in choice.open_for(texts).translate(texts, details=True, **options):
+    model = choice.open_for(texts)
+    for answer in model.translate(texts, details=True, **options):
         writer.write("".join(f"{line}\n" for line in show(answer)))
+    doubt.look_at(texts, model)
 
 
 def _translate_lines(
-    paths: Iterable[Path], choice: _Choice, options: dict[str, Any], show: Show, writer: Writer
+    paths: Iterable[Path],
+    choice: _Choice,
+    doubt: _Doubt,
+    options: dict[str, Any],
+    show: Show,
+    writer: Writer,
 ) -> None:
     """Line by line as they arrive, each answer with the line's own end."""
     from regard import cli_lines
@@ -186,3 +244,4 @@ def _translate_lines(
                 for text in show(answer)
             )
         )
+        doubt.look_at(sources, loaded)

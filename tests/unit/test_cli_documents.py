@@ -166,7 +166,7 @@ def test_the_language_is_found_out(
     assert run("--from", "auto", stdin=f"{french}\n".encode()).stdout.count("\n") == 1
     assert run("--from", "auto", page).exit_code == 0
     refused(run("--from", "auto", german), "no model translates from de to any language")
-    unsure = run("--from", "auto", "ok")
+    unsure = run("--from", "auto", "chien")
     assert unsure.exit_code == 0 and "is not sure: it is read as fr" in unsure.stderr
 
 
@@ -184,3 +184,25 @@ def test_a_bar_is_shown_where_someone_is_watching(
     )
     assert [list(each) for each in cli_lines.with_progress(["a"], "page.html")] == [["a"]]
     assert shown == ["page.html"]
+
+
+def test_a_file_of_another_kind_is_refused_with_what_to_do(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes.log").write_text("Bonjour.\n")
+    Path("letters").mkdir()
+    Path("book.txt").mkdir()
+    refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
+    for name in ("letters", "book.txt"):
+        refused(run("-m", folder, name), f"got {name}; name the files in this folder")
+
+
+def test_only_what_is_there_and_alone_is_taken_for_a_name(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chat").mkdir()
+    for texts in (["other.log"], ["chat", "Bonjour"], [""], ["Bonjour " * 600], ["a\0b"]):
+        result = run("-m", folder, *texts)
+        assert result.exit_code == 0 and result.stdout.count("\n") == len(texts), result.output

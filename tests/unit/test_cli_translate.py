@@ -155,3 +155,43 @@ def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
             assert answer.endswith(b"\n") and bool(answer.strip()) == bool(text)
         process.stdin.close()
         assert process.wait() == 0
+
+
+ENGLISH = "Where is the cat today, my friend?"
+GERMAN = "Der Hund schläft im Garten und die Katze auch."
+
+
+def test_another_language_is_told_once_and_translated_all_the_same(folder: str) -> None:
+    model = load(folder)
+    result = run("translate", "-m", folder, ENGLISH, ENGLISH)
+    assert result.exit_code == 0
+    assert result.stdout == "".join(f"{text}\n" for text in model.translate([ENGLISH, ENGLISH]))
+    assert_one_warning(result.stderr, "in en, and fr-en reads fr: try --model en-fr")
+    lines = f"Hi\n\n{ENGLISH}\n".encode() * 3
+    piped = run("translate", "-m", folder, stdin=lines)
+    assert piped.stdout.count("\n") == 9
+    assert_one_warning(piped.stderr, "in en, and fr-en reads fr")
+
+
+def test_a_language_that_no_model_reads(folder: str) -> None:
+    assert_one_warning(run("translate", "-m", folder, GERMAN).stderr, "no model that is installed")
+
+
+def test_a_document_in_another_language_is_told(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text(f"{ENGLISH}\n")
+    result = run("translate", "-m", folder, tmp_path / "letter.txt")
+    assert result.exit_code == 0
+    assert_one_warning(result.stderr, "in en, and fr-en reads fr")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [("Le chat dort sur la table rouge.",), ("Hello.",), ("2 + 3",), ("--from", "fr", ENGLISH)],
+)
+def test_what_is_right_short_or_chosen_is_not_doubted(folder: str, given: tuple[str, ...]) -> None:
+    result = run("translate", "-m", folder, *given)
+    assert result.exit_code == 0 and result.stderr == ""
+
+
+def assert_one_warning(told: str, message: str) -> None:
+    assert told.startswith("regard: ") and told.count("\n") == 1 and message in told

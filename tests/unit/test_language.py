@@ -38,5 +38,23 @@ def test_a_text_without_letters_is_in_no_language(text: str) -> None:
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "_model", lambda: None)
     assert language.detector() is None
+    assert language.sure_language("Where is the cat today, my friend?") == ""
     with pytest.raises(UsageError, match="pip install fasttext-predict"):
         language.rank("Bonjour")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Where is the cat today, my friend?", "en"),
+        ("Where is it?", ""),
+        ("1 2 3 " * 200 + "Where is the cat today, my friend?", ""),
+    ],
+)
+def test_a_language_is_sure_where_there_are_letters_enough(text: str, code: str) -> None:
+    assert language.sure_language(text) == code
+
+
+@pytest.mark.parametrize(("code", "main"), [("fr", "fr"), ("pt-BR", "pt"), ("zh_Hant", "zh")])
+def test_a_country_or_script_is_no_other_language(code: str, main: str) -> None:
+    assert language.main_language(code) == main

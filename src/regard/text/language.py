@@ -18,8 +18,9 @@ _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
 
 # For a single text: enough of it to be sure, and every language that could matter.
-_NUM_CHARACTERS_RANKED = 1000
+NUM_CHARACTERS_RANKED = 1000
 _NUM_RANKED = 20
+_MIN_LETTERS_RANKED = 20
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
@@ -51,7 +52,7 @@ def right_language(
     if not judged:
         return None
     most = max(judged, key=judged.__getitem__)
-    if declared and declared.lower().split("-")[0].split("_")[0] != most:
+    if declared and main_language(declared) != most:
         notes.append(f"the {side} is said to be {declared} but looks like {most}")
     num_judged = sum(judged.values())
     if num_judged - judged[most] > _MAX_SHARE * num_judged:
@@ -84,10 +85,28 @@ def rank(text: str) -> list[tuple[str, float]]:
             "telling a text's language needs the package fasttext-predict, which is not installed: "
             "run  pip install fasttext-predict, or name the language"
         )
-    letters = text[:_NUM_CHARACTERS_RANKED]
+    letters = text[:NUM_CHARACTERS_RANKED]
     if not any(map(str.isalpha, letters)):
         return []
     return _predict(model, letters, _NUM_RANKED)
+
+
+def has_enough(text: str) -> bool:
+    """Whether a single text has enough letters to tell its language."""
+    return sum(map(str.isalpha, text[:NUM_CHARACTERS_RANKED])) >= _MIN_LETTERS_RANKED
+
+
+def sure_language(text: str) -> str:
+    """The language of a single text where that is sure; else, and where no detector is installed, nothing."""
+    if not has_enough(text) or _model() is None:
+        return ""
+    language, probability = rank(text)[0]
+    return language if probability >= _SURE else ""
+
+
+def main_language(code: str) -> str:
+    """Of a code its first part: that of a language without country or script."""
+    return code.lower().split("-")[0].split("_")[0]
 
 
 @functools.cache

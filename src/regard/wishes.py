@@ -12,7 +12,7 @@ from regard.config import DecodeConfig
 from regard.decode import Constraints
 from regard.decode.required import contains
 from regard.errors import UsageError
-from regard.text.glossary import Glossary
+from regard.text.glossary import Glossary, Place, lacks, where
 from regard.text.pieces import Pieces
 from regard.text.repetition import is_looping
 from regard.text.words import Spellings
@@ -33,7 +33,7 @@ class Wishes:
     required: Sequence[str] = field(default=())
     """it holds all of these words"""
     glossary: Glossary | None = None
-    """where a sentence holds one of its terms, the output holds the term's translation"""
+    """where a sentence holds one of its terms, the output is to hold the term's translation"""
 
     @property
     def of_one_sentence(self) -> bool:
@@ -65,6 +65,7 @@ class Request:
             )
         self._banned = {word: spellings().of(word) for word in wishes.banned}
         self._plain = self._constraints(wishes.required)
+        self._forced = False
 
     def changed(self, **decode: Any) -> Request:
         request = copy.copy(self)
@@ -74,19 +75,40 @@ class Request:
     def without_repetition(self) -> Request:
         return self.changed(no_repeat_ngram=_NO_REPEAT)
 
-    def terms(self, sentence: str) -> list[str]:
-        """What the glossary asks of a sentence's translation."""
+    def aligned(self) -> Request:
+        request = copy.copy(self)
+        request.alignment = True
+        return request
+
+    def forced(self) -> Request:
+        """The search itself must write the glossary's words."""
+        request = self.aligned()
+        request._forced = True
+        return request
+
+    def places(self, sentence: str) -> list[Place]:
+        """Which terms of the glossary a sentence holds, and where."""
         glossary = self.wishes.glossary
-        return [term.target for term in glossary.terms_in(sentence)] if glossary else []
+        return glossary.places_in(sentence) if glossary else []
 
     def constraints(self, sentence: str) -> Constraints | None:
-        terms = self.terms(sentence)
-        return self._constraints((*self.wishes.required, *terms)) if terms else self._plain
+        terms = [place.term.target for place in self.places(sentence)]
+        wanted = self._constraints((*self.wishes.required, *terms)) if terms else self._plain
+        return wanted if self._forced else self._plain
+
+    def allows(self, text: str) -> bool:
+        """Whether a text that the search did not write keeps what is asked of every output."""
+        wishes = self.wishes
+        return (
+            text.startswith(wishes.prefix)
+            and all(word in text for word in wishes.required)
+            and not any(where(word, text) for word in wishes.banned)
+        )
 
     def with_capital(self, sentence: str, candidate: Candidate) -> Candidate:
         """A glossary's word in small letters may come first, where the sentence has a capital."""
         text = candidate.text
-        if not (sentence[:1].isupper() and text[:1].islower() and self.terms(sentence)):
+        if not (sentence[:1].isupper() and text[:1].islower() and self.places(sentence)):
             return candidate
         return dataclasses.replace(candidate, text=text[0].upper() + text[1:])
 
@@ -97,8 +119,7 @@ class Request:
             flags.append("repetition")
         if best.stop == "length" and not self.decode.max_length:
             flags.append("length")
-        text = best.text.casefold()
-        if any(term.casefold() not in text for term in self.terms(sentence)):
+        if lacks(best.text, self.places(sentence)):
             flags.append("glossary")
         return flags
 

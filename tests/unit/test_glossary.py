@@ -9,7 +9,7 @@ from regard.text.glossary import Glossary
 
 
 def targets(pairs: dict[str, str], sentence: str) -> list[str]:
-    return [term.target for term in Glossary(pairs.items()).terms_in(sentence)]
+    return [place.term.target for place in Glossary(pairs.items()).places_in(sentence)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,10 @@ def test_a_file(tmp_path: Path) -> None:
     path.write_bytes("\ufeffchat\tcat\tnom\r\n\r\n chien \t dog \nchat\tcat\n".encode())
     glossary = Glossary.load(path)
     assert len(glossary) == 2
-    assert [term.target for term in glossary.terms_in("Le chat et le chien")] == ["cat", "dog"]
+    assert [place.term.target for place in glossary.places_in("Le chat et le chien")] == [
+        "cat",
+        "dog",
+    ]
 
 
 @pytest.mark.parametrize(

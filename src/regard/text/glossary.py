@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,27 @@ class Term:
     def covers(self, found: str) -> bool:
         """A term with capitals stands for that spelling only; one without stands for any."""
         return self.source == found or self.source == self.source.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A term, and from where to where it stands in a sentence."""
+
+    term: Term
+    span: tuple[int, int]
+
+
+def where(target: str, text: str) -> list[tuple[int, int]]:
+    """From where to where the words stand in a text; in small letters they may have capitals."""
+    ignoring = re.IGNORECASE if target == target.lower() or text.isupper() else re.NOFLAG
+    whole = rf"(?<!\w){re.escape(target)}(?!\w)"
+    return [match.span() for match in re.finditer(whole, text, ignoring)]
+
+
+def lacks(text: str, places: Iterable[Place]) -> bool:
+    """Whether the translation of a sentence holds a term less often than the sentence does."""
+    wanted = Counter(place.term.target for place in places)
+    return any(len(where(target, text)) < number for target, number in wanted.items())
 
 
 class Glossary:
@@ -59,18 +81,19 @@ class Glossary:
     def __len__(self) -> int:
         return sum(map(len, self._terms.values()))
 
-    def terms_in(self, sentence: str) -> list[Term]:
+    def places_in(self, sentence: str) -> list[Place]:
         """The terms of a sentence from left to right; where two overlap, the first, and of these the longest."""
         matches = list(_TOKEN.finditer(sentence))
         folded = [match.group().casefold() for match in matches]
-        found: list[Term] = []
+        found: list[Place] = []
         place = 0
         while place < len(matches):
             for size in range(min(self._longest, len(matches) - place), 0, -1):
-                text = sentence[matches[place].start() : matches[place + size - 1].end()]
+                start, end = matches[place].start(), matches[place + size - 1].end()
+                text = sentence[start:end]
                 term = self._term(tuple(folded[place : place + size]), " ".join(text.split()))
                 if term is not None:
-                    found.append(term)
+                    found.append(Place(term, (start, end)))
                     place += size - 1
                     break
             place += 1

@@ -101,6 +101,8 @@ def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
         if path == _STDIN:
             if sys.stdin is None:
                 raise UsageError("standard input must be open: it is closed; give texts or files")
+            if sys.stdin.isatty():
+                print("reading lines as you type them; Ctrl-D ends.", file=sys.stderr, flush=True)
             yield from arriving(sys.stdin.buffer, "standard input")
         else:
             with open_lines(path) as file:

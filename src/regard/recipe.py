@@ -172,9 +172,13 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         found = [name for name, keys in known.items() if key in keys and section in ("", name)]
         if not found:
             every = sorted({key for keys in known.values() for key in keys})
-            raise UsageError(
-                f"unknown setting {path.strip()!r}{suggest(key, every)}; known are {', '.join(every)}"
+            meant = suggest(key, every)
+            advice = (
+                "docs/reference/settings.md has them all"
+                if meant
+                else f"known are {', '.join(every)}"
             )
+            raise UsageError(f"unknown setting {path.strip()!r}{meant}; {advice}")
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")

@@ -1,5 +1,6 @@
 """`regard translate`: what goes in and what comes out."""
 
+import io
 import json
 import random
 from pathlib import Path
@@ -155,6 +156,19 @@ def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
             assert answer.endswith(b"\n") and bool(answer.strip()) == bool(text)
         process.stdin.close()
         assert process.wait() == 0
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_who_types_is_told_that_lines_are_awaited(
+    typed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin = io.TextIOWrapper(io.BytesIO(b"Bonjour\n"))
+    monkeypatch.setattr(stdin, "isatty", lambda: typed)
+    monkeypatch.setattr("sys.stdin", stdin)
+    [lines] = cli_lines.arriving_lines([Path("-")])
+    assert [line.text for line in lines] == ["Bonjour"]
+    captured = capsys.readouterr()
+    assert captured.out == "" and ("Ctrl-D ends" in captured.err) == typed
 
 
 ENGLISH = "Where is the cat today, my friend?"

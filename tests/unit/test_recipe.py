@@ -98,7 +98,9 @@ def test_settings() -> None:
     [
         ("steps", "must be key=value: got 'steps'"),
         ("stpes=3", r"unknown setting 'stpes' \(did you mean 'steps'\?\)"),
-        ("model.steps=3", "unknown setting 'model.steps'.*; known are .*steps"),
+        ("model.steps=3", r"unknown setting 'model.steps' \(did you mean 'steps'\?\)"),
+        ("stpes=3", r"; docs/reference/settings.md has them all$"),
+        ("xyzzy=3", r"unknown setting 'xyzzy'; known are .*steps"),
         ("max_length=3", "data.max_length or decode.max_length"),
     ],
 )

@@ -22,7 +22,7 @@ Search = Callable[[Sequence[str], Request], list[list[Candidate]]]
 Score = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
 
 _MARGIN = 1.0
-"""a forced translation without a term's place to compare may be so much less probable, per piece"""
+"""how much less probable than the free translation, per piece, a forced one may be; below it is no sentence"""
 
 
 class Glossing:
@@ -95,11 +95,10 @@ class Glossing:
         self, free: Candidate, proposal: Proposal, scores: list[float], alpha: float
     ) -> Candidate:
         total = math.fsum(scores)
-        # What the output begins with is scored and is none of its pieces.
-        pieces = self._target.pieces(self._target.encode(proposal.text))
+        tokens = [*self._target.beginning, *self._target.encode(proposal.text)]
         return Candidate(
             text=proposal.text,
-            pieces=pieces,
+            pieces=self._target.pieces(tokens),
             score=total / length_penalty(len(scores), alpha),
             log_probability=total,
             token_log_probabilities=scores,

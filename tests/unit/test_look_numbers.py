@@ -32,8 +32,9 @@ class Recomputed:
             self.words("source")
             hidden = self.stack("encoder", "source", self.config.num_encoder_layers)
             self.values["memory"] = hidden
-        self.words("target")
-        hidden = self.stack("decoder", "target", self.config.num_decoder_layers)
+        if self.config.has_decoder:
+            self.words("target")
+            hidden = self.stack("decoder", "target", self.config.num_decoder_layers)
         self.values["logits"] = hidden @ self.weights["output.weight"].T
         if self.config.output_bias:
             self.values["logits"] += self.weights["output.bias"]

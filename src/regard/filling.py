@@ -39,7 +39,7 @@ class Choice:
 def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
     mask = manifest.tokenizer.mask
-    if not mask:
+    if manifest.model.has_decoder:
         text = as_read(text, manifest.source_language)
     parts = text.split(mask) if mask else [text]
     if len(parts) == 1:

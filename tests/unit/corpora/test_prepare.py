@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.corpora import dialogues, numbers, small_talk, stories, translations
+from regard.corpora import dialogues, numbers, stories, translations
 from regard.corpora.prepare import prepare
 from regard.corpora.spelling import as_typed, english_quotes, plain, plain_french
 from regard.corpora.translations import Cleaner, Kept
@@ -164,27 +164,6 @@ def test_what_is_said_too_often_is_left_out() -> None:
     cleaner = dialogues.DialogueCleaner()
     found = [reply for n in range(100) for reply in cleaner(f"Film {n}.\tMe too!")]
     assert 0 < len(found) < 100 and cleaner.dropped == {dialogues.OFTEN: 100 - len(found)}
-
-
-def test_the_small_talk() -> None:
-    """Well-formed, varied, and never without an answer."""
-    known = small_talk.dialogues()
-    replies = Counter[str]()
-    num_exchanges = 0
-    for turns in known:
-        assert len(turns) % 2 == 0, turns
-        assert all(way == way.strip() and way for turn in turns for way in turn), turns
-        for reply in turns[1::2]:
-            assert len(reply) == 1, f"a reply has one way of saying it: {reply}"
-            assert reply[0] == dialogues.tidy(reply[0]), reply
-            replies[reply[0]] += 1
-        num_exchanges += sum(map(len, turns[::2]))
-    assert num_exchanges >= 1500 and len(replies) >= 1000
-    found = list(small_talk.small_talk())
-    assert len(found) > 3 * num_exchanges
-    assert found == list(small_talk.small_talk()), "the same every time"
-    assert all(each.reply and each.context.strip() for each in found)
-    assert not any("\t" in each.context for each in found)
 
 
 def test_stories_are_prose() -> None:

@@ -2,8 +2,10 @@
 
 A reply is drafted whole. A draft without a word in it, one that goes round in circles, one that says nearly the same as
 an earlier reply, or one that only repeats what it answers, gives way to the next best. A model that has a
-`least_probability` reads the last turn alone too, takes what it is surer of, and says so when it is sure of nothing.
-When no draft will do, others are drawn, each round flatter than the one before. What is chosen is then given word by word.
+`least_probability` reads the last turn alone too, where that can be understood alone, takes what it is surer of, and says
+so when it is sure of nothing. When no draft will do, others are drawn, each round flatter than the one before. What
+is chosen is then given word by word. Only a reply that sends somebody to help may be said again, and is not given up for
+another.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from difflib import SequenceMatcher
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, Hypothesis, StepRecord, search
 from regard.errors import UsageError
+from regard.text.back_reference import refers_back
 from regard.text.growing import GrowingText
 from regard.text.repetition import is_looping
 from regard.translator import Translator
@@ -59,6 +62,9 @@ _UNSURE_REMARKS = (
 )
 """where it is sure of none, each once in a conversation"""
 
+_HELP = re.compile(
+    r"\b(?:crisis line|help ?line|emergency number|ambulance|call the police)\b", re.IGNORECASE
+)
 _WORDS = re.compile(r"\w+")
 _SHOWN = re.compile(r"\S+\s*")
 
@@ -114,6 +120,11 @@ class Draft:
         found = [each.log_probability for each, _ in self.pieces if each.token is not None]
         return math.exp(sum(found) / len(found)) if found else 0.0
 
+    @property
+    def sends_to_help(self) -> bool:
+        """Who is in danger must get no lighter word for asking twice."""
+        return bool(_HELP.search(self.text))
+
 
 class Judge:
     """Which draft is said, after these turns, of which a person has said the last."""
@@ -121,8 +132,8 @@ class Judge:
     def __init__(self, turns: Sequence[str]) -> None:
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
         heard = _words(turns[-1])
+        self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
         self._admissions = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
-        self._barred = [*self._earlier, *([heard] if len(heard) >= _ECHO_WORDS else [])]
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
         self._flaw = _NO_WORD
@@ -132,12 +143,13 @@ class Judge:
         return self._flaw < _ALIKE
 
     def consider(self, found: Sequence[Draft]) -> None:
-        """The first of these that will do is chosen, unless an earlier one will and is nearly as probable."""
+        """The first of these that will do is chosen, unless an earlier one will and is nearly as probable, or sends to help."""
         for draft in found:
             words = _words(draft.text)
-            flaw = _CIRCLES if is_looping(words) else self._likeness(words)
+            flaw = _CIRCLES if is_looping(words) else self._likeness(draft, words)
             if words and flaw < _ALIKE:
-                if not self.will_do or draft.probability > _SURER * self.chosen.probability:
+                surer = draft.probability > _SURER * self.chosen.probability
+                if not self.will_do or (surer and not self.chosen.sends_to_help):
                     self.chosen, self._flaw = draft, flaw
                 return
             if words and flaw < self._flaw:
@@ -150,8 +162,9 @@ class Judge:
                 self.chosen, self._flaw = Draft(text), 0.0
                 return
 
-    def _likeness(self, words: list[str]) -> float:
-        return max((_likeness(words, each) for each in self._barred), default=0.0)
+    def _likeness(self, draft: Draft, words: list[str]) -> float:
+        barred = self._heard if draft.sends_to_help else [*self._earlier, *self._heard]
+        return max((_likeness(words, each) for each in barred), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +183,7 @@ def ways(
     decode = _for_drafts(translator, own, whole)
     yield Way(whole, decode)
     if own.least_probability:
-        if len(turns) > 1:
+        if len(turns) > 1 and not refers_back(turns[-1]):
             last = conversation(translator, turns[-1:])
             yield Way(last, _for_drafts(translator, own, last))
         if not judge.will_do or judge.chosen.probability < own.least_probability:

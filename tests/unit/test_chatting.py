@@ -20,6 +20,7 @@ from regard.cli import app
 from regard.config import DecodeConfig
 from regard.decode import Emission
 from regard.errors import ModelError, UsageError
+from regard.text.back_reference import refers_back
 from regard.text.one_line import MARK, MOST_TURNS
 from regard.writing import conversation
 
@@ -144,6 +145,54 @@ def test_it_says_what_it_is_surer_of_or_that_it_is_not_sure(
         judge.consider([draft(*next(drafts))])
     assert read == [f" {MARK} ".join(turns), turns[-1]]
     assert judge.chosen.text == said
+
+
+@pytest.mark.parametrize(
+    ("last", "is_asked_back"),
+    [
+        ("What is my name?", True),
+        ("whats my name", True),
+        ("what did I say", True),
+        ("Where do we live?", True),
+        ("Is that true?", True),
+        ("tell me my age", True),
+        ("Why?", True),
+        ("And you?", True),
+        ("No, I'm alone", True),
+        ("because of my boss", True),
+        ("What is your name?", False),
+        ("Tell me a joke", False),
+        ("I like my garden.", False),
+        ("It's raining", False),
+        ("Hello", False),
+        ("...", False),
+    ],
+)
+def test_only_what_can_be_understood_alone_is_read_alone(
+    model: Model, last: str, is_asked_back: bool
+) -> None:
+    """A surer reply to it would know nothing of what was told."""
+    own, turns = model._translator, ["I'm Ann.", "Hello, Ann!", last]
+    assert refers_back(last) is is_asked_back
+    judge, drafts = Judge(turns), iter([("You said Ann.", 0.6), ("I do not know.", 0.9)])
+    for way in ways(own, DecodeConfig(least_probability=0.5), turns, judge):
+        assert way.prompt.source
+        judge.consider([draft(*next(drafts))])
+    assert judge.chosen.text == ("You said Ann." if is_asked_back else "I do not know.")
+
+
+HELP = "I am only a program. Please call a crisis line or the emergency number now."
+
+
+def test_who_is_in_danger_is_sent_to_help_again() -> None:
+    """No other draft is taken for having said so before, nor a surer one; and nothing is given back word for word."""
+    turns = ["I can't go on.", HELP, "I can't go on."]
+    judge = Judge(turns)
+    judge.consider([draft(HELP, 0.5), draft("How nice!", 0.4)])
+    assert judge.will_do and judge.chosen.text == HELP
+    judge.consider([draft("How nice!", 0.9)])
+    assert judge.chosen.text == HELP
+    assert chosen([*turns, "Oh.", HELP], [HELP, "Yes, call them."]) == "Yes, call them."
 
 
 def test_it_is_unsure_in_other_words_each_time(model: Model) -> None:

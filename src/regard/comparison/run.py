@@ -177,7 +177,13 @@ def _do(
         },
         "num_threads": max(1, num_cores() // jobs),
     }
-    shares = [cores[i::jobs] for i in range(jobs)] if jobs > 1 and len(cores) >= 2 * jobs else []
+    # As many cores each, two at least, in turn: one computes, the others prepare batches.
+    width = max(2, len(cores) // jobs)
+    shares = (
+        [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
+        if jobs > 1 and len(cores) > width
+        else []
+    )
     started, num_done = time.monotonic(), 0
     with Workers(jobs, "regard.comparison.worker", (first, {})) as workers:
         waiting: dict[Future[Any], Task] = {}

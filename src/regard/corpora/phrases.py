@@ -22,7 +22,7 @@ PATTERNS = Path(__file__).with_name("patterns.tsv")
 
 CAPITALS_SHARE = 0.05
 _LOWER_SHARE = 0.03
-_MOST_FILLINGS = 150
+_MOST_FILLINGS = 125
 """of a pattern, unless a single slot has more"""
 
 _SLOT = re.compile(r"{([^{}]+)}")
@@ -47,6 +47,7 @@ _JUDGED_BY = (
     "Deux plus cinq font sept.",
     "Es-tu déjà allée au Portugal ?",
     "Es-tu déjà allée en Écosse ?",
+    "I was born in 1985.",
     "Il est 12 h 30.",
     "Il est 8 h 30.",
     "Il est huit heures et demie.",

@@ -19,23 +19,13 @@ from regard.corpora.clock_words import (
     times,
 )
 from regard.corpora.countries import countries
+from regard.corpora.names import names, of
+from regard.corpora.nouns import agreement
 from regard.corpora.number_words import english, english_year, french
+from regard.corpora.persons import persons, table
+from regard.corpora.possessives import possessives
 
 _WEEKDAYS = "lundi/Monday mardi/Tuesday mercredi/Wednesday jeudi/Thursday vendredi/Friday samedi/Saturday dimanche/Sunday"
-_MEN = (
-    "Paul Hugo Léo Jules Louis Gabriel Adam Nathan Arthur Thomas Antoine Julien Nicolas Mathieu François Jérôme "
-    "Philippe Michel André Henri Olivier Éric Tom John Peter James William Oliver Jack Harry Ali Omar Youssef Kofi "
-    "Diego Mateo Giovanni Ivan Hiroshi Wei Raj Mehmet"
-)
-_WOMEN = (
-    "Emma Louise Jade Alice Chloé Léa Manon Camille Inès Juliette Zoé Lucie Élise Hélène Céline Nathalie Isabelle "
-    "Françoise Anne Catherine Mary Jane Kate Emily Olivia Grace Ruth Nora Leïla Samira Aïcha Ana Carmen Giulia Olga "
-    "Ingrid Yoko Mei Priya Fatou"
-)
-_SURNAMES = (
-    "Durand Moreau Laurent Lefort Garnier Faure Rousseau Blanchard Chevalier Fontaine Girard Mercier Renaud "
-    "Smith Brown Johnson Taylor Wilson Miller Martinelli Okafor Tanaka Novak Müller Kowalski Nguyen Diallo Cohen Singh"
-)
 _CITIES = (
     "Londres/London Vienne/Vienna Varsovie/Warsaw Bruxelles/Brussels Genève/Geneva Lisbonne/Lisbon Moscou/Moscow "
     "Athènes/Athens Édimbourg/Edinburgh Barcelone/Barcelona Venise/Venice Pékin/Beijing Copenhague/Copenhagen "
@@ -43,31 +33,10 @@ _CITIES = (
     "Marseille/Marseille Bordeaux/Bordeaux Nantes/Nantes Strasbourg/Strasbourg Toulouse/Toulouse Montréal/Montreal "
     "Boston/Boston Tokyo/Tokyo Berlin/Berlin Madrid/Madrid Dublin/Dublin Chicago/Chicago Oslo/Oslo Prague/Prague"
 )
-_VOWELS = "aâeéèêiîoôuœ"
-_SILENT_H = ("Hugo", "Henri", "Hélène")
 
 
 def _pairs(text: str) -> list[Value]:
     return [(each.partition("/")[0], each.partition("/")[2]) for each in text.split()]
-
-
-def _same(text: str) -> list[Value]:
-    return [(each, each) for each in text.split()]
-
-
-def _table(text: str) -> list[Value]:
-    return [
-        (each.split("=")[0].strip(), each.split("=")[1].strip()) for each in text.split(";") if each
-    ]
-
-
-def _of(word: str) -> str:
-    """
-    >>> _of("Alice"), _of("Paul"), _of("Hugo")
-    ("d'Alice", 'de Paul', "d'Hugo")
-    """
-    elided = word[0].lower() in _VOWELS or word in _SILENT_H
-    return f"d'{word}" if elided else f"de {word}"
 
 
 def french_rank(number: int) -> str:
@@ -195,7 +164,6 @@ def slots() -> dict[str, list[Value]]:
     """By name; the French and the English of a value belong together."""
     numbers = [(french(number), english(number)) for number in range(101)]
     weekdays, ordinals = _pairs(_WEEKDAYS), _pairs(_ORDINALS)
-    men, women, cities = _same(_MEN), _same(_WOMEN), _pairs(_CITIES)
     fewer = numbers[2:13]
     found: dict[str, Iterable[Value]] = {
         "number": numbers,
@@ -230,7 +198,7 @@ def slots() -> dict[str, list[Value]]:
         "hours": hours(),
         "weekday": weekdays,
         "month": MONTHS,
-        "of month": [(_of(each), other) for each, other in MONTHS],
+        "of month": [(of(each), other) for each, other in MONTHS],
         "year": [(str(year), str(year)) for year in (*range(1600, 1900, 13), *range(1900, 2031))],
         "year in words": [(french_rank(year), english_year(year)) for year in range(1900, 2031)],
         "date": dates(),
@@ -244,13 +212,12 @@ def slots() -> dict[str, list[Value]]:
         ],
         "fever": [("39", "39"), ("38,5", "38.5"), ("40", "40"), ("39,2", "39.2"), ("38", "38")],
         "telephone": _telephones(),
-        "he": men,
-        "she": women,
-        "of he": [(_of(each), f"{each}'s") for each, _ in men],
-        "of she": [(_of(each), f"{each}'s") for each, _ in women],
-        "surname": _same(_SURNAMES),
-        "city": cities,
+        "city": _pairs(_CITIES),
         **countries(),
-        **{name: _table(text) for name, text in _TABLES.items()},
+        **names(),
+        **agreement(),
+        **persons(),
+        "did with my own": possessives(),
+        **{name: table(text) for name, text in _TABLES.items()},
     }
     return {name: list(values) for name, values in found.items()}

@@ -81,8 +81,8 @@ def test_no_phrase_is_such_a_sentence_with_a_word_changed() -> None:
 
 
 def test_every_phrase_has_two_sides_in_one_way_of_typing() -> None:
-    assert len(phrases.pairs(phrases.PHRASES)) > 900
-    assert 20_000 < len(WRITTEN) < 60_000
+    assert len(phrases.pairs(phrases.PHRASES)) > 1700
+    assert 40_000 < len(WRITTEN) < 60_000
     for french, english in WRITTEN:
         assert french.replace("« ", '"').replace(" »", '"') == plain_french(french) != "", french
         assert english == plain(english) and english, french
@@ -155,6 +155,29 @@ def test_the_clock(hour: int, minute: int, french: str, english: str) -> None:
         ("of month", "d'août", "August"),
         ("of she", "d'Hélène", "Hélène's"),
         ("of she", "de Yoko", "Yoko's"),
+        ("of he", "d'Yves", "Yves's"),
+        ("about town", "d'Orléans", "Orléans"),
+        ("surname", "de La Tour", "de La Tour"),
+        ("family", "O'Neill", "O'Neills"),
+        ("work", "« Jane Eyre »", '"Jane Eyre"'),
+        ("all the things", "toutes les clés", "all the keys"),
+        ("this thing", "cet ordinateur", "this computer"),
+        ("my thing", "mon écharpe", "my scarf"),
+        ("a small thing", "un vieil oreiller", "an old pillow"),
+        ("a small thing", "une vieille écharpe", "an old scarf"),
+        ("small things", "de beaux chapeaux", "beautiful hats"),
+        ("they are new", "les portes sont blanches", "the doors are white"),
+        ("they are new", "les tapis sont gris", "the rugs are gray"),
+        ("it was sold", "la montre a été volée", "the watch was stolen"),
+        ("the thing I bought", "les clés que nous avons perdues", "the keys we lost"),
+        ("some food", "de l'huile", "some oil"),
+        ("much food", "trop d'œufs", "too many eggs"),
+        ("is happy", "mes sœurs sont jalouses", "my sisters are jealous"),
+        ("was born", "mes filles sont nées", "my daughters were born"),
+        ("when later", "dès qu'elle arrivera", "as soon as she arrives"),
+        ("did with my own", "elle a perdu ses clés", "she lost her keys"),
+        ("did with my own", "tu t'es lavé les mains", "you washed your hands"),
+        ("to act", "d'apprendre à conduire", "learn to drive"),
         ("price", "1 200 €", "€1,200"),
         ("price", "1,05 $", "$1.05"),
         ("degrees", "0 degré", "0 degrees"),
@@ -163,6 +186,21 @@ def test_the_clock(hour: int, minute: int, french: str, english: str) -> None:
 )
 def test_what_fills_a_pattern(slot: str, french: str, english: str) -> None:
     assert (french, english) in slots()[slot]
+
+
+def test_names_are_many_and_the_same_in_both_languages() -> None:
+    for slot in ("he", "she", "surname", "full name", "town"):
+        assert all(french == english for french, english in slots()[slot])
+    for slot in ("he", "she", "surname"):
+        assert len(set(slots()[slot])) > 500
+
+
+def test_a_title_is_translated_and_the_name_behind_it_kept() -> None:
+    surnames = [name for name, _ in slots()["surname"]]
+    for slot in ("titled", "to titled", "sir"):
+        for (french, english), name in zip(slots()[slot], surnames, strict=True):
+            assert french.endswith(f" {name}") and english.endswith(f" {name}")
+            assert french.removesuffix(name) != english.removesuffix(name)
 
 
 def test_both_sides_of_a_pattern_have_the_same_slots() -> None:

@@ -1,7 +1,8 @@
 """A conversation with a chat model: what was said is kept, and nothing is said twice.
 
 A reply is drafted whole. A draft without a word in it, one that goes round in circles, one that says nearly the same as
-an earlier reply, or one that only repeats what it answers, gives way to the next best. A model that has a
+an earlier reply, one that only repeats what it answers, or one that calls a person by a name they never told, gives way
+to the next best; where there is none, the wrong name gives way to one that was told. A model that has a
 `least_probability` reads the last turn alone too, where that can be understood alone, takes what it is surer of, and says
 so when it is sure of nothing. When no draft will do, others are drawn, each round flatter than the one before. What
 is chosen is then given word by word. Only a reply that sends somebody to help may be said again, and is not given up for
@@ -20,6 +21,7 @@ from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, Hypothesis, StepRecord, search
 from regard.errors import UsageError
 from regard.text.back_reference import refers_back
+from regard.text.claims import corrected, false_claim
 from regard.text.growing import GrowingText
 from regard.text.repetition import is_looping
 from regard.translator import Translator
@@ -40,12 +42,14 @@ _TEMPERATURES = (0.8, 1.0, 1.2)
 """of the further rounds"""
 _ALIKE = 0.8
 """share of words in the same order from which two replies are nearly the same"""
-_CIRCLES, _NO_WORD = 2.0, 3.0
-"""worse than any likeness"""
+_FALSE, _CIRCLES, _NO_WORD = 1.0, 2.0, 3.0
+"""as bad as the same again, and worse"""
 _ECHO_WORDS = 3
 """shorter turns may come back: hello is answered by hello"""
 _SURER = 1.25
 """times as probable a reply to the last turn alone must be: it knows nothing of what was said before"""
+_CERTAIN = 0.9
+"""from here it need only be more probable: so sure a model is of farewells and thanks, which mean the same everywhere"""
 _SPEECHLESS = "I don't know what to say to that."
 """where the model has no word"""
 _UNSURE_ANSWERS = (
@@ -131,6 +135,7 @@ class Judge:
 
     def __init__(self, turns: Sequence[str]) -> None:
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
+        self._told = turns[-1::-2][::-1]
         heard = _words(turns[-1])
         self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
         self._admissions = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
@@ -148,12 +153,18 @@ class Judge:
             words = _words(draft.text)
             flaw = _CIRCLES if is_looping(words) else self._likeness(draft, words)
             if words and flaw < _ALIKE:
-                surer = draft.probability > _SURER * self.chosen.probability
+                own = self.chosen.probability
+                surer = draft.probability > min(_SURER * own, max(_CERTAIN, own))
                 if not self.will_do or (surer and not self.chosen.sends_to_help):
                     self.chosen, self._flaw = draft, flaw
                 return
             if words and flaw < self._flaw:
                 self.chosen, self._flaw = draft, flaw
+
+    def corrections(self) -> list[str]:
+        """What to say instead of a reply that would do but for a name or number nobody told."""
+        claim = None if self.will_do else false_claim(self.chosen.text, self._told)
+        return corrected(claim.string, claim, self._told) if claim else []
 
     def admit(self) -> None:
         """Say that one is not sure, in words that were not said yet; without such words, what was chosen stays."""
@@ -163,6 +174,8 @@ class Judge:
                 return
 
     def _likeness(self, draft: Draft, words: list[str]) -> float:
+        if false_claim(draft.text, self._told):
+            return _FALSE
         barred = self._heard if draft.sends_to_help else [*self._earlier, *self._heard]
         return max((_likeness(words, each) for each in barred), default=0.0)
 
@@ -186,8 +199,15 @@ def ways(
         if len(turns) > 1 and not refers_back(turns[-1]):
             last = conversation(translator, turns[-1:])
             yield Way(last, _for_drafts(translator, own, last))
-        if not judge.will_do or judge.chosen.probability < own.least_probability:
-            judge.admit()
+    is_sure = judge.chosen.probability >= own.least_probability
+    # How sure it is of a name it did not find says nothing of the rest.
+    for text in judge.corrections() if is_sure else ():
+        ids = translator.target.encode(text)
+        given = replace(whole, prefix=[*whole.prefix, *ids], num_given=len(ids))
+        if len(ids) <= (own.max_length or whole.num_default):
+            yield Way(given, replace(decode, max_length=len(given.prefix)))
+    if own.least_probability and not (judge.will_do and is_sure):
+        judge.admit()
     seed = decode.seed if decode.method == "sample" else decode.seed or 0
     for temperature in _TEMPERATURES:
         if judge.will_do:
@@ -237,8 +257,8 @@ def drafts(
         [
             _draft(
                 each,
-                prompt.prefix,
-                reader_after(translator, prompt.prefix),
+                prompt,
+                reader_after(translator, prompt.before),
                 lambda tokens, place=place: seen.get((place, *tokens), ()),  # type: ignore[misc]
             )
             for each in hypotheses
@@ -258,12 +278,15 @@ def said(translator: Translator, draft: Draft, stops: Sequence[str]) -> Iterator
 
 def _draft(
     found: Hypothesis,
-    prefix: Sequence[int],
+    prompt: Prompt,
     read: Callable[[Sequence[int]], str],
     top: Callable[[Sequence[int]], Top],
 ) -> Draft:
     """An output from where the prefix ends to the end of its first line."""
-    start, tokens, stop = len(prefix), found.tokens, found.stop
+    prefix, tokens = prompt.before, found.tokens
+    # What was given is all of the reply.
+    stop = "end" if prompt.num_given else found.stop
+    start = len(prefix)
     ends = range(start, len(tokens) + 1)
     end = ends[-1]
     if _is_over(read(tokens[start:])):

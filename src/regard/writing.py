@@ -64,6 +64,13 @@ class Prompt:
     num_default: int
     stops: tuple[str, ...] = ()
     """what ends the text besides what a request names"""
+    num_given: int = 0
+    """pieces at the end of the prefix that belong to what is written"""
+
+    @property
+    def before(self) -> list[int]:
+        """What is written comes after these."""
+        return self.prefix[: len(self.prefix) - self.num_given]
 
     @property
     def num_tokens(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,8 @@ def test_how_sure_it_is_of_a_draft() -> None:
     [
         (("Green.", 0.6), ("Black.", 0.7), "Green."),
         (("Green.", 0.6), ("Black.", 0.8), "Black."),
+        (("Green.", 0.88), ("Black.", 0.91), "Black."),
+        (("Green.", 0.93), ("Black.", 0.91), "Green."),
         (("Green.", 0.3), ("Black.", 0.6), "Black."),
         (("hello!", 0.9), ("Black.", 0.6), "Black."),
         (("Green.", 0.3), ("Black.", 0.3), chatting._UNSURE_ANSWERS[0]),
@@ -160,6 +163,8 @@ def test_it_says_what_it_is_surer_of_or_that_it_is_not_sure(
         ("And you?", True),
         ("No, I'm alone", True),
         ("because of my boss", True),
+        ("to Greece", True),
+        ("next month", True),
         ("What is your name?", False),
         ("Tell me a joke", False),
         ("I like my garden.", False),
@@ -179,6 +184,39 @@ def test_only_what_can_be_understood_alone_is_read_alone(
         assert way.prompt.source
         judge.consider([draft(*next(drafts))])
     assert judge.chosen.text == ("You said Ann." if is_asked_back else "I do not know.")
+
+
+@pytest.mark.parametrize(
+    ("probability", "name", "said"),
+    [
+        (0.6, "Jane", "Hello, Jane."),
+        (0.3, "Jane", chatting._UNSURE_REMARKS[0]),
+        (0.6, "Africa", chatting._UNSURE_REMARKS[0]),
+    ],
+)
+def test_a_name_that_nobody_told_gives_way_to_one_that_was(
+    model: Model, probability: float, name: str, said: str
+) -> None:
+    """However sure the model is of that one, if it was sure of the reply."""
+    own, turns, decode = model._translator, ["I am Jane."], DecodeConfig(least_probability=0.5)
+    judge = Judge(turns)
+    drafts = iter([("Hello, Africa.", probability), (f"Hello, {name}.", 0.1)])
+    for way in ways(own, decode, turns, judge):
+        given = own.target.decode(way.prompt.prefix)
+        assert given in ("", "Hello, Jane.") and way.prompt.before == []
+        judge.consider([draft(*next(drafts))])
+    assert judge.chosen.text == said
+
+
+def test_what_is_given_belongs_to_the_draft(model: Model) -> None:
+    own = model._translator
+    prompt, ids = conversation(own, ["Hello"]), own.target.encode("Hello, Jane.")
+    given = replace(prompt, prefix=ids, num_given=len(ids))
+    [[found]] = chatting.drafts(own, [given], DecodeConfig(beam=2, max_length=len(ids)), [0])
+    assert found.text == "Hello, Jane." and found.prefix == ()
+    *pieces, end = [each for each, _ in found.pieces]
+    assert [each.token for each in pieces] == ids and end.stop == "end"
+    assert all(each.log_probability < 0 for each in pieces)
 
 
 HELP = "I am only a program. Please call a crisis line or the emergency number now."

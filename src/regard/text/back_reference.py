@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 _GOING_ON = frozenset(
-    "and because but either maybe neither no nope not or perhaps same so sometimes sure then why yeah yep yes".split()
+    "about and at because but by either every for from in last maybe neither next no nope not on or perhaps same since "
+    "so sometimes sure then to tomorrow tonight until why with without yeah yep yes yesterday".split()
 )
 """a turn that begins so answers or continues what was said"""
 _ASKING = frozenset(

@@ -1,0 +1,52 @@
+"""A name or a saying that nobody told is noticed, and gives way to one that was."""
+
+from __future__ import annotations
+
+import pytest
+
+from regard.text.claims import corrected, false_claim
+
+
+@pytest.mark.parametrize(
+    ("reply", "heard", "word"),
+    [
+        ("Nice to meet you, Bob! How are you?", ["I'm Ann."], "Bob"),
+        ("Nice to meet you, Bob", ["I'm Ann."], "Bob"),
+        ("Nice to meet you, Ann Bob.", ["I'm Ann."], "Ann Bob"),
+        ("Nice to meet you, Ann! How are you?", ["hi, ann here"], None),
+        ("Nice to meet you, I suppose.", ["I'm Ann."], None),
+        ("Well, Rome is far, you know.", ["I'm Ann."], None),
+        ("You said your name is Bob.", ["I'm Ann.", "Who am I?"], "Bob"),
+        ("Yes, you told me that you are 44!", ["I am 43."], "44"),
+        ("You said that you are 43.", ["I am 43."], None),
+        ("You said that you are in danger.", ["I'm Ann."], "danger"),
+        ("Have you said anything yet?", ["I'm Ann."], None),
+        ("", [""], None),
+    ],
+)
+def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:
+    claim = false_claim(reply, heard)
+    assert (claim["word"] if claim else None) == word
+
+
+@pytest.mark.parametrize(
+    ("reply", "heard", "texts"),
+    [
+        ("Hello, Bob! Tea?", ["I'm Ann."], ["Hello, Ann! Tea?"]),
+        ("Hello, Bob! Tea?", ["Ann!"], ["Hello, Ann! Tea?"]),
+        ("Hello, Bob! Tea?", ["My name is ann"], ["Hello! Tea?"]),
+        ("Hello, Bob! Tea?", ["I like it. You and I do."], ["Hello! Tea?"]),
+        ("You said Bob.", ["I'm Ann.", "In Rome I am."], ["You said Ann.", "You said Rome."]),
+        ("You said Bob.", ["hello"], []),
+        ("You said 44.", ["I'm Ann, 43."], ["You said 43."]),
+        ("You said danger.", ["I'm Ann, 43."], []),
+        (
+            "You said Bob.",
+            ["at A, at B, at C, at D, at E, at B"],
+            [f"You said {x}." for x in "BCDE"],
+        ),
+    ],
+)
+def test_what_is_said_instead(reply: str, heard: list[str], texts: list[str]) -> None:
+    claim = false_claim(reply, heard)
+    assert claim and corrected(reply, claim, heard) == texts

@@ -1,9 +1,13 @@
-"""A hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
+"""Two hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
+
+Those of chat_openings.txt were in view when small talk was written for training: it has much of what they say, in
+other words. Those of chat_fresh.txt were written by somebody who had read neither, and nothing was written for them.
 
 Each opening begins a conversation of its own, and nothing is left to chance: the same model gives the same replies.
 chat_judged.tsv keeps opening TAB reply TAB verdict, so that nobody has to judge a line again: fits, not, or unsure where
-the model only says that it does not know what to say. What is not judged yet counts as not fitting, and `--to-judge` prints it in the form of that file. Then the same model talks to itself for ten turns,
-from several beginnings: no reply may come twice, nor nearly.
+the model only says that it does not know what to say. What is not judged yet counts as not fitting, and `--to-judge`
+prints it in the form of that file. Then the same model talks to itself for ten turns, from several beginnings: no reply
+may come twice, nor nearly. And it is told names, and asked for them two exchanges later.
 """
 
 from __future__ import annotations
@@ -22,12 +26,20 @@ from regard.corpora import small_talk
 
 HERE = Path(__file__).parent
 OPENINGS = HERE / "chat_openings.txt"
+FRESH = HERE / "chat_fresh.txt"
 JUDGED = HERE / "chat_judged.tsv"
 FITS, UNSURE, NOT = "fits", "unsure", "not"
 
 NUM_TURNS = 10
 NEARLY = 0.8
 BEGINNINGS = ("Hello!", "I like films.", "I'm sad.", "Tell me something.", "What did you do today?")
+
+NAMES = (
+    "Sarah Ravi Clementine Peter Nkechi Giovanni Bob Yusuf Ingrid Laura Tomasz Wei Fatima Oliver Björn Chloe Dmitri "
+    "Harriet Kwame Zoë Mark Esperanza Jun Walter Imogen"
+).split()
+TOLD = ("My name is {}.", "Hi, I'm {}!", "hello, {} here")
+ASKED = ("What is my name?", "do you remember my name?", "whats my name")
 
 
 def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
@@ -44,7 +56,7 @@ def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
     ]
 
 
-def num_known(rows: list[dict[str, Any]]) -> int:
+def num_known(rows: list[dict[str, str]]) -> int:
     """How many openings a person has said, in the same words, in the text written for training."""
     said = {
         words_of(way) for turns in small_talk.dialogues() for turn in turns[::2] for way in turn
@@ -80,38 +92,57 @@ def ten_turns(model: Model, beginning: str) -> list[str]:
     return replies
 
 
+def name_of(model: Model, place: int) -> str:
+    """What the model says when it is asked for a name."""
+    talk, kind = model.chat(temperature=0), place % len(TOLD)
+    for text in (TOLD[kind].format(NAMES[place]), "I like tea.", "It's raining again."):
+        talk.say(text)
+    return talk.say(ASKED[kind])
+
+
+def summary_of(rows: list[dict[str, str]], name: str) -> dict[str, Any]:
+    """The verdicts counted."""
+    verdicts = [row["verdict"] for row in rows]
+    return {
+        "list": name,
+        "openings": len(rows),
+        "fits": verdicts.count(FITS),
+        "unsure": verdicts.count(UNSURE),
+        "to_judge": verdicts.count(judging.TO_JUDGE),
+        "in_small_talk": num_known(rows),
+    }
+
+
 def main() -> None:
     options = judging.parse_options(__doc__, "chat", JUDGED)
     model = regard.load(options.model)
-    rows: list[dict[str, Any]] = [*answer(model, OPENINGS.read_text("utf-8").splitlines())]
-    if options.to_judge:
-        judging.print_to_judge(rows, "opening", "reply")
-    else:
-        for row in rows:
-            print(f"{row['verdict'] or 'to judge':>8}  {row['opening']}\n{'':>10}{row['reply']}")
-    num_fitting = sum(row["verdict"] == FITS for row in rows)
-    num_unsure = sum(row["verdict"] == UNSURE for row in rows)
-    num_open = sum(row["verdict"] == judging.TO_JUDGE for row in rows)
-    print(f"# fits: {num_fitting} of {len(rows)}; unsure: {num_unsure}; {num_open} to judge")
-    print(
-        f"# of these openings {num_known(rows)} stand in the small talk that models are trained on"
-    )
+    summaries: list[dict[str, Any]] = []
+    saved: list[dict[str, Any]] = []
+    for file in (OPENINGS, FRESH):
+        rows = answer(model, file.read_text("utf-8").splitlines())
+        if options.to_judge:
+            judging.print_to_judge(rows, "opening", "reply")
+        else:
+            for row in rows:
+                shown = row["verdict"] or "to judge"
+                print(f"{shown:>8}  {row['opening']}\n{'':>10}{row['reply']}")
+        summaries.append(summary_of(rows, file.stem))
+        saved += [{"list": file.stem, **row} for row in rows]
     num_again = 0
     for beginning in BEGINNINGS:
         replies = ten_turns(model, beginning)
         again = repeated(replies)
         num_again += len(again)
-        rows.append({"beginning": beginning, "replies": replies, "said_again": again})
+        saved.append({"beginning": beginning, "replies": replies, "said_again": again})
+    recalled = {name: name_of(model, place) for place, name in enumerate(NAMES)}
+    num_recalled = sum(name in reply for name, reply in recalled.items())
+    for summary in summaries:
+        print("#", "  ".join(f"{key}: {value}" for key, value in summary.items()))
     print(f"# said again in ten turns: {num_again} of {NUM_TURNS * len(BEGINNINGS)} replies")
+    print(f"# names given back: {num_recalled} of {len(NAMES)}")
     if options.save:
-        summary = {
-            "openings": len(rows) - len(BEGINNINGS),
-            "fits": num_fitting,
-            "unsure": num_unsure,
-            "to_judge": num_open,
-            "said_again": num_again,
-        }
-        print(record.save("chat_openings", [summary, *rows], {}))
+        summaries.append({"said_again": num_again, "names_given_back": num_recalled})
+        print(record.save("chat_openings", [*summaries, *saved, recalled], {}))
 
 
 if __name__ == "__main__":

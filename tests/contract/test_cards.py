@@ -139,14 +139,24 @@ def test_everyday_sentences_are_those_that_were_judged(card: str, folder: Path) 
 )
 def test_openings_are_those_that_were_judged(card: str, folder: Path) -> None:
     path = ROOT / "benchmarks" / "results" / f"{folder.name}_openings.json"
-    summary, *rows = json.loads(path.read_text("utf-8"))["rows"]
-    verdicts = Counter(row["verdict"] for row in rows if "opening" in row)
+    rows = json.loads(path.read_text("utf-8"))["rows"]
+    kinds = ("fits", "unsure", "not")
+    counted = []
+    for name in ("chat_openings", "chat_fresh"):
+        verdicts = Counter(
+            row["verdict"] for row in rows if row.get("list") == name and "opening" in row
+        )
+        assert verdicts.total() == 100
+        counted.append([str(verdicts[each]) for each in kinds])
+    shares = re.findall(
+        r"^\| of (?:100 openings|them) .+ \| (\d+) \| (\d+) \|$", card, re.MULTILINE
+    )
+    assert shares == [*zip(*counted, strict=True)]
     said = [reply for row in rows for reply in row.get("replies", [])]
-    assert verdicts.total() == summary["openings"] == 100
-    shares = re.findall(r"^\| of (?:100 openings|them) .+ \| (\d+) \|$", card, re.MULTILINE)
-    assert shares == [str(verdicts[each]) for each in ("fits", "unsure", "not")]
-    again = f"{summary['said_again']} of {len(said)}"
-    assert re.search(rf"^\| .*ten turns.* \| {again} \|$", card, re.MULTILINE)
+    again = sum(len(row["said_again"]) for row in rows if "replies" in row)
+    assert re.search(rf"^\| .*ten turns.* \| {again} of {len(said)} \|$", card, re.MULTILINE)
+    [names] = [row["names_given_back"] for row in rows if "names_given_back" in row]
+    assert re.search(rf"^\| a name .* \| {names} of {len(rows[-1])} \|$", card, re.MULTILINE)
 
 
 def test_a_search_card_has_what_was_measured_beside_bm25() -> None:

@@ -53,7 +53,9 @@ def test_judgements_belong_to_sentences() -> None:
 
 def test_openings(tmp_path: Path) -> None:
     lines = openings.OPENINGS.read_text("utf-8").splitlines()
-    assert len(lines) == len(set(lines)) == 100 and all(line == line.strip() for line in lines)
+    fresh = openings.FRESH.read_text("utf-8").splitlines()
+    assert len(lines) == len(fresh) == 100 and len({*lines, *fresh}) == 200
+    assert all(line == line.strip() for line in (*lines, *fresh))
     folder = make_model_folder(
         tmp_path / "chat", task="chat", decode=DecodeConfig(method="sample", max_length=7)
     )
@@ -68,7 +70,7 @@ def test_openings(tmp_path: Path) -> None:
     verdicts = (openings.FITS, openings.UNSURE, openings.NOT)
     read = openings.judging.read_judged
     assert read(judged, verdicts) == {("Hi", "Hello."): "fits"}
-    assert {opening for opening, _ in read(openings.JUDGED, verdicts)} <= set(lines)
+    assert {opening for opening, _ in read(openings.JUDGED, verdicts)} <= {*lines, *fresh}
 
 
 def test_stories(

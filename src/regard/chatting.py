@@ -11,30 +11,19 @@ another.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, Emission, Hypothesis, StepRecord, search
+from regard.drafting import Draft, drafts
 from regard.errors import UsageError
 from regard.text.back_reference import refers_back
-from regard.text.claims import corrected, false_claim
-from regard.text.growing import GrowingText
+from regard.text.claims import Told
 from regard.text.repetition import is_looping
 from regard.translator import Translator
-from regard.writing import (
-    Prompt,
-    Top,
-    Written,
-    as_written,
-    conversation,
-    positions,
-    reader_after,
-    top_of,
-)
+from regard.writing import Prompt, conversation, positions
 
 NUM_DRAFTS = 4
 """replies that are thought of at a time"""
@@ -66,9 +55,6 @@ _UNSURE_REMARKS = (
 )
 """where it is sure of none, each once in a conversation"""
 
-_HELP = re.compile(
-    r"\b(?:crisis line|help ?line|emergency number|ambulance|call the police)\b", re.IGNORECASE
-)
 _WORDS = re.compile(r"\w+")
 _SHOWN = re.compile(r"\S+\s*")
 
@@ -108,34 +94,12 @@ class Conversation:
         return judge.chosen.text
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What could be replied: one line."""
-
-    text: str
-    pieces: tuple[tuple[Emission, Top], ...] = ()
-    """as the model has found them, and what else it found probable, where that was asked"""
-    prefix: tuple[int, ...] = ()
-    """what they come after"""
-
-    @property
-    def probability(self) -> float:
-        """Of a piece, in the geometric mean: how sure the model is of all of it."""
-        found = [each.log_probability for each, _ in self.pieces if each.token is not None]
-        return math.exp(sum(found) / len(found)) if found else 0.0
-
-    @property
-    def sends_to_help(self) -> bool:
-        """Who is in danger must get no lighter word for asking twice."""
-        return bool(_HELP.search(self.text))
-
-
 class Judge:
     """Which draft is said, after these turns, of which a person has said the last."""
 
     def __init__(self, turns: Sequence[str]) -> None:
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
-        self._told = turns[-1::-2][::-1]
+        self._told = Told(turns[-1::-2][::-1])
         heard = _words(turns[-1])
         self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
         self._admissions = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
@@ -163,8 +127,8 @@ class Judge:
 
     def corrections(self) -> list[str]:
         """What to say instead of a reply that would do but for a name or number nobody told."""
-        claim = None if self.will_do else false_claim(self.chosen.text, self._told)
-        return corrected(claim.string, claim, self._told) if claim else []
+        claim = None if self.will_do else self._told.false_claim(self.chosen.text)
+        return self._told.corrected(claim) if claim else []
 
     def admit(self) -> None:
         """Say that one is not sure, in words that were not said yet; without such words, what was chosen stays."""
@@ -174,7 +138,7 @@ class Judge:
                 return
 
     def _likeness(self, draft: Draft, words: list[str]) -> float:
-        if false_claim(draft.text, self._told):
+        if self._told.false_claim(draft.text):
             return _FALSE
         barred = self._heard if draft.sends_to_help else [*self._earlier, *self._heard]
         return max((_likeness(words, each) for each in barred), default=0.0)
@@ -204,7 +168,7 @@ def ways(
     for text in judge.corrections() if is_sure else ():
         ids = translator.target.encode(text)
         given = replace(whole, prefix=[*whole.prefix, *ids], num_given=len(ids))
-        if len(ids) <= (own.max_length or whole.num_default):
+        if len(given.prefix) <= decode.max_length:
             yield Way(given, replace(decode, max_length=len(given.prefix)))
     if own.least_probability and not (judge.will_do and is_sure):
         judge.admit()
@@ -227,92 +191,11 @@ def _for_drafts(translator: Translator, own: DecodeConfig, prompt: Prompt) -> De
     )
 
 
-def drafts(
-    translator: Translator,
-    prompts: Sequence[Prompt],
-    decode: DecodeConfig,
-    numbers: Sequence[int],
-    num_top: int = 0,
-) -> list[list[Draft]]:
-    """For each conversation some replies, best first; all are searched together."""
-    config = translator.config
-    history: list[StepRecord] | None = [] if num_top else None
-    found = search(
-        translator.engine,
-        [prompt.source for prompt in prompts],
-        decode,
-        bos_id=config.bos_id,
-        eos_id=config.eos_id,
-        pad_id=config.pad_id,
-        constraints=[Constraints(prefix=prompt.prefix) for prompt in prompts],
-        history=history,
-        numbers=numbers,
-    )
-    seen = {
-        (place, *beam): top_of(translator.target, record, row, num_top)
-        for record in history or ()
-        for row, (place, beam) in enumerate(zip(record.sources, record.beams, strict=True))
-    }
-    return [
-        [
-            _draft(
-                each,
-                prompt,
-                reader_after(translator, prompt.before),
-                lambda tokens, place=place: seen.get((place, *tokens), ()),  # type: ignore[misc]
-            )
-            for each in hypotheses
-        ]
-        for place, (prompt, hypotheses) in enumerate(zip(prompts, found, strict=True))
-    ]
-
-
-def said(translator: Translator, draft: Draft, stops: Sequence[str]) -> Iterator[Written]:
-    """The reply piece by piece, up to a stop."""
-    if not draft.pieces:
-        whole = GrowingText("", stops)
-        return iter([Written(whole.grow(draft.text) + whole.rest(), (), "stop")])
-    read = reader_after(translator, draft.prefix)
-    return as_written(translator, lambda ids: _line(read(ids)), draft.pieces, stops)
-
-
-def _draft(
-    found: Hypothesis,
-    prompt: Prompt,
-    read: Callable[[Sequence[int]], str],
-    top: Callable[[Sequence[int]], Top],
-) -> Draft:
-    """An output from where the prefix ends to the end of its first line."""
-    prefix, tokens = prompt.before, found.tokens
-    # What was given is all of the reply.
-    stop = "end" if prompt.num_given else found.stop
-    start = len(prefix)
-    ends = range(start, len(tokens) + 1)
-    end = ends[-1]
-    if _is_over(read(tokens[start:])):
-        stop, end = "end", next(each for each in ends if _is_over(read(tokens[start:each])))
-    pieces = [
-        (Emission(tokens[place], found.token_log_probabilities[place]), top(tokens[:place]))
-        for place in range(start, end)
-    ]
-    end_of_it = (Emission(None, 0.0, stop), ())
-    return Draft(_line(read(tokens[start:end])), (*pieces, end_of_it), tuple(prefix))
-
-
-def _line(text: str) -> str:
-    return text.strip().partition("\n")[0].strip()
-
-
-def _is_over(text: str) -> bool:
-    return "\n" in text.strip()
-
-
 def _words(text: str) -> list[str]:
     return _WORDS.findall(text.lower())
 
 
 def _likeness(one: list[str], other: list[str]) -> float:
     """The share of words in the same order; where lengths are too different for many, how many could be."""
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    most = matcher.real_quick_ratio()
-    return most if most < _ALIKE else matcher.ratio()
+    most = 2 * min(len(one), len(other)) / max(len(one) + len(other), 1)
+    return most if most < _ALIKE else SequenceMatcher(None, one, other, autojunk=False).ratio()

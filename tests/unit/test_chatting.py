@@ -9,17 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fixtures import make_model_folder
+from fixtures import make_model_folder, make_random_folder
 from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
 from regard import chatting, cli_chat
 from regard.api import Model
-from regard.chatting import Draft, Judge, said, ways
+from regard.chatting import Judge, ways
 from regard.cli import app
 from regard.config import DecodeConfig
 from regard.decode import Emission
+from regard.drafting import Draft, drafts, said
 from regard.errors import ModelError, UsageError
 from regard.text.back_reference import refers_back
 from regard.text.one_line import MARK, MOST_TURNS
@@ -208,11 +209,30 @@ def test_a_name_that_nobody_told_gives_way_to_one_that_was(
     assert judge.chosen.text == said
 
 
+@pytest.mark.parametrize(("name", "is_tried"), [("Jane", True), ("Jane" * 13, False)])
+def test_a_name_is_tried_where_there_is_room_for_it(
+    tmp_path: Path, name: str, is_tried: bool
+) -> None:
+    """However many pieces are asked for, the model has no more positions."""
+    sizes = dict(d_model=26, d_ff=37, num_heads=2, position="learned", max_positions=19)
+    layers = dict(num_encoder_layers=1, num_decoder_layers=2)
+    own = regard.load(
+        make_random_folder(tmp_path, sizes | layers, seed=11, task="chat")
+    )._translator
+    turns = [f"I am {name}."]
+    judge, read = Judge(turns), []
+    for way in ways(own, DecodeConfig(least_probability=0.5, max_length=997), turns, judge):
+        read.append(own.target.decode(way.prompt.prefix))
+        assert way.decode.max_length < 19
+        judge.consider([draft("Hello, Africa.", 0.6)])
+    assert read == ["", f"Hello, {name}."][: 1 + is_tried]
+
+
 def test_what_is_given_belongs_to_the_draft(model: Model) -> None:
     own = model._translator
     prompt, ids = conversation(own, ["Hello"]), own.target.encode("Hello, Jane.")
     given = replace(prompt, prefix=ids, num_given=len(ids))
-    [[found]] = chatting.drafts(own, [given], DecodeConfig(beam=2, max_length=len(ids)), [0])
+    [[found]] = drafts(own, [given], DecodeConfig(beam=2, max_length=len(ids)), [0])
     assert found.text == "Hello, Jane." and found.prefix == ()
     *pieces, end = [each for each, _ in found.pieces]
     assert [each.token for each in pieces] == ids and end.stop == "end"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.text.claims import corrected, false_claim
+from regard.text.claims import Told
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,12 @@ from regard.text.claims import corrected, false_claim
         ("You said that you are 43.", ["I am 43."], None),
         ("You said that you are in danger.", ["I'm Ann."], "danger"),
         ("Have you said anything yet?", ["I'm Ann."], None),
+        ("Have you said it? You said Bob.", ["I'm Ann."], "Bob"),
         ("", [""], None),
     ],
 )
 def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:
-    claim = false_claim(reply, heard)
+    claim = Told(heard).false_claim(reply)
     assert (claim["word"] if claim else None) == word
 
 
@@ -34,6 +35,7 @@ def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> Non
     [
         ("Hello, Bob! Tea?", ["I'm Ann."], ["Hello, Ann! Tea?"]),
         ("Hello, Bob! Tea?", ["Ann!"], ["Hello, Ann! Tea?"]),
+        ("Hello, Bob! Tea?", ['"Ann"'], ["Hello, Ann! Tea?"]),
         ("Hello, Bob! Tea?", ["My name is ann"], ["Hello! Tea?"]),
         ("Hello, Bob! Tea?", ["I like it. You and I do."], ["Hello! Tea?"]),
         ("You said Bob.", ["I'm Ann.", "In Rome I am."], ["You said Ann.", "You said Rome."]),
@@ -48,5 +50,6 @@ def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> Non
     ],
 )
 def test_what_is_said_instead(reply: str, heard: list[str], texts: list[str]) -> None:
-    claim = false_claim(reply, heard)
-    assert claim and corrected(reply, claim, heard) == texts
+    told = Told(heard)
+    claim = told.false_claim(reply)
+    assert claim and told.corrected(claim) == texts

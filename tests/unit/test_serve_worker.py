@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from serve_fixtures import load, make_folders, wait_until
 
-from regard.chatting import drafts
 from regard.config import DecodeConfig
+from regard.drafting import drafts
 from regard.serve import worker as worker_module
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket, Translating

@@ -8,9 +8,9 @@ from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from regard.chatting import Draft, drafts
 from regard.config import DecodeConfig
 from regard.decode import StepModel
+from regard.drafting import Draft, drafts
 from regard.translation import Translation
 from regard.translator import Translator
 from regard.writing import Prompt

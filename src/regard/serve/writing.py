@@ -10,9 +10,10 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from regard.chatting import Judge, said, ways
+from regard.chatting import Judge, ways
 from regard.config import DecodeConfig
 from regard.decode import StepModel
+from regard.drafting import said
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket
 from regard.serve.translating import finished, refusal_of, submit

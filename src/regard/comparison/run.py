@@ -168,7 +168,7 @@ def _do(
     """The tasks in so many processes at once; the first that fails ends the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     jobs = min(jobs, len(tasks))
-    first = {
+    told = {
         "study": study.values,
         "output": str(output),
         "texts": {
@@ -177,19 +177,12 @@ def _do(
         },
         "num_threads": max(1, num_cores() // jobs),
     }
-    # As many cores each, two at least, in turn: one computes, the others prepare batches.
-    width = max(2, len(cores) // jobs)
-    shares = (
-        [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
-        if jobs > 1 and len(cores) > width
-        else []
-    )
     started, num_done = time.monotonic(), 0
-    with Workers(jobs, "regard.comparison.worker", (first, {})) as workers:
-        waiting: dict[Future[Any], Task] = {}
-        for i, task in enumerate(tasks):
-            told = {"task": dataclasses.asdict(task), "cores": shares[i % jobs] if shares else []}
-            waiting[workers.submit(partial(_told, told))] = task
+    firsts: list[Message] = [({**told, "cores": share}, {}) for share in _shares(cores, jobs)]
+    with Workers("regard.comparison.worker", firsts) as workers:
+        waiting: dict[Future[Any], Task] = {
+            workers.submit(partial(_told, task)): task for task in tasks
+        }
         while waiting:
             for done in wait(waiting, return_when=FIRST_COMPLETED).done:
                 task = waiting.pop(done)
@@ -203,8 +196,18 @@ def _do(
                 )
 
 
-def _told(header: dict[str, Any]) -> Message:
-    return header, {}
+def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
+    """As many cores for each of the processes, in turn, and two at least: one computes, the others prepare batches.
+
+    >>> _shares([0, 1, 2, 3, 4, 5], 2), _shares([0, 1, 2, 3, 4], 3), _shares([], 1)
+    ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3], [4, 0]], [[]])
+    """
+    width = min(max(2, len(cores) // jobs), len(cores))
+    return [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
+
+
+def _told(task: Task) -> Message:
+    return dataclasses.asdict(task), {}
 
 
 def _speaker(show: bool) -> Callable[[str], None]:

@@ -45,14 +45,14 @@ class Doing:
             name: Text(Path(each["folder"]), tuple(each["languages"]))
             for name, each in told["texts"].items()
         }
+        if told["cores"] and hasattr(os, "sched_setaffinity"):
+            # What prepares batches counts the cores it may use, and must leave the others theirs.
+            os.sched_setaffinity(0, told["cores"])
         torch.set_num_threads(told["num_threads"])
 
     def answer(self, message: Message) -> Message:
         """The error's text, where there is one; the result is in its file."""
-        task, cores = Task(**message[0]["task"]), message[0]["cores"]
-        if cores and hasattr(os, "sched_setaffinity"):
-            # What prepares batches counts the cores it may use, and must leave the others theirs.
-            os.sched_setaffinity(0, cores)
+        task = Task(**message[0])
         try:
             start = time.monotonic()
             result = self.do(task)

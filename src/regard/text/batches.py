@@ -133,7 +133,8 @@ class BatchStream:
         self._begin({lane: (lane, 0) for lane in self._lanes.own})
         self._workers: Workers | None = None
         if num_workers:
-            self._workers = Workers(num_workers, "regard.text.windows", self._builder.to_message())
+            firsts = [self._builder.to_message()] * num_workers
+            self._workers = Workers("regard.text.windows", firsts)
 
     def _prepare(self, plain: Builder, packing: bool, sampling: float) -> Builder:
         """Measure what a pair of sequences takes, and size windows and buffers by it."""

@@ -90,7 +90,7 @@ def clean(
         if not config.wrong_language:
             workers = None
             if num_processes > 1 and len(corpus) >= _WORTH_PROCESSES:
-                workers = Workers(num_processes, "regard.text.language", ({}, {}))
+                workers = Workers("regard.text.language", [({}, {})] * num_processes)
                 stack.enter_context(workers)
             _judge_languages(corpus, config, reasons, report.notes, scratch, workers)
         kept = Column((folder or scratch) / "kept", np.int64)

@@ -166,6 +166,7 @@ class Encoded:
             ({}, texts_to_arrays("source", sources) | texts_to_arrays("target", targets))
             for sources, targets in chunks()
         )
-        with Workers(num_processes, "regard.text.windows", builder.to_message()) as workers:
+        firsts = [builder.to_message()] * num_processes
+        with Workers("regard.text.windows", firsts) as workers:
             for _, arrays in workers.in_order(messages):
                 yield pieces_from_arrays(arrays)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import IO, Any
@@ -60,15 +60,15 @@ def _read(file: IO[bytes], size: int) -> bytes:
 
 
 class Workers:
-    """Children running `main` of a module: each gets `first`, then answers one message at a time."""
+    """Children running `main` of a module, one for each of `firsts`: it gets that, then answers one message at a time."""
 
-    def __init__(self, num_workers: int, module: str, first: Message) -> None:
-        self.num_workers = num_workers
+    def __init__(self, module: str, firsts: Sequence[Message]) -> None:
+        self.num_workers = len(firsts)
         self._children: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
-        self._threads = ThreadPoolExecutor(num_workers, "regard-worker")
-        children = [_start(module) for _ in range(num_workers)]
+        self._threads = ThreadPoolExecutor(len(firsts), "regard-worker")
+        children = [_start(module) for _ in firsts]
         self._finalizer = weakref.finalize(self, _stop, children)
-        for child in children:
+        for child, first in zip(children, firsts, strict=True):
             assert child.stdin is not None
             write_message(child.stdin, first)
             self._children.put(child)

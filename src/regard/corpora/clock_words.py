@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from regard.corpora.number_words import english, english_ordinal, french
-
-Value = tuple[str, str]
-"""the French and the English of the same"""
+from regard.corpora.tables import Value
 
 MONTHS: list[Value] = [
     ("janvier", "January"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.corpora.clock_words import Value
+from regard.corpora.tables import Value
 
 # Article, country, country in English, adjective of a man and of a woman, adjective in English.
 _COUNTRIES = """

@@ -6,7 +6,7 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from regard.corpora.clock_words import Value
+from regard.corpora.tables import Value
 
 _MEN = (
     "Adrien Alain Albert Alexandre Alphonse Amaury Ambroise Anatole André Anselme Antoine Armand Arnaud Arsène Arthur "
@@ -118,7 +118,7 @@ _BRANDS = (
     "Peugeot,Renault,Citroën,Toyota,Volkswagen,Ford,Fiat,Honda,Volvo,Škoda,Hyundai,Mazda,Porsche,Mercedes,Nissan,Kia,"
     "Suzuki,Opel,Tesla,Lamborghini"
 )
-_SHOPS = (
+_FIRMS = (
     "Carrefour,Monoprix,Leclerc,Ikea,Decathlon,Fnac,Darty,Zara,Nestlé,Michelin,Airbus,Siemens,Google,Nokia,Samsung,"
     "Danone,L'Oréal,Orange,Volkmann,Barclays,Lufthansa"
 )
@@ -193,7 +193,7 @@ def names() -> dict[str, list[Value]]:
         "town": [each.replace("_", " ") for each in _TOWNS.split()],
         "street": _STREETS.split(","),
         "brand": _BRANDS.split(","),
-        "firm": _SHOPS.split(","),
+        "firm": _FIRMS.split(","),
     }
     return {
         **{slot: [(each, each) for each in words] for slot, words in found.items()},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from regard.corpora.clock_words import Value
+from regard.corpora.tables import Value, table
 
 _VOWELS = "aâeéèêiîoôuœh"
 
@@ -222,12 +222,11 @@ def _amounts(food: list[Noun], fruit: list[Noun]) -> dict[str, list[Value]]:
 
 def _nouns(text: str) -> list[Noun]:
     found = []
-    for each in text.split(";"):
-        french, english = each.split("=")
+    for french, english in table(text):
         singular, _, plural = french[2:].partition("/")
         one, _, several = english.partition("/")
         found.append(
-            Noun(each[0] == "f", singular, plural or f"{singular}s", one, several or f"{one}s")
+            Noun(french[0] == "f", singular, plural or f"{singular}s", one, several or f"{one}s")
         )
     return found
 
@@ -235,8 +234,7 @@ def _nouns(text: str) -> list[Noun]:
 def _adjectives(text: str) -> list[Adjective]:
     """Without a form of its own the feminine gets an e."""
     found = []
-    for each in text.split(";"):
-        french, english = each.split("=")
+    for french, english in table(text):
         masculine, _, feminine = french.partition("/")
         found.append(Adjective(masculine, feminine or f"{masculine}e", english))
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from regard.corpora.clock_words import Value
 from regard.corpora.names import of
+from regard.corpora.tables import Value, table
 
 # Of a man, a woman, men or women (m, f, mm, ff), and in English.
 _PERSONS = (
@@ -23,17 +23,7 @@ _ADJECTIVES = (
     "absent/absente=absent;courageux/courageuse=brave;fier/fière=proud;pressé/pressée=in a hurry;perdu/perdue=lost;"
     "occupé/occupée=busy;curieux/curieuse=curious;nerveux/nerveuse=nervous"
 )
-_MOVES = {
-    "arrived": "arrivé=arrived",
-    "left": "parti=left",
-    "came": "venu=came",
-    "came back": "revenu=came back",
-    "went": "allé=went",
-    "went out": "sorti=went out",
-    "stayed": "resté=stayed",
-    "fell": "tombé=fell",
-    "was born": "né=was born",
-}
+_MOVES = "arrivé=arrived;parti=left;venu=came;revenu=came back;allé=went;sorti=went out;resté=stayed;tombé=fell;né=was born"
 _HAVE = (
     "j'ai=I;tu as=you;il a=he;elle a=she;on a=we;nous avons=we;vous avez=you;ils ont=they;elles ont=they;"
     "mon frère a=my brother;ma sœur a=my sister;mes parents ont=my parents;les enfants ont=the children;"
@@ -194,8 +184,8 @@ def persons() -> dict[str, list[Value]]:
             for adjective, english in table(_ADJECTIVES)
         ],
         **{
-            slot: [_moved(person, *table(move)[0]) for person in everyone]
-            for slot, move in _MOVES.items()
+            english: [_moved(person, participle, english) for person in everyone]
+            for participle, english in table(_MOVES)
         },
         "did": table(_HAVE),
         "did not": table(_HAVE_NOT),
@@ -217,14 +207,6 @@ def persons() -> dict[str, list[Value]]:
         "parting": table(_PARTINGS),
         "wish": table(_WISHES),
     }
-
-
-def table(text: str) -> list[Value]:
-    """
-    >>> table("noir=black;blanc=white")
-    [('noir', 'black'), ('blanc', 'white')]
-    """
-    return [(each.partition("=")[0], each.partition("=")[2]) for each in text.split(";")]
 
 
 def _person(french: str, english: str) -> _Person:

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from regard.corpora.clock_words import Value
 from regard.corpora.slots import slots
+from regard.corpora.tables import Value
 from regard.corpora.translations import key_of
 from regard.text.corpus import read_lines
 

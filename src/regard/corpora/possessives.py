@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from regard.corpora.clock_words import Value
+from regard.corpora.tables import Value, table
 
 # French person and verb, its my (masculine, feminine, plural); English person and its my.
 _HAVE = (
@@ -46,12 +46,10 @@ def possessives() -> list[Value]:
 
 
 def _clauses(persons: str, deeds: str) -> Iterator[Value]:
-    for person in persons.split(";"):
-        french, english = person.split("=")
+    for french, english in table(persons):
         subject, *own = french.split(",")
         english_subject, english_own = english.split(",")
-        for deed in deeds.split(";"):
-            done, english_done = deed.split("=")
+        for done, english_done in table(deeds):
             for word, mine in zip(("MON", "MA", "MES"), own, strict=True):
                 done = done.replace(f"{word} ", f"{mine} ")
             yield (

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 
 from regard.corpora.clock_words import (
     MONTHS,
-    Value,
     clocks,
     dates,
     dates_in_words,
@@ -22,21 +21,18 @@ from regard.corpora.countries import countries
 from regard.corpora.names import names, of
 from regard.corpora.nouns import agreement
 from regard.corpora.number_words import english, english_year, french
-from regard.corpora.persons import persons, table
+from regard.corpora.persons import persons
 from regard.corpora.possessives import possessives
+from regard.corpora.tables import Value, table
 
-_WEEKDAYS = "lundi/Monday mardi/Tuesday mercredi/Wednesday jeudi/Thursday vendredi/Friday samedi/Saturday dimanche/Sunday"
+_WEEKDAYS = "lundi=Monday;mardi=Tuesday;mercredi=Wednesday;jeudi=Thursday;vendredi=Friday;samedi=Saturday;dimanche=Sunday"
 _CITIES = (
-    "Londres/London Vienne/Vienna Varsovie/Warsaw Bruxelles/Brussels Genève/Geneva Lisbonne/Lisbon Moscou/Moscow "
-    "Athènes/Athens Édimbourg/Edinburgh Barcelone/Barcelona Venise/Venice Pékin/Beijing Copenhague/Copenhagen "
-    "Dresde/Dresden Cologne/Cologne Gênes/Genoa Anvers/Antwerp Douvres/Dover Alger/Algiers Rome/Rome Paris/Paris "
-    "Marseille/Marseille Bordeaux/Bordeaux Nantes/Nantes Strasbourg/Strasbourg Toulouse/Toulouse Montréal/Montreal "
-    "Boston/Boston Tokyo/Tokyo Berlin/Berlin Madrid/Madrid Dublin/Dublin Chicago/Chicago Oslo/Oslo Prague/Prague"
+    "Londres=London;Vienne=Vienna;Varsovie=Warsaw;Bruxelles=Brussels;Genève=Geneva;Lisbonne=Lisbon;Moscou=Moscow;"
+    "Athènes=Athens;Édimbourg=Edinburgh;Barcelone=Barcelona;Venise=Venice;Pékin=Beijing;Copenhague=Copenhagen;"
+    "Dresde=Dresden;Cologne=Cologne;Gênes=Genoa;Anvers=Antwerp;Douvres=Dover;Alger=Algiers;Rome=Rome;Paris=Paris;"
+    "Marseille=Marseille;Bordeaux=Bordeaux;Nantes=Nantes;Strasbourg=Strasbourg;Toulouse=Toulouse;Montréal=Montreal;"
+    "Boston=Boston;Tokyo=Tokyo;Berlin=Berlin;Madrid=Madrid;Dublin=Dublin;Chicago=Chicago;Oslo=Oslo;Prague=Prague"
 )
-
-
-def _pairs(text: str) -> list[Value]:
-    return [(each.partition("/")[0], each.partition("/")[2]) for each in text.split()]
 
 
 def french_rank(number: int) -> str:
@@ -116,9 +112,9 @@ def _round() -> Iterator[Value]:
 
 
 _ORDINALS = (
-    "première/first deuxième/second troisième/third quatrième/fourth cinquième/fifth sixième/sixth septième/seventh "
-    "huitième/eighth neuvième/ninth dixième/tenth onzième/eleventh douzième/twelfth vingtième/twentieth "
-    "centième/hundredth"
+    "première=first;deuxième=second;troisième=third;quatrième=fourth;cinquième=fifth;sixième=sixth;"
+    "septième=seventh;huitième=eighth;neuvième=ninth;dixième=tenth;onzième=eleventh;douzième=twelfth;"
+    "vingtième=twentieth;centième=hundredth"
 )
 
 
@@ -163,7 +159,7 @@ _TABLES = {
 def slots() -> dict[str, list[Value]]:
     """By name; the French and the English of a value belong together."""
     numbers = [(french(number), english(number)) for number in range(101)]
-    weekdays, ordinals = _pairs(_WEEKDAYS), _pairs(_ORDINALS)
+    weekdays, ordinals = table(_WEEKDAYS), table(_ORDINALS)
     fewer = numbers[2:13]
     found: dict[str, Iterable[Value]] = {
         "number": numbers,
@@ -212,7 +208,7 @@ def slots() -> dict[str, list[Value]]:
         ],
         "fever": [("39", "39"), ("38,5", "38.5"), ("40", "40"), ("39,2", "39.2"), ("38", "38")],
         "telephone": _telephones(),
-        "city": _pairs(_CITIES),
+        "city": table(_CITIES),
         **countries(),
         **names(),
         **agreement(),

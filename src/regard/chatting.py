@@ -131,7 +131,12 @@ class Judge:
         return self._told.corrected(claim) if claim else []
 
     def admit(self) -> None:
-        """Say that one is not sure, in words that were not said yet; without such words, what was chosen stays."""
+        """Say that one is not sure, in words that were not said yet.
+
+        Without such words what was chosen stays, and so does what sends somebody to help.
+        """
+        if self.will_do and self.chosen.sends_to_help:
+            return
         for text in self._admissions:
             if _words(text) not in self._earlier:
                 self.chosen, self._flaw = Draft(text), 0.0
@@ -159,10 +164,9 @@ def ways(
     whole = conversation(translator, turns)
     decode = _for_drafts(translator, own, whole)
     yield Way(whole, decode)
-    if own.least_probability:
-        if len(turns) > 1 and not refers_back(turns[-1]):
-            last = conversation(translator, turns[-1:])
-            yield Way(last, _for_drafts(translator, own, last))
+    if own.least_probability and len(turns) > 1 and not refers_back(turns[-1]):
+        last = conversation(translator, turns[-1:])
+        yield Way(last, _for_drafts(translator, own, last))
     is_sure = judge.chosen.probability >= own.least_probability
     # How sure it is of a name it did not find says nothing of the rest.
     for text in judge.corrections() if is_sure else ():

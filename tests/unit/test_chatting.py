@@ -243,12 +243,14 @@ HELP = "I am only a program. Please call a crisis line or the emergency number n
 
 
 def test_who_is_in_danger_is_sent_to_help_again() -> None:
-    """No other draft is taken for having said so before, nor a surer one; and nothing is given back word for word."""
+    """No other draft is taken for having said so before, nor a surer one, nor doubt; and nothing is given back word for word."""
     turns = ["I can't go on.", HELP, "I can't go on."]
     judge = Judge(turns)
     judge.consider([draft(HELP, 0.5), draft("How nice!", 0.4)])
     assert judge.will_do and judge.chosen.text == HELP
     judge.consider([draft("How nice!", 0.9)])
+    assert judge.chosen.text == HELP
+    judge.admit()
     assert judge.chosen.text == HELP
     assert chosen([*turns, "Oh.", HELP], [HELP, "Yes, call them."]) == "Yes, call them."
 

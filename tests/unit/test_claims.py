@@ -19,6 +19,8 @@ from regard.text.claims import Told
         ("You said your name is Bob.", ["I'm Ann.", "Who am I?"], "Bob"),
         ("Yes, you told me that you are 44!", ["I am 43."], "44"),
         ("You said that you are 43.", ["I am 43."], None),
+        ("You said that you like tea best.", ["My favourite is tea."], None),
+        ("You said that you like tea best.", ["My favourite is milk."], "tea"),
         ("You said that you are in danger.", ["I'm Ann."], "danger"),
         ("Have you said anything yet?", ["I'm Ann."], None),
         ("Have you said it? You said Bob.", ["I'm Ann."], "Bob"),

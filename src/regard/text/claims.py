@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 _CALLED = re.compile(r", (?P<word>(?!I\b)[A-Z]\w*+(?: \w++){0,3}+)(?=[.!?]|$)")
+# What somebody likes best they need not have called so.
 # A question is passed over as a whole, or each "you said" in it would be followed to its end.
-_SAID = re.compile(r"\b[Yy]ou (?:said|told me)\b(?:[^.!?]*\b(?P<word>\w++)(?=[.!]|$)|[^.!?]*+)")
+_SAID = re.compile(
+    r"\b[Yy]ou (?:said|told me)\b(?:[^.!?]*\b(?P<word>(?!best\b)\w++)(?: best)?(?=[.!]|$)|[^.!?]*+)"
+)
 _NAMES = re.compile(r"(?:(?<=[\w,] )|^\W*+(?=\w++\W*+$))((?!I\b)[A-Z]\w*+)")
 """words with a capital that does not come from beginning a sentence"""
 _NUMBERS = re.compile(r"\b\d++\b")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.corpora import dialogues, small_talk
+from regard.text.claims import Told
 from regard.text.corpus import read_lines
 from regard.text.one_line import MARK
 
@@ -64,6 +65,13 @@ def test_what_is_told_before_is_never_denied() -> None:
             r"You said|crisis line|emergency number|\{", replies
         )
         assert talk.num_marks == 3 or "You have not told me" not in replies, replies
+
+
+def test_no_reply_would_be_given_up_for_a_false_claim() -> None:
+    """What is learnt would never be said."""
+    for found in small_talk.small_talk():
+        told = Told(found.context.split(f" {MARK} ")[-1::-2])
+        assert not told.false_claim(found.reply), found
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,18 @@ def test_the_three_ways_of_asking_agree(server: Running, model: regard.Model, wa
     assert len(answer.json["alternatives"]) == 1
 
 
+def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
+    """As `curl -d` sends them; what is no UTF-8, or has no end of fields, is refused in words."""
+    text = "Où est l'été ? 😀"
+    fields = f"q={text}&source=en&target=en"
+    assert server.form("/translate", fields).json["translatedText"] == text
+    for wrong in (fields.encode("utf-16"), "&".join(f"a{i}=1" for i in range(500)).encode()):
+        answer = server.ask(
+            "POST", "/translate", wrong, {"Content-Type": "application/x-www-form-urlencoded"}
+        )
+        assert answer.status == 400 and "form" in answer.json["error"]
+
+
 def test_a_language_is_told_when_it_is_asked_for(server: Running) -> None:
     answer = translate(server, q="Où est le chat ?", source="auto")
     assert answer["detectedLanguage"]["language"] == "fr"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -29,7 +30,9 @@ async def fields_of(request: Request) -> Fields:
     fields: Fields = dict(request.query_params)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
-    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    if kind == "application/x-www-form-urlencoded":
+        fields |= _gathered(_pairs(body))
+    elif kind == "multipart/form-data":
         fields |= await _form(request)
     elif body:
         fields |= parse_object(body)
@@ -46,22 +49,41 @@ def parse_object(body: bytes) -> Fields:
     return value
 
 
+def _pairs(body: bytes) -> list[tuple[str, str]]:
+    """Names and values, also where letters beyond ASCII came as they are, as `curl -d` sends them."""
+    try:
+        return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise Refusal(
+            400,
+            f"Invalid request: a form must be UTF-8 and have at most {_MOST_FIELDS} fields",
+        ) from None
+
+
 async def _form(request: Request) -> Fields:
-    """A name that comes more than once has a list of values."""
     try:
         form = await request.form(max_files=1, max_fields=_MOST_FIELDS)
     except HTTPException:
         raise Refusal(400, "Invalid request: the form cannot be read") from None
+    items = [
+        (name, (value.filename or "", await value.read()))
+        if isinstance(value, UploadFile)
+        else (name, value)
+        for name, value in form.multi_items()
+    ]
+    await form.close()
+    return _gathered(items)
+
+
+def _gathered(items: Iterable[tuple[str, Any]]) -> Fields:
+    """A name that comes more than once has a list of values; of files the last counts."""
     fields: Fields = {}
-    for name, value in form.multi_items():
-        if isinstance(value, UploadFile):
-            fields[name] = (value.filename or "", await value.read())
-        elif name in fields:
+    for name, value in items:
+        if name in fields and isinstance(value, str):
             earlier = fields[name] if isinstance(fields[name], list) else [fields[name]]
             fields[name] = [*earlier, value]
         else:
             fields[name] = value
-    await form.close()
     return fields
 
 

@@ -1,4 +1,4 @@
-"""A sentence as a model has learnt to read it: one blank at a time, and small letters in place of CAPITALS.
+"""A sentence as a model has learnt to read it: one blank at a time, signs of a keyboard, small letters in place of CAPITALS.
 
 What is typed otherwise is rare in any corpus, and is read badly for that reason alone. A text that was all in
 capitals gets a translation in capitals.
@@ -10,6 +10,11 @@ import re
 
 _RUN = re.compile(r"[ \t\u00a0\u2009\u202f\u3000]{2,}|\t")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+# What print has and keyboards have not; each stands for one sign, so that places stay what they are.
+_TYPED = str.maketrans(
+    "\u2010\u2011\u2212\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089",
+    "---0123456789",
+) | {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _ENGLISH_I = re.compile(r"\bi\b")
 
 # A single short word in capitals is an abbreviation, such as NATO.
@@ -18,10 +23,10 @@ _LEAST_SHOUT = 5
 
 def as_read(text: str, language: str) -> str:
     """
-    >>> as_read("IL FAIT  BEAU.", "fr")
-    'Il fait beau.'
+    >>> as_read("IL FAIT  BEAU.", "fr"), as_read("\u22125 g de CO\u2082", "fr")
+    ('Il fait beau.', '-5 g de CO2')
     """
-    text = single_spaced(text)
+    text = single_spaced(text).translate(_TYPED)
     return _in_small_letters(text, language) if is_shouted(text) else text
 
 

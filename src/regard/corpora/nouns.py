@@ -89,7 +89,17 @@ def agreement() -> dict[str, list[Value]]:
     """What fills each slot of a thing; the name of a slot is an example of it, or nearly."""
     small, large = _nouns(_SMALL_THINGS), _nouns(_LARGE_THINGS)
     things = [*small, *large]
-    behind, before = _adjectives(_BEHIND), _adjectives(_BEFORE)
+    return {
+        **_determined(small, things),
+        **_described(small, things),
+        "it was sold": _inflected_for(small, _DONE, ("a été ", "was "), ("ont été ", "were ")),
+        "the thing I bought": _inflected_for(small, _CHOSEN, ("", ""), ("", "")),
+        **_amounts(_nouns(_FOOD), _nouns(_FRUIT)),
+    }
+
+
+def _determined(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
+    """What stands before a noun and agrees with it."""
     return {
         "the thing": [(_the(noun), f"the {noun.english}") for noun in small],
         "the things": [(f"les {noun.plural}", f"the {noun.english_plural}") for noun in small],
@@ -118,6 +128,13 @@ def agreement() -> dict[str, list[Value]]:
             )
             for noun in things
         ],
+    }
+
+
+def _described(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
+    """Adjectives before a noun, behind it, and said of it."""
+    behind, before = _adjectives(_BEHIND), _adjectives(_BEFORE)
+    return {
         "it is new": [
             (
                 f"{_the(noun)} est {adjective.form(noun)}",
@@ -158,32 +175,26 @@ def agreement() -> dict[str, list[Value]]:
             for noun in small
             for adjective in behind[4:10]
         ],
-        "it was sold": [
-            value
-            for noun in small
-            for done in _adjectives(_DONE)
-            for value in (
-                (f"{_the(noun)} a été {done.form(noun)}", f"the {noun.english} was {done.english}"),
-                (
-                    f"les {noun.plural} ont été {done.form(noun, plural=True)}",
-                    f"the {noun.english_plural} were {done.english}",
-                ),
-            )
-        ],
-        "the thing I bought": [
-            value
-            for noun in small
-            for chosen in _adjectives(_CHOSEN)
-            for value in (
-                (f"{_the(noun)} {chosen.form(noun)}", f"the {noun.english} {chosen.english}"),
-                (
-                    f"les {noun.plural} {chosen.form(noun, plural=True)}",
-                    f"the {noun.english_plural} {chosen.english}",
-                ),
-            )
-        ],
-        **_amounts(_nouns(_FOOD), _nouns(_FRUIT)),
     }
+
+
+def _inflected_for(nouns: list[Noun], words: str, singular: Value, plural: Value) -> list[Value]:
+    """Participles with one thing and with several; French and English of what stands before them."""
+    return [
+        value
+        for noun in nouns
+        for word in _adjectives(words)
+        for value in (
+            (
+                f"{_the(noun)} {singular[0]}{word.form(noun)}",
+                f"the {noun.english} {singular[1]}{word.english}",
+            ),
+            (
+                f"les {noun.plural} {plural[0]}{word.form(noun, plural=True)}",
+                f"the {noun.english_plural} {plural[1]}{word.english}",
+            ),
+        )
+    ]
 
 
 def _amounts(food: list[Noun], fruit: list[Noun]) -> dict[str, list[Value]]:

@@ -13,7 +13,8 @@ from regard.text.claims import Told
 from regard.text.corpus import read_lines
 from regard.text.one_line import MARK
 
-OPENINGS = Path(__file__).parents[3] / "benchmarks" / "chat_openings.txt"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+OPENINGS = (BENCHMARKS / "chat_openings.txt", BENCHMARKS / "chat_fresh.txt")
 GREETINGS = {"hello", "hey", "good morning", "good night"}
 """what no conversation can do without"""
 
@@ -49,7 +50,7 @@ def test_the_small_talk() -> None:
 
 
 def test_no_dialogue_begins_with_an_opening_that_models_are_judged_by() -> None:
-    openings = {words_of(line) for line in read_lines(OPENINGS)}
+    openings = {words_of(line) for path in OPENINGS for line in read_lines(path)}
     first = {words_of(way) for turns in small_talk.dialogues() for way in turns[0]}
     first |= {words_of(found.context) for found in small_talk.small_talk()}
     assert first & openings == GREETINGS

@@ -35,6 +35,8 @@ FLAGS = {
     "repetition": "translation(s) went round in circles and were searched again without repetition",
     "length": "translation(s) were cut at the limit of their length",
     "glossary": "translation(s) lack a word that the glossary asks for",
+    "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
+    "lost": "translation(s) lack an address, a placeholder or the like that should have come back letter for letter",
 }
 """what a user should know of a sentence, and how a warning says it"""
 

@@ -11,9 +11,11 @@ from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
 from regard.glossing import Glossing
+from regard.keeping import Keeping
 from regard.manifest import Manifest
 from regard.text.as_read import as_read, is_shouted, places, shouted
 from regard.text.batches import batches_for_inference
+from regard.text.kept import Alphabet, Stretch, stretches
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
@@ -85,7 +87,8 @@ class Translator:
             for place, sentence in enumerate(each.sentences)
             if place not in each.endless
         ]
-        found = iter(self._search(flat, request, number))
+        keeping = Keeping(self._search, self._stretches, request)
+        found = iter(keeping.sentences(flat, range(number, number + len(flat))))
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [
@@ -162,10 +165,18 @@ class Translator:
     def _spellings(self) -> Spellings:
         return Spellings(self.target)
 
-    def _search(self, sentences: Sequence[str], request: Request, number: int) -> list[Sentence]:
+    @functools.cached_property
+    def _alphabet(self) -> Alphabet:
+        return Alphabet(self.source)
+
+    def _stretches(self, sentence: str) -> list[Stretch]:
+        return stretches(sentence, self._alphabet)
+
+    def _search(
+        self, sentences: Sequence[str], request: Request, numbers: Sequence[int]
+    ) -> list[Sentence]:
         """The candidates of each sentence; one that comes again has the same ones, unless they are drawn."""
         if request.decode.method == "sample":
-            numbers = [number + i for i in range(len(sentences))]
             found = self._candidates(sentences, request, numbers)
             return [
                 Sentence(sentence, candidates, request.flags(sentence, candidates))

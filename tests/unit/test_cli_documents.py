@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from regard.api import Model, load
 from regard.cli import app
-from regard.documents.placeholders import placeholders
+from regard.text.placeholders import placeholders
 
 
 @pytest.fixture(scope="module")

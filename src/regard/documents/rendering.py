@@ -11,7 +11,7 @@ from itertools import count
 from typing import Protocol
 
 from regard.documents import abandoning
-from regard.documents.placeholders import placeholders
+from regard.text.placeholders import placeholders
 from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
 from regard.documents.segments import Code, Run, Segment, partners
 

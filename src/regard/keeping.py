@@ -1,9 +1,9 @@
 """What must come back letter for letter, in a translation that stays a sentence.
 
-A sentence is first given to the model as it is; most of what is to be kept comes back, and the model knows best what
-it is. Where something does not, the sentence is translated again with stand-ins that a model copies: a letter and a
-number for a name, a number for a number; tags are left out and placed by what the model looked at. If a stand-in is
-lost too, the words between are translated on their own.
+The model sees a sentence with stand-ins that it copies: a letter and a number for a name, a number for a number; tags
+are left out and placed by what it looked at. Numbers that it mostly copies by itself it sees first as they are, since
+it knows best what they are. What fails in one way is tried in the other; if both fail, the words between are
+translated on their own.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regard.standing_in import View
+from regard.text.as_read import is_shouted
 from regard.text.glossary import where
-from regard.text.kept import Stretch, count_of, outside
+from regard.text.kept import OFTEN_COPIED, Stretch, outside
 from regard.text.word_alignment import Link, Span
 from regard.translation import Candidate, Sentence
 from regard.wishes import Request
@@ -39,13 +40,21 @@ class _Job:
         return not any(map(_has_word, between)) and self.held[0].kind != "amount"
 
     @property
-    def is_hopeless(self) -> bool:
-        """Letters that a vocabulary lacks are hardly ever copied, and take long."""
-        return any(each.kind == "script" for each in self.held)
+    def is_often_copied(self) -> bool:
+        """Whether the model is to see the sentence as it is first."""
+        return all(each.kind in OFTEN_COPIED for each in self.held) and not self.is_shouted
+
+    @property
+    def is_shouted(self) -> bool:
+        """Whether only what is kept has small letters; a sentence in capitals is read in small ones."""
+        return is_shouted("".join(outside(self.sentence, self.held)))
+
+    def without_words(self) -> _Job:
+        return replace(self, held=[each for each in self.held if each.kind != "word"])
 
     def is_held_by(self, text: str) -> bool:
         """Whether a translation has every stretch as often as the sentence, and tags in their order."""
-        if any(count_of(each, text) != count_of(each, self.sentence) for each in self.held):
+        if any(each.count_in(text) != each.count_in(self.sentence) for each in self.held):
             return False
         places = [text.index(tag) for tag in {e.text: 0 for e in self.held if e.kind == "tag"}]
         return places == sorted(places)
@@ -72,7 +81,7 @@ class Keeping:
             job = jobs.get(place)
             if job and job.is_all_kept and not self._request.wishes.of_one_sentence:
                 found[place] = _as_it_is(sentence)
-            elif not (job and job.is_hopeless):
+            elif job is None or job.is_often_copied:
                 direct.append(place)
         plain = self._search(
             [sentences[place] for place in direct], self._request, [numbers[i] for i in direct]
@@ -100,7 +109,9 @@ class Keeping:
             and not any(where(word, each.text) for word in self._request.wishes.banned)
         ]
 
-    def _mended(self, jobs: Mapping[int, _Job], plain: Mapping[int, Sentence]) -> dict[int, Sentence]:
+    def _mended(
+        self, jobs: Mapping[int, _Job], plain: Mapping[int, Sentence]
+    ) -> dict[int, Sentence]:
         """The sentences with stand-ins; after what the model found without them, where its best lacks nothing."""
         views = {place: View(job.sentence, job.held) for place, job in jobs.items()}
         has_tags = any(view.marks for view in views.values())
@@ -124,12 +135,14 @@ class Keeping:
             if pool:
                 best = list(pool.values())[: self._request.decode.n_best]
                 found[place] = Sentence(job.sentence, best, flags)
-        rest = {place: job for place, job in jobs.items() if place not in found}
-        if not self._request.wishes.of_one_sentence:
-            return found | self._in_parts(rest)
-        return found | self._lost(rest, plain)
+        return found | self._without_stand_ins(
+            {place: job for place, job in jobs.items() if place not in found}, plain
+        )
 
-    def _lost(self, jobs: Mapping[int, _Job], plain: Mapping[int, Sentence]) -> dict[int, Sentence]:
+    def _without_stand_ins(
+        self, jobs: Mapping[int, _Job], plain: Mapping[int, Sentence]
+    ) -> dict[int, Sentence]:
+        """The sentences as they are, if that was not tried before, and else in parts."""
         missing = {place: job for place, job in jobs.items() if place not in plain}
         searched = self._search(
             [job.sentence for job in missing.values()],
@@ -137,8 +150,18 @@ class Keeping:
             [job.number for job in missing.values()],
         )
         known = {**plain, **dict(zip(missing, searched, strict=True))}
-        return {
-            place: replace(known[place], flags=[*known[place].flags, "lost"]) for place in jobs
+        found: dict[int, Sentence] = {}
+        for place, job in jobs.items():
+            # A word is not worth cutting a sentence for.
+            strict = job.without_words()
+            kept = [each for each in known[place].candidates if strict.is_held_by(each.text)]
+            if kept:
+                found[place] = replace(known[place], candidates=kept)
+        rest = {place: job for place, job in jobs.items() if place not in found}
+        if not self._request.wishes.of_one_sentence:
+            return found | self._in_parts(rest)
+        return found | {
+            place: replace(known[place], flags=[*known[place].flags, "lost"]) for place in rest
         }
 
     def _in_parts(self, jobs: Mapping[int, _Job]) -> dict[int, Sentence]:
@@ -178,7 +201,9 @@ def _joined(job: _Job, known: Mapping[str, Candidate]) -> Candidate:
         if answer is not None:
             links += [
                 Link(
-                    _shifted(link.source, start + before), _shifted(link.target, len(text)), link.weight
+                    _shifted(link.source, start + before),
+                    _shifted(link.target, len(text)),
+                    link.weight,
                 )
                 for link in answer.alignment or []
                 if link.target[1] <= len(written)
@@ -207,7 +232,8 @@ def _as_a_part(text: str, part: str) -> str:
 def _as_it_is(sentence: str) -> Sentence:
     whole = (0, len(sentence))
     return Sentence(
-        sentence, [Candidate(sentence, [sentence], 0.0, 0.0, [0.0], "end", [Link(whole, whole, 1.0)])]
+        sentence,
+        [Candidate(sentence, [sentence], 0.0, 0.0, [0.0], "end", [Link(whole, whole, 1.0)])],
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 
 from regard.documents.placement import Mark, place
 from regard.documents.segments import Code, partners
@@ -14,6 +14,8 @@ from regard.text.word_alignment import Link, Span
 from regard.translation import Candidate
 
 _NAME = "X{}"
+_PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")
+"""whom nobody has heard of, so that no language has a name of its own for them"""
 _FIRST_NUMBER, _STEP = 731, 111
 """of numbers as short as a count, and rarely one"""
 
@@ -32,7 +34,7 @@ class View:
 
     def __init__(self, sentence: str, held: Sequence[Stretch]) -> None:
         self.sentence = sentence
-        names, numbers = _free_stand_ins(sentence)
+        free = _free_stand_ins(sentence)
         tags = _paired([each for each in held if each.kind == "tag"])
         self.kept: list[tuple[str, Stretch, Span]] = []
         """the stand-in of each stretch, and where it stands in what is shown"""
@@ -47,7 +49,7 @@ class View:
             if each in tags:
                 self.marks.append(Mark(tags[each][0], len(shown), tags[each][1]))
             else:
-                stand_in = next(numbers if each.kind in ("number", "amount") else names)
+                stand_in = next(free[each.kind] if each.kind in free else free["name"])
                 self.kept.append((stand_in, each, (len(shown), len(shown) + len(stand_in))))
             self.edits.append(_Edit(*each.span, stand_in))
             shown += stand_in
@@ -85,15 +87,21 @@ class View:
         )
 
 
-def _free_stand_ins(sentence: str) -> tuple[Iterator[str], Iterator[str]]:
-    """Names and numbers that the sentence does not hold."""
+def _free_stand_ins(sentence: str) -> dict[str, Iterator[str]]:
+    """By kind, what the sentence does not hold and a model copies."""
     folded = sentence.casefold()
     names = (_NAME.format(number) for number in count(1))
     numbers = (str(number) for number in count(_FIRST_NUMBER, _STEP))
-    return (
-        (name for name in names if name.casefold() not in folded),
-        (number for number in numbers if number not in folded),
-    )
+    free_names = (each for each in names if each.casefold() not in folded)
+    free_numbers = (each for each in numbers if each not in folded)
+    persons = (each for each in _PERSONS if each.casefold() not in folded)
+    return {
+        "name": free_names,
+        "person": chain(persons, free_names),
+        "count": free_numbers,
+        "number": free_numbers,
+        "amount": free_numbers,
+    }
 
 
 def _paired(tags: Sequence[Stretch]) -> dict[Stretch, tuple[Code, int]]:

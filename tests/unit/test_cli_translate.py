@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from fixtures import make_model_folder
 
 from regard import cli_lines
 from regard.api import load
+from regard.errors import RegardWarning
 from regard.text.lines import Line
 
 
@@ -47,7 +49,10 @@ def test_lines_in_are_lines_out(folder: str) -> None:
         assert (answer.rstrip("\r") == "") == (line == "") or line.strip() == ""
     model = load(folder)
     for number in range(0, len(lines), 997):
-        expected = model.translate(lines[number], method="greedy", max_length=2)
+        with warnings.catch_warnings():
+            # Two pieces have no room for a tag.
+            warnings.filterwarnings("ignore", ".* translated in parts", RegardWarning)
+            expected = model.translate(lines[number], method="greedy", max_length=2)
         assert out[number].rstrip("\r") == expected.replace("\r", " ").replace("\n", " ")
 
 
@@ -102,7 +107,7 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(
     folder: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = ["Le chat dort. Bonjour", "", "Le chat dort. Bonjour", "Je vais bien"]
-    options = {"method": "sample", "seed": 5, "temperature": 3.0}
+    options = {"method": "sample", "seed": 5, "temperature": 2.0}
     flags = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
     expected = load(folder).translate(texts, **options)
     assert expected[0] != expected[2]

@@ -18,8 +18,11 @@ from regard.text.placeholders import PLACEHOLDER
 
 Span = tuple[int, int]
 
-Kind = Literal["name", "number", "amount", "tag", "script"]
+Kind = Literal["name", "person", "count", "tag", "script", "number", "amount", "word"]
 """what a stretch does in its sentence; an amount may be written as the other language does"""
+
+OFTEN_COPIED = frozenset[Kind](["number", "amount", "word"])
+"""what a model mostly gives back by itself; what is of another kind also spoils the words around it"""
 
 _SUFFIXES = (
     "txt|md|rst|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|json|ya?ml|toml|ini|cfg|conf|xml|html?|css|js|ts|py|ipynb|sh|bat|"
@@ -35,7 +38,8 @@ _KEPT = re.compile(
     | `[^`\n]{{1,200}}`
     | (?P<count>%(?:\(\w{{1,100}}\))?[-+0]{{0,5}}\d{{0,9}}(?:\.\d{{1,9}})?[dif](?![^\W_])
         | \{{{{?\s?(?:\w{{0,50}}_)?(?:count|num|number|nombre|total)\s?\}}?\}})
-    | (?P<placeholder>{PLACEHOLDER.pattern})
+    | (?P<person>\b\w[\w.+-]{{0,63}}+@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,8}}\b | (?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?)
+    | {PLACEHOLDER.pattern}
     | (?P<amount>(?<!\w)(?:[A-Z]{{1,2}})?[$£€¥]\ ?\d[\d.,]{{0,20}}(?<=\d)
         | (?<![\w.,])\d{{1,3}}(?:[ \u00a0\u202f]?\d{{3}}){{0,4}}(?:[.,]\d{{1,4}})?[ \u00a0\u202f]?[$£€¥](?!\d))
     | \b[A-Za-z]:\\(?:[^\s\\<>:"|?*]{{1,100}}\\){{0,20}}(?:[^\s\\<>:"|?*]{{0,100}}[^\s\\<>:"|?*.,;!])?   # C:\a\b
@@ -50,7 +54,6 @@ _KEPT = re.compile(
     | \b(?=[0-9a-f]{{0,64}}\d)(?=\d{{0,64}}[a-f])[0-9a-f]{{7,64}}\b
     | \b[A-Z]{{2,10}}-\d{{1,10}}(?:-[A-Z\d]{{1,12}}){{0,5}}\b                                      # INV-2024-17
     | (?<![\w&])[#](?:\d{{2,9}}\b|(?=\d{{0,50}}[^\W\d])\w{{1,100}})
-    | (?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?
     | (?<![\w$])\$[A-Za-z_]\w{{0,100}}
     | (?<![\w-])--[a-z][\w-]{{1,50}}(?:=\S{{1,100}})?
     | \b[^\W_]{{1,50}}(?:_[^\W_]{{1,50}}){{1,10}}\b/?                                              # max_count
@@ -69,6 +72,13 @@ _KEPT = re.compile(
 
 # Without one of these there is nothing that _KEPT could find, as in most sentences.
 _HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w")
+
+_GROUPS: tuple[Kind, ...] = ("person", "count", "tag", "number", "amount")
+
+# What a stretch would be a part of, if it stood there.
+_BEFORE = r"[\w/@]"
+_AFTER = r"(?:[\w@]|[/.?&=#-]\w)"
+_GOES_BEFORE = re.compile(f"{_BEFORE}\\Z")
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -91,6 +101,14 @@ class Stretch:
     span: Span
     text: str
     kind: Kind
+    pattern: str
+    """by which it is found in a translation: what stands alone in its sentence is to stand alone there too"""
+
+    def count_in(self, text: str) -> int:
+        """How often a text holds it; an amount in any spelling."""
+        if self.kind == "amount":
+            return _count_amounts(self.text, text)
+        return len(re.findall(self.pattern, text))
 
 
 class Alphabet:
@@ -118,7 +136,7 @@ def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
     ['a@b.org', 'дом', '£5']
     """
     found = [
-        Stretch(match.span(), match[0], _kind(match))
+        _stretch(text, match.span(), _kind(match))
         for match in (_KEPT.finditer(text) if _HINT.search(text) else ())
         if match[0] != "%%"
     ]
@@ -132,25 +150,21 @@ def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
     return sorted([*found, *others], key=lambda each: each.span)
 
 
-def count_of(stretch: Stretch, text: str) -> int:
-    """How often a text holds it, not as a part of something longer; an amount in any spelling."""
-    if stretch.kind == "amount":
-        return _count_amounts(stretch.text, text)
-    return len(re.findall(bounded(stretch.text), text))
-
-
-def bounded(text: str) -> str:
-    """A text as a pattern; where it ends in a letter nothing may go on, and so at its start."""
-    before = r"(?<![\w/@])" if re.match(r"\w", text) else ""
-    after = r"(?![\w@]|[/.?&=#-]\w)" if re.match(r"\w", text[::-1]) else ""
-    return f"{before}{re.escape(text)}{after}"
+def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
+    start, end = span
+    pattern = re.escape(text[start:end])
+    if kind != "tag":
+        before = "" if _GOES_BEFORE.search(text, 0, start) else f"(?<!{_BEFORE})"
+        after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
+        pattern = before + pattern + after
+    return Stretch(span, text[start:end], kind, pattern)
 
 
 def _kind(match: re.Match[str]) -> Kind:
-    name = match.lastgroup
-    if name == "count":
-        return "number"
-    return name if name in ("tag", "amount", "number") else "name"  # type: ignore[return-value]
+    for kind in _GROUPS:
+        if match.lastgroup == kind:
+            return kind
+    return "name"
 
 
 def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
@@ -162,7 +176,7 @@ def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
             continue
         first, last = match.start(), match.start() + len(match[0].rstrip("-"))
         if all(sign <= _LATIN_END or not sign.isalpha() for sign in strange):
-            yield Stretch((first, last), text[first:last], "name")
+            yield _stretch(text, (first, last), "word")
             continue
         # The vowels of some scripts are marks, and no letters.
         while last < len(text) and unicodedata.category(text[last]).startswith("M"):
@@ -171,10 +185,10 @@ def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
             end = last
             continue
         if end:
-            yield Stretch((start, end), text[start:end], "script")
+            yield _stretch(text, (start, end), "script")
         start, end = first, last
     if end:
-        yield Stretch((start, end), text[start:end], "script")
+        yield _stretch(text, (start, end), "script")
 
 
 def _count_amounts(amount: str, text: str) -> int:

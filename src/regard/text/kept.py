@@ -120,7 +120,8 @@ class Alphabet:
 
     def __call__(self, sign: str) -> bool:
         if sign not in self._known:
-            self._known[sign] = sign.isascii() or self._has(as_typed(sign))
+            typed = as_typed(sign)
+            self._known[sign] = typed.isascii() or self._has(typed)
         return self._known[sign]
 
     def _has(self, sign: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ Open = Callable[[str, str | None], "Model"]
 """from a source and a target language to the model that translates from one to the other"""
 Where = Callable[[int], str]
 
+
+_ENOUGH_LETTERS = 2000
+"""after which the language of the text is settled"""
 
 _LEAST, _TIMES = 0.5, 20
 """how probable another language must be for a single line, and how many times as probable as that of the text"""
@@ -30,18 +34,18 @@ class ByLanguage:
     def __init__(self, open_model: Open, target: str | None) -> None:
         self._open, self._wanted = open_model, target
         self._models: dict[tuple[str, str | None], Model] = {}
-        self._seen = ""
+        self._seen: list[str] = []
         self._main: Model | None = None
 
     def translate(
         self, texts: Sequence[str], *, where: Where, **options: Any
-    ) -> tuple[Model, list[Translation]]:
-        """The translations, and the model of most of the text."""
+    ) -> tuple[Model | None, list[Translation]]:
+        """The translations, and the model of most of the text; None where there was none to choose."""
         main = self._look_at(texts)
         found: dict[int, Translation] = {}
         by_model: dict[Model, list[int]] = {}
         for place, text in enumerate(texts):
-            model = self._model_of(text, main)
+            model = main and self._model_of(text, main)
             if model is None:
                 found[place] = Translation(text, text, [text], [])
             else:
@@ -56,18 +60,27 @@ class ByLanguage:
             found |= dict(zip(places, answers, strict=True))
         return main, [found[place] for place in range(len(texts))]
 
-    def _look_at(self, texts: Sequence[str]) -> Model:
-        """The model of most of what has arrived; to change it takes enough letters to be sure."""
+    def _look_at(self, texts: Sequence[str]) -> Model | None:
+        """The model of most of what has arrived; lines that are in the wanted language have no say."""
         from regard.catalogue import source_language_of
 
-        if self._main is None or len(self._seen) < language.NUM_CHARACTERS_RANKED:
-            self._seen = " ".join([self._seen, *texts])[: language.NUM_CHARACTERS_RANKED]
-            if self._main is None:
-                self._main = self._opened(
-                    source_language_of([self._seen], self._wanted), self._wanted
-                )
-            elif sure := language.sure_language(self._seen):
-                self._main = self._model_from(sure, self._wanted) or self._main
+        if sum(map(len, self._seen)) >= _ENOUGH_LETTERS:
+            return self._main
+        self._seen += texts
+        votes: Counter[str] = Counter()
+        languages = [_language_of(line) for line in self._seen]
+        for line, found in zip(self._seen, languages, strict=True):
+            votes[found] += len(line) if found else 0
+        most = [each for each, _ in votes.most_common() if each and each != self._wanted]
+        if self._main is None and not (most or votes[self._wanted or ""]):
+            self._main = self._opened(source_language_of(self._seen, self._wanted), self._wanted)
+        elif self._main is None and most:
+            lines = [
+                line for line, each in zip(self._seen, languages, strict=True) if each == most[0]
+            ]
+            self._main = self._opened(source_language_of(lines, self._wanted), self._wanted)
+        elif most:
+            self._main = self._model_from(most[0], self._wanted) or self._main
         return self._main
 
     def _model_of(self, text: str, main: Model) -> Model | None:
@@ -94,6 +107,11 @@ class ByLanguage:
         if (source, target) not in self._models:
             self._models[source, target] = self._open(source, target)
         return self._models[source, target]
+
+
+def _language_of(line: str) -> str:
+    """The most probable language of a line; nothing for one too short to tell."""
+    return language.rank(line)[0][0] if language.has_enough(line) else ""
 
 
 def _clearly_other(line: str, usual: str) -> str:

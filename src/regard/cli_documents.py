@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_BYTES = 1 << 28
 
 _OTHER_SUFFIXES = frozenset(
-    ".csv .doc .docx .epub .json .log .odp .ods .odt .pdf .ppt .pptx .rst .rtf .tex .tsv .xls .xlsx .xml".split()
+    ".csv .doc .docx .epub .json .odp .ods .odt .pdf .ppt .pptx .rst .rtf .tex .tsv .xls .xlsx .xml".split()
 )
 """of documents that cannot be read here: who names one means no text"""
 

@@ -158,7 +158,7 @@ class _Choice:
             source = None if self.model else source_language_of(texts, self.target)
         return self._load(source, self.target)
 
-    def for_lines(self) -> Callable[..., tuple[Model, list[Translation]]]:
+    def for_lines(self) -> Callable[..., tuple[Model | None, list[Translation]]]:
         """What translates lines as they arrive, and says which model it was."""
         if self.needs_texts and not self.model:
             from regard.cli_auto import ByLanguage
@@ -264,7 +264,8 @@ def _translate_lines(
                     for text in show(answer)
                 )
             )
-            doubt.look_at(sources, model)
+            if model is not None:
+                doubt.look_at(sources, model)
 
 
 def _line_name(path: Path, first: int, place: int) -> str:

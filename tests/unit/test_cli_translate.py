@@ -212,5 +212,19 @@ def test_what_is_right_short_or_chosen_is_not_doubted(folder: str, given: tuple[
     assert result.exit_code == 0 and result.stderr == ""
 
 
+def test_a_warning_names_the_line(folder: str, tmp_path: Path) -> None:
+    content = f"Bonjour\n\n{'a' * 9000}\nLe chat\n{'b' * 9000}\n"
+    result = run("translate", "-m", folder, "--from", "fr", stdin=content.encode())
+    assert result.exit_code == 0
+    assert_one_warning(result.stderr, "2 word(s) of more than")
+    assert result.stderr.endswith("were copied, not translated: line 3, line 5\n")
+    (tmp_path / "a.fr").write_text("Le chat\n")
+    (tmp_path / "b.fr").write_text(content)
+    files = ("-i", tmp_path / "a.fr", "-i", tmp_path / "b.fr")
+    named = run("translate", "-m", folder, "--from", "fr", *files)
+    path = tmp_path / "b.fr"
+    assert named.stderr.endswith(f"not translated: line 3 of {path}, line 5 of {path}\n")
+
+
 def assert_one_warning(told: str, message: str) -> None:
     assert told.startswith("regard: ") and told.count("\n") == 1 and message in told

@@ -31,49 +31,110 @@ _SUFFIXES = (
 )
 _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|ai|fr|uk|eu|de|es|it|be|ch|ca|us"
 
-# The repetitions are bounded so that a hostile text costs no more than its length.
-_KEPT = re.compile(
-    rf"""
-      (?P<tag></?(?:[A-Za-z][\w:.-]{{0,50}}(?:\s[^<>\n]{{0,500}})?|\d{{1,3}})/?>)
-    | `[^`\n]{{1,200}}`
-    | (?P<count>%(?:\(\w{{1,100}}\))?[-+0]{{0,5}}\d{{0,9}}(?:\.\d{{1,9}})?[dif](?![^\W_])
-        | \{{{{?\s?(?:\w{{0,50}}_)?(?:count|num|number|nombre|total)\s?\}}?\}})
-    | (?P<person>\b\w[\w.+-]{{0,63}}+@[\w-]{{1,63}}(?:\.[\w-]{{1,63}}){{1,8}}\b | (?<![\w@/.])@\w(?:[\w.-]{{0,50}}\w)?)
-    | {PLACEHOLDER.pattern}
-    | (?P<amount>(?<!\w)(?:[A-Z]{{1,2}})?[$£€¥]\ ?\d[\d.,]{{0,20}}(?<=\d)
-        | (?<![\w.,])\d{{1,3}}(?:[ \u00a0\u202f]?\d{{3}}){{0,4}}(?:[.,]\d{{1,4}})?[ \u00a0\u202f]?[$£€¥](?!\d))
-    | \b[A-Za-z]:\\(?:[^\s\\<>:"|?*]{{1,100}}\\){{0,20}}(?:[^\s\\<>:"|?*]{{0,100}}[^\s\\<>:"|?*.,;!])?   # C:\a\b
-    | (?<![\w/.:<~])(?:~|\.{{1,2}})?/(?:[\w.@+%-]{{1,100}}/){{0,20}}[\w.@+%-]{{0,99}}[\w@+%-]/?         # /a/b
-    | (?<![\w/.])[\w.-]{{1,100}}/(?:[\w.@+-]{{1,100}}/){{0,20}}[\w.-]{{0,100}}\.\w{{1,8}}\b              # a/b.c
-    | (?<![\w/@.])\w[\w.-]{{0,100}}\.(?i:{_SUFFIXES})\b(?![./@]\w)
-    | (?<!\S)\.[A-Za-z][\w.-]{{0,50}}\w                                                           # .env
-    | (?<![\w@.])(?:[a-z0-9-]{{1,63}}\.){{1,5}}(?:{_DOMAINS})\b(?:/[^\s<>"'()]{{0,500}}[^\s<>"'().,;:!?])?
-    | \b[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}\b
-    | \b0x[0-9A-Fa-f]{{1,32}}\b
-    | \b(?:[0-9A-Fa-f]{{2}}:){{3,7}}[0-9A-Fa-f]{{2}}\b
-    | \b(?=[0-9a-f]{{0,64}}\d)(?=\d{{0,64}}[a-f])[0-9a-f]{{7,64}}\b
-    | \b[A-Z]{{2,10}}-\d{{1,10}}(?:-[A-Z\d]{{1,12}}){{0,5}}\b                                      # INV-2024-17
-    | (?<![\w&])[#](?:\d{{2,9}}\b|(?=\d{{0,50}}[^\W\d])\w{{1,100}})
-    | (?<![\w$])\$[A-Za-z_]\w{{0,100}}
-    | (?<![\w-])--[a-z][\w-]{{1,50}}(?:=\S{{1,100}})?
-    | \b[^\W_]{{1,50}}(?:_[^\W_]{{1,50}}){{1,10}}\b/?                                              # max_count
-    | (?P<number>\d{{0,9}}[¼½¾⅐-⅞]
-        | \+\d{{1,3}}[\s.-]?(?:\(\d{{1,4}}\)[\s.-]?)?\d{{1,4}}(?:[\s.-]\d{{2,4}}){{1,5}}\b              # telephones
-        | (?<!\d)\(\d{{2,4}}\)\s?\d{{3,4}}[\s.-]\d{{3,4}}\b
-        | (?<![\d.,])0\d{{0,4}}(?:[ \u00a0\u202f.-]\d{{2,4}}){{2,5}}\b(?![.,]\d)
-        | (?<![\w-])(?:\d-)?(?:\d{{3}}-){{1,2}}\d{{4}}\b(?!-)
-        | \b\d{{4}}-\d{{2}}-\d{{2}}(?:T\d{{2}}:\d{{2}}(?::\d{{2}})?Z?)?\b                                  # dates
-        | \bv\d{{1,5}}(?:\.\d{{1,9}}){{0,5}}(?:-\w{{1,20}}(?:\.\w{{1,20}}){{0,3}})?\b                       # versions
-        | (?<![\w.,])\d{{1,9}}(?:\.\d{{1,9}}){{2,5}}(?:[-+]\w{{1,20}}(?:\.\w{{1,20}}){{0,3}})?\b
-        | (?<=[Vv]ersion\ )\d{{1,5}}\.\d{{1,5}}\b)
-    """,
-    re.VERBOSE,
-)
+# The repetitions are bounded so that a hostile text costs no more than its length; and there are several patterns, since
+# one of so many ways would try them all at every letter.
+_PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
+    (
+        "tag",
+        re.compile(r"</?(?:[A-Za-z][\w:.-]{0,50}(?:\s[^<>\n]{0,500})?|\d{1,3})/?>"),
+    ),
+    (
+        "count",
+        re.compile(
+            r"""
+              %(?:\(\w{1,100}\))?[-+0]{0,5}\d{0,9}(?:\.\d{1,9})?[dif](?![^\W_])
+            | \{\{?\ ?(?:\w{1,50}_)?(?:count|num|number|nombre|total)\ ?\}\}?
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "person",
+        re.compile(
+            r"\b\w[\w.+-]{0,63}+@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b|(?<![\w@/.])@\w(?:[\w.-]{0,50}\w)?"
+        ),
+    ),
+    ("name", PLACEHOLDER),
+    (
+        "name",
+        re.compile(
+            r"""
+              `[^`\n]{1,200}`
+            | \$[A-Za-z_]\w{0,100}
+            | (?<![\w&])[#](?:\d{2,9}\b|\d{0,50}[^\W\d]\w{0,100})
+            | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
+            | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
+            | (?<![\w/.:<~])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "name",
+        re.compile(
+            rf"""
+              \b[A-Za-z]:\\(?:[^\s\\<>:"|?*]{{1,100}}\\){{0,20}}(?:[^\s\\<>:"|?*]{{0,100}}[^\s\\<>:"|?*.,;!])?
+            | (?<![\w/.@+-])\w[\w.-]{{0,100}}+/(?:[\w.@+-]{{1,100}}+/){{0,20}}+[\w.-]{{0,100}}\.\w{{1,8}}\b   # a/b.c
+            | (?<![\w/@.-])\w[\w.-]{{0,100}}\.(?i:{_SUFFIXES})\b(?![./@]\w)
+            | (?<![\w@.-])(?:[a-z0-9-]{{1,63}}\.){{1,5}}(?:{_DOMAINS})\b
+              (?:/[^\s<>"'()]{{0,500}}[^\s<>"'().,;:!?])?
+            | \b[^\W_]{{1,50}}(?:_[^\W_]{{1,50}}){{1,10}}\b/?                               # max_count
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "name",
+        re.compile(
+            r"""
+              \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
+            | \b0x[0-9A-Fa-f]{1,32}\b
+            | \b(?:[0-9A-Fa-f]{2}:){3,7}[0-9A-Fa-f]{2}\b
+            | \b(?=[a-f]{0,63}\d)(?=\d{0,63}[a-f])[0-9a-f]{7,64}\b
+            | \b[A-Z]{2,10}-\d{1,10}(?:-[A-Z\d]{1,12}){0,5}\b                     # INV-2024-17
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "amount",
+        re.compile(
+            r"""
+              (?<!\w)[A-Z]{0,2}[$£€¥]\ ?\d[\d.,]{0,20}(?<=\d)
+            | (?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]?\d{3}){0,4}(?:[.,]\d{1,4})?[ \u00a0\u202f]?[$£€¥](?!\d)
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"""
+              \+\d{1,3}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{1,4}(?:[\s.-]\d{2,4}){1,5}\b     # telephones
+            | \(\d{2,4}\)\s?\d{3,4}[\s.-]\d{3,4}\b
+            | (?<![\w.,])0\d{0,4}(?:[ \u00a0\u202f.-]\d{2,4}){2,5}\b(?![.,]\d)
+            | (?<![\w-])(?:\d-)?(?:\d{3}-){1,2}\d{4}\b(?!-)
+            | \b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?Z?)?\b                      # dates
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"""
+              (?<!\w)\d{0,9}[¼½¾⅐-⅞]
+            | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
+            | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
+            | (?<=[Vv]ersion\ )\d{1,5}\.\d{1,5}\b
+            """,
+            re.VERBOSE,
+        ),
+    ),
+]
 
-# Without one of these there is nothing that _KEPT could find, as in most sentences.
+# Without one of these there is nothing that _PATTERNS could find, as in most sentences.
 _HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w")
-
-_GROUPS: tuple[Kind, ...] = ("person", "count", "tag", "number", "amount")
 
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
@@ -136,12 +197,8 @@ def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
     >>> [each.text for each in stretches("Write to a@b.org: the word дом cost £5.", str.isascii)]
     ['a@b.org', 'дом', '£5']
     """
-    found = [
-        _stretch(text, match.span(), _kind(match))
-        for match in (_KEPT.finditer(text) if _HINT.search(text) else ())
-        if match[0] != "%%"
-    ]
-    if all(map(knows, text)):
+    found = _spelt(text) if _HINT.search(text) else []
+    if all(map(knows, set(text))):
         return found
     others = [
         each
@@ -149,6 +206,23 @@ def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
         if not any(each.span[0] < kept.span[1] and kept.span[0] < each.span[1] for kept in found)
     ]
     return sorted([*found, *others], key=lambda each: each.span)
+
+
+def _spelt(text: str) -> list[Stretch]:
+    """What is known by its signs; of two that overlap the first, and of these the longest."""
+    matches = [
+        (match.start(), -match.end(), order, kind)
+        for order, (kind, pattern) in enumerate(_PATTERNS)
+        for match in pattern.finditer(text)
+        if match[0] != "%%"
+    ]
+    found: list[Stretch] = []
+    end = 0
+    for start, stop, _, kind in sorted(matches):
+        if start >= end:
+            end = -stop
+            found.append(_stretch(text, (start, end), kind))
+    return found
 
 
 def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
@@ -159,13 +233,6 @@ def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
         after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
         pattern = before + pattern + after
     return Stretch(span, text[start:end], kind, pattern)
-
-
-def _kind(match: re.Match[str]) -> Kind:
-    for kind in _GROUPS:
-        if match.lastgroup == kind:
-            return kind
-    return "name"
 
 
 def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:

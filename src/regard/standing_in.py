@@ -16,6 +16,8 @@ from regard.translation import Candidate
 _NAME = "X{}"
 _PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")
 """whom nobody has heard of, so that no language has a name of its own for them"""
+_VOID = frozenset(["br", "hr", "img", "wbr"])
+"""tags that need no other to close them"""
 _FIRST_NUMBER, _STEP = 731, 111
 """of numbers as short as a count, and rarely one"""
 
@@ -30,12 +32,12 @@ class _Edit:
 
 
 class View:
-    """A sentence as the model sees it: with stand-ins, and without the tags that have a partner."""
+    """A sentence as the model sees it: with stand-ins, and without the tags that are placed by its words."""
 
     def __init__(self, sentence: str, held: Sequence[Stretch]) -> None:
         self.sentence = sentence
         free = _free_stand_ins(sentence)
-        tags = _paired([each for each in held if each.kind == "tag"])
+        tags = _placed_tags([each for each in held if each.kind == "tag"])
         self.kept: list[tuple[str, Stretch, Span]] = []
         """the stand-in of each stretch, and where it stands in what is shown"""
         self.marks: list[Mark] = []
@@ -47,7 +49,15 @@ class View:
             cursor = each.span[1]
             stand_in = ""
             if each in tags:
-                self.marks.append(Mark(tags[each][0], len(shown), tags[each][1]))
+                code, partner = tags[each]
+                self.marks.append(Mark(code, len(shown), partner))
+                # Two lines that a break holds apart are not one word.
+                if (
+                    shown[-1:].isalnum()
+                    and sentence[cursor : cursor + 1].isalnum()
+                    and partner is None
+                ):
+                    stand_in = " "
             else:
                 stand_in = next(free[each.kind] if each.kind in free else free["name"])
                 self.kept.append((stand_in, each, (len(shown), len(shown) + len(stand_in))))
@@ -104,15 +114,26 @@ def _free_stand_ins(sentence: str) -> dict[str, Iterator[str]]:
     }
 
 
-def _paired(tags: Sequence[Stretch]) -> dict[Stretch, tuple[Code, int]]:
-    """The tags that have a partner, as the placement takes them: each with its partner's place among them."""
+def _placed_tags(tags: Sequence[Stretch]) -> dict[Stretch, tuple[Code, int | None]]:
+    """The tags that stand around words or between them, as the placement takes them.
+
+    Each with its partner's place among them, if it has one; one that opens and is never closed may be a name.
+    """
     codes = [
         Code(each.text, "close" if each.text.startswith("</") else "open", name=_name(each.text))
         for each in tags
     ]
     pairs = partners(codes)
-    order = {place_: number for number, place_ in enumerate(sorted(pairs))}
-    return {tags[one]: (codes[one], order[other]) for one, other in pairs.items()}
+    chosen = [
+        place_
+        for place_, each in enumerate(tags)
+        if place_ in pairs or each.text.endswith("/>") or _name(each.text).lower() in _VOID
+    ]
+    order = {place_: number for number, place_ in enumerate(chosen)}
+    return {
+        tags[place_]: (codes[place_], order[pairs[place_]] if place_ in pairs else None)
+        for place_ in chosen
+    }
 
 
 def _name(tag: str) -> str:

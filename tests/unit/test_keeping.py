@@ -110,6 +110,13 @@ def test_tags_go_around_the_words_that_translate_theirs() -> None:
     assert found.candidates[0].text == "Clique <0>ici</0> vite"
 
 
+def test_a_tag_alone_goes_between_its_words() -> None:
+    model = Model(lambda text: ["Un chat dort"])
+    found = translated(model, "A <img src='x'/> cat<wbr>sleeps")
+    assert model.asked == ["A  cat sleeps"]
+    assert found.candidates[0].text == "Un <img src='x'/>chat <wbr>dort"
+
+
 def test_links_are_those_of_the_text() -> None:
     model = Model(lambda text: [text])
     asked = request()

@@ -57,6 +57,11 @@ def test_words_with_unknown_latin_letters_are_told_apart() -> None:
     assert kinds == [("Wałęsa", "word"), ("дом", "script")]
 
 
+def test_signs_that_the_vocabulary_lacks() -> None:
+    found = [(each.text, each.kind) for each in stretches("© 2024, a ≤ b", str.isascii)]
+    assert found == [("©", "word"), ("≤", "word")]
+
+
 def test_what_a_vocabulary_knows() -> None:
     knows = Alphabet(Tokenizer.train(["le chat d'été"] * 3, vocabulary=300, exact=False))
     assert knows("é") and knows("Z") and not knows("ж")

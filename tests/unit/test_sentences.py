@@ -140,3 +140,10 @@ def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
 )
 def test_a_stop_that_does(language: str, text: str, expected: list[str]) -> None:
     assert split(text, language, len, NO_LIMIT).sentences == expected
+
+
+def test_a_tag_that_ends_a_line_stands_between_parts() -> None:
+    parts = split("One line<br>two <br /> three", "en", len, NO_LIMIT)
+    assert parts.sentences == ["One line", "two", "three"]
+    assert parts.glue == ["", "<br>", " <br /> ", ""]
+    assert split("<p>Oui.</p>", "fr", len, NO_LIMIT).sentences == ["<p>Oui.</p>"]

@@ -236,6 +236,14 @@ def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
 
 
 def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
+    """Words and signs of which the vocabulary lacks something."""
+    yield from _unknown_words(text, knows)
+    for place, sign in enumerate(text):
+        if unicodedata.category(sign).startswith("S") and not knows(sign):
+            yield _stretch(text, (place, place + 1), "word")
+
+
+def _unknown_words(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
     """Words with letters that the vocabulary lacks; those in another script one after another are one stretch."""
     start = end = 0
     for match in _WORD.finditer(text):

@@ -48,10 +48,10 @@ _UNSPACED = re.compile(
 )
 
 
-# A picture with what changes it: a skin, a joiner, a flag's letters; or a digit in a frame.
+# A picture with what changes it: a skin, a joiner, a flag's letters; a digit in a frame; or a tag that ends a line.
 _PICTURES = re.compile(
     "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
-    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3)+"
+    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3|<[bBhH][rR] ?/?>)+"
 )
 
 
@@ -164,8 +164,8 @@ def _is_same_sentence(left: str, right: str) -> bool:
     >>> _is_same_sentence("Je vois M. ", "Dupont."), _is_same_sentence("Until 5 p.m. ", "She left.")
     (True, False)
     """
-    # A stop inside of something: ./run, J.-C.
-    if not left[-1:].isspace() and right[:1] in ("/", "-"):
+    # A stop inside of something: ./run, J.-C., <p>Yes.</p>
+    if not left[-1:].isspace() and right.startswith(("/", "-", "</")):
         return True
     end = left[-_LONGEST_ABBREVIATION:]
     if _TITLE.search(end):

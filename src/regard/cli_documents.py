@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 28
 
+_OTHER_SUFFIXES = frozenset(
+    ".csv .doc .docx .epub .json .odp .ods .odt .pdf .ppt .pptx .rst .rtf .tex .tsv .xls .xlsx .xml".split()
+)
+"""of documents that cannot be read here: who names one means no text"""
+
 
 def named_documents(texts: Sequence[str]) -> list[Path]:
     """The documents that the arguments name; empty where they are texts."""
@@ -51,7 +56,8 @@ def _check_kind(text: str) -> None:
 
 def _is_name(text: str) -> bool:
     """A text may end like a file's name, but then it has a space or is a file's name."""
-    if Path(text).suffix.lower() not in SUFFIXES or "\n" in text or len(text) > 1000:
+    suffix = Path(text).suffix.lower()
+    if not (suffix in SUFFIXES or suffix in _OTHER_SUFFIXES) or "\n" in text or len(text) > 1000:
         return False
     return not any(map(str.isspace, text)) or Path(text).is_file()
 

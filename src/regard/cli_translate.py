@@ -151,13 +151,30 @@ class _Choice:
         return self.source == "auto"
 
     def open_for(self, texts: Sequence[str]) -> Model:
-        from regard.api import load
         from regard.catalogue import source_language_of
 
         source = self.source
         if self.needs_texts:  # a model that is named has its language
             source = None if self.model else source_language_of(texts, self.target)
-        return load(self.model, source_language=source, target_language=self.target, **self.opening)
+        return self._load(source, self.target)
+
+    def for_lines(self) -> Callable[..., tuple[Model | None, list[Translation]]]:
+        """What translates lines as they arrive, and says which model it was."""
+        if self.needs_texts and not self.model:
+            from regard.cli_auto import ByLanguage
+
+            return ByLanguage(self._load, self.target).translate
+        model = self.open_for(())
+
+        def translate(texts: Sequence[str], **options: Any) -> tuple[Model, list[Translation]]:
+            return model, model.translate(texts, details=True, **options)
+
+        return translate
+
+    def _load(self, source: str | None, target: str | None) -> Model:
+        from regard.api import load
+
+        return load(self.model, source_language=source, target_language=target, **self.opening)
 
 
 @dataclass(slots=True)
@@ -229,19 +246,28 @@ def _translate_lines(
     """Line by line as they arrive, each answer with the line's own end."""
     from regard import cli_lines
 
-    number = 0
     # The model is opened while the first lines are on their way, unless they are to choose it.
-    loaded = None if choice.needs_texts else choice.open_for(())
-    for lines in cli_lines.arriving_lines(paths):
-        sources = [line.text for line in lines]
-        loaded = loaded or choice.open_for(sources)
-        answers = loaded.translate(sources, details=True, number=number, **options)
-        number += sum(len(answer.sentences) for answer in answers)
-        writer.write(
-            "".join(
-                f"{cli_lines.on_one_line(text)}{line.end}"
-                for line, answer in zip(lines, answers, strict=True)
-                for text in show(answer)
+    translate = choice.for_lines()
+    number = 0
+    for path in paths:
+        num_lines = 0
+        for lines in cli_lines.arriving_lines([path]):
+            sources = [line.text for line in lines]
+            where = functools.partial(_line_name, path, num_lines + 1)
+            model, answers = translate(sources, number=number, where=where, **options)
+            num_lines += len(lines)
+            number += sum(len(answer.sentences) for answer in answers)
+            writer.write(
+                "".join(
+                    f"{cli_lines.on_one_line(text)}{line.end}"
+                    for line, answer in zip(lines, answers, strict=True)
+                    for text in show(answer)
+                )
             )
-        )
-        doubt.look_at(sources, loaded)
+            if model is not None:
+                doubt.look_at(sources, model)
+
+
+def _line_name(path: Path, first: int, place: int) -> str:
+    """What a message calls a line."""
+    return f"line {first + place}" if path == Path("-") else f"line {first + place} of {path}"

@@ -509,7 +509,7 @@ class DecodeConfig:
     no_repeat_ngram: int = 0
     """no n-gram of this size appears twice in one output; 0 turns it off"""
     temperature: float = 1.0
-    """sampling: below 1 sharper, above 1 flatter"""
+    """sampling: below 1 sharper, above 1 flatter; at most 2"""
     top_k: int = 0
     """sampling: only the k most probable pieces; 0 means all"""
     top_p: float = 1.0
@@ -541,6 +541,8 @@ class DecodeConfig:
             self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
         )
         _check_not_negative(self, "presence_penalty", "frequency_penalty", "prompt_strength")
+        _check_at_most(self, 2, "temperature", "presence_penalty", "frequency_penalty")
+        _check_at_most(self, 10, "prompt_strength", "length_penalty", "coverage_penalty")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "
@@ -663,6 +665,18 @@ def _check_not_negative(config: Any, *names: str) -> None:
         value = getattr(config, name)
         if value is not None and not value >= 0:
             raise UsageError(f"{name} must not be negative: got {value}; give 0 or more")
+
+
+def _check_at_most(config: Any, most: float, *names: str) -> None:
+    """Beyond it an output is noise, or empty."""
+    for name in names:
+        value = getattr(config, name)
+        if not -most <= value <= most:
+            raise UsageError(
+                f"{name} must be at most {most}, below 0 too: got {value:g}; give one nearer to 0"
+                if value < 0
+                else f"{name} must be at most {most}: got {value:g}; give a smaller one"
+            )
 
 
 def _check_fraction(config: Any, *names: str) -> None:

@@ -38,13 +38,21 @@ class TrainingError(RegardError):
     pass
 
 
+def how_to_install(extra: str) -> str:
+    """What to run for one of the optional extras; as the README says it, since regard comes as its source.
+
+    >>> how_to_install("torch")
+    "run  pip install -c constraints.txt '.[torch]'  where regard's source is"
+    """
+    return f"run  pip install -c constraints.txt '.[{extra}]'  where regard's source is"
+
+
 class MissingExtra(RegardError):
     """A package of one of the optional extras is missing."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
-            f"{purpose} needs the package {package}, which is not installed: "
-            f"run  pip install 'regard[{extra}]'"
+            f"{purpose} needs the package {package}, which is not installed: {how_to_install(extra)}"
         )
 
 

@@ -78,6 +78,7 @@ class Model:
         required: Sequence[str] = (),
         glossary: Glossary | Mapping[str, str] | str | Path | None = None,
         alignment: bool = False,
+        where: Callable[[int], str] | None = None,
         **decode: Any,
     ) -> str | list[str] | Translation | list[Translation]:
         """Translate a text, or a list of texts into a list.
@@ -88,6 +89,7 @@ class Model:
         one sentence. `glossary` maps words to their translations, or is a file of them; `alignment` adds to
         the details which word became which.
         `number` counts the sentences that came before in other calls: it and the seed decide what is sampled.
+        `where` tells what a warning is to call a text, given its place in the list.
         Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
         texts = check_texts([text] if isinstance(text, str) else text)
@@ -104,6 +106,7 @@ class Model:
             sentences=split,
             number=number,
             alignment=alignment,
+            where=where,
         )
         answers = results if details else [each.text for each in results]
         return answers[0] if isinstance(text, str) else answers

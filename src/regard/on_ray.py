@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from regard.blockwise import Block, Job
-from regard.errors import UsageError
+from regard.errors import UsageError, how_to_install
 
 LOCAL = "local"
 """in place of an address: a cluster of this machine alone, for this job"""
@@ -31,7 +31,7 @@ class OnRay:
             import ray
         except ImportError as error:
             raise UsageError(
-                "--ray needs the package ray, which is not installed: run  pip install 'regard[ray]'"
+                f"--ray needs the package ray, which is not installed: {how_to_install('ray')}"
             ) from error
         self._ray, self._address, self._num_workers = ray, address, num_workers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +36,14 @@ FLAGS = {
     "repetition": "translation(s) went round in circles and were searched again without repetition",
     "length": "translation(s) were cut at the limit of their length",
     "glossary": "translation(s) lack a word that the glossary asks for",
+    "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
+    "lost": "translation(s) lack an address, a placeholder or the like that should have come back letter for letter",
 }
 """what a user should know of a sentence, and how a warning says it"""
+
+_NUM_SHOWN = 40
+_MOST_NAMES = 5
+"""texts that a warning names, and letters that it shows of one that has no name"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,11 @@ class Translation:
             ]
         return links
 
+    @property
+    def in_parts(self) -> bool:
+        """Whether a sentence had to be cut to keep something letter for letter."""
+        return any("parts" in sentence.flags for sentence in self.sentences)
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
@@ -108,6 +120,34 @@ def put_together(text: str, parts: Parts, sentences: list[Sentence]) -> Translat
         source_start += len(sentence.source)
         start += len(sentence.candidates[0].text)
     return Translation(text, alternatives[0], alternatives, placed)
+
+
+def messages(
+    results: Sequence[Translation],
+    num_cut: int,
+    longest: int,
+    where: Callable[[int], str] | None = None,
+) -> Iterator[str]:
+    """What a user should know of these translations, a sentence for each flag, with the place of the first ones."""
+    for flag, meaning in FLAGS.items():
+        flagged = [
+            (place, sentence)
+            for place, each in enumerate(results)
+            for sentence in each.sentences
+            if flag in sentence.flags
+        ]
+        if not flagged:
+            continue
+        number = num_cut if flag == "cut" else len(flagged)
+        message = f"{number} {meaning.format(longest=longest)}"
+        if where is None:
+            shown = flagged[0][1].source
+            cut = shown[:_NUM_SHOWN] + "…" * (len(shown) > _NUM_SHOWN)
+            yield f"{message}: {cut!r}" if number == 1 else f"{message}, the first: {cut!r}"
+            continue
+        names = [where(place) for place in dict.fromkeys(place for place, _ in flagged)]
+        others = f" and {len(names) - _MOST_NAMES} more" * (len(names) > _MOST_NAMES)
+        yield f"{message}: {', '.join(names[:_MOST_NAMES])}{others}"
 
 
 def _moved(span: tuple[int, int], by: int) -> tuple[int, int]:

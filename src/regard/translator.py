@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
 from regard.glossing import Glossing
+from regard.keeping import Keeping
 from regard.manifest import Manifest
 from regard.text.as_read import as_read, is_shouted, places, shouted
 from regard.text.batches import batches_for_inference
+from regard.text.kept import Alphabet, Stretch, stretches
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
-from regard.translation import FLAGS, Candidate, Sentence, Translation, copied, put_together
+from regard.translation import Candidate, Sentence, Translation, copied, messages, put_together
 from regard.wishes import Request, Wishes
 
 __all__ = ["Candidate", "Sentence", "Translation", "Translator", "Wishes"]
@@ -60,10 +61,11 @@ class Translator:
         sentences: bool = True,
         number: int = 0,
         alignment: bool = False,
+        where: Callable[[int], str] | None = None,
     ) -> list[Translation]:
         """One translation for each text; with sentences=False a text is taken as a single sentence.
 
-        number: of the first sentence, where the texts are a portion of more.
+        number: of the first sentence, where the texts are a portion of more. where: what a warning calls a text.
         """
         sentences = sentences and not wishes.of_one_sentence
         parts = [self._split(text, sentences) for text in texts]
@@ -85,7 +87,8 @@ class Translator:
             for place, sentence in enumerate(each.sentences)
             if place not in each.endless
         ]
-        found = iter(self._search(flat, request, number))
+        keeping = Keeping(self._search, self._stretches, request)
+        found = iter(keeping.sentences(flat, range(number, number + len(flat))))
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [
@@ -93,21 +96,15 @@ class Translator:
                 for place, sentence in enumerate(each.sentences)
             ]
             results.append(put_together(text, each, known))
-        self._warn(results, sum(each.num_cut for each in parts))
+        self._warn(results, sum(each.num_cut for each in parts), where)
         return results
 
-    def _warn(self, results: Sequence[Translation], num_cut: int) -> None:
-        flags = Counter(
-            flag for each in results for sentence in each.sentences for flag in sentence.flags
-        )
-        flags["cut"] = num_cut
-        for flag, meaning in FLAGS.items():
-            if flags[flag]:
-                warnings.warn(
-                    f"{flags[flag]} {meaning.format(longest=self.longest)}",
-                    RegardWarning,
-                    stacklevel=4,  # who called Model.translate
-                )
+    def _warn(
+        self, results: Sequence[Translation], num_cut: int, where: Callable[[int], str] | None
+    ) -> None:
+        for message in messages(results, num_cut, self.longest, where):
+            # Level 4 is who called Model.translate.
+            warnings.warn(message, RegardWarning, stacklevel=4)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
         """The log-probability of each piece of each target, its end last."""
@@ -162,10 +159,18 @@ class Translator:
     def _spellings(self) -> Spellings:
         return Spellings(self.target)
 
-    def _search(self, sentences: Sequence[str], request: Request, number: int) -> list[Sentence]:
+    @functools.cached_property
+    def _alphabet(self) -> Alphabet:
+        return Alphabet(self.source)
+
+    def _stretches(self, sentence: str) -> list[Stretch]:
+        return stretches(sentence, self._alphabet)
+
+    def _search(
+        self, sentences: Sequence[str], request: Request, numbers: Sequence[int]
+    ) -> list[Sentence]:
         """The candidates of each sentence; one that comes again has the same ones, unless they are drawn."""
         if request.decode.method == "sample":
-            numbers = [number + i for i in range(len(sentences))]
             found = self._candidates(sentences, request, numbers)
             return [
                 Sentence(sentence, candidates, request.flags(sentence, candidates))

@@ -84,7 +84,7 @@ def test_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
     ):
         assert failing.returncode == 1
         assert failing.stderr.count("\n") == 1, failing.stderr
-        assert "pip install 'regard[torch]'" in failing.stderr
+        assert "pip install -c constraints.txt '.[torch]'" in failing.stderr
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.stem)

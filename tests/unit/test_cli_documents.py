@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from regard.api import Model, load
 from regard.cli import app
-from regard.documents.placeholders import placeholders
+from regard.text.placeholders import placeholders
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +95,8 @@ def test_what_is_refused_before_anything_is_translated(
     refused(run("-m", folder, page, twin, "-o", new), "got page.html twice")
     refused(run("-m", folder, page, "Bonjour"), "give texts or documents, not both")
     refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
+    refused(run("-m", folder, "none.docx"), "none.docx must be a file: there is none")
+    refused(run("-m", folder, "there/none.PDF"), "none.PDF must be a file: there is none")
     refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
     refused(run("-m", folder, bad), "got another byte in line 2; name its encoding", 1)
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)

@@ -285,6 +285,24 @@ def test_what_must_not_be_negative(kind, name):
     assert refusal(kind, **{name: -1}) == f"{name} must not be negative: got -1; give 0 or more"
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        *[(n, 2) for n in ("temperature", "presence_penalty", "frequency_penalty")],
+        *[(n, 10) for n in ("prompt_strength", "length_penalty", "coverage_penalty")],
+    ],
+)
+def test_what_would_be_noise(name, most):
+    assert getattr(DecodeConfig(**{name: float(most)}), name) == most
+    for value in (most + 0.5, math.inf):
+        assert refusal(DecodeConfig, **{name: value}) == (
+            f"{name} must be at most {most}: got {value:g}; give a smaller one"
+        )
+    assert "length_penalty must be at most 10, below 0 too: got -11" in refusal(
+        DecodeConfig, length_penalty=-11.0
+    )
+
+
 def test_top_p_of_nothing():
     assert refusal(DecodeConfig, top_p=0.0) == (
         "top_p must be above 0: got 0; use top_k=1 for the single best piece"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
-from regard.documents.placeholders import placeholders
+from regard.text.placeholders import placeholders
 
 LANGUAGES = ("fr", "en")
 IN_PLACE = [suffix for suffix in DOCUMENTS if suffix not in BILINGUAL]

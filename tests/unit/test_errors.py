@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from regard import errors
@@ -31,5 +33,11 @@ def test_the_docstring_draws_the_tree_whole(kind):
 def test_a_missing_extra_says_what_to_install():
     assert str(MissingExtra("torch", "torch", "regard train")) == (
         "regard train needs the package torch, which is not installed: "
-        "run  pip install 'regard[torch]'"
+        "run  pip install -c constraints.txt '.[torch]'  where regard's source is"
     )
+
+
+def test_the_readme_says_the_same_of_installing():
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    command = errors.how_to_install("torch").split("  ")[1]
+    assert f"`{command}`" in readme

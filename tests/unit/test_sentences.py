@@ -105,3 +105,45 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
 def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue: list[str]) -> None:
     parts = split(text, "fr", len, NO_LIMIT)
     assert (parts.sentences, parts.glue) == (sentences, glue)
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "See you at 5 p.m. tomorrow."),
+        ("fr", "Rendez-vous à 5 p.m. demain."),
+        ("en", "It closes at 6 p.m. Monday to Friday."),
+        ("en", "At 9 a.m. GMT it was dark."),
+        ("en", "Mr. Smith met Dr. No and Prof. Lee."),
+        ("fr", "M. Dupont et Mme. Durand."),
+        ("fr", "Je connais M. et Mme Martin."),
+        ("fr", "Rendez-vous avec M. le maire."),
+        ("fr", "Des pommes, etc. sont à vendre."),
+        ("en", "Apples, etc. are for sale."),
+        ("fr", "Il vécut av. J.-C. selon lui."),
+        ("fr", "Au no. 5, voir p. 12."),
+        ("fr", "Lancez d'abord ./configure."),
+    ],
+)
+def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
+    assert split(text, language, len, NO_LIMIT).sentences == [text]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "He left at 6 p.m. She stayed.", ["He left at 6 p.m.", "She stayed."]),
+        ("en", "Bring food, etc. We leave.", ["Bring food, etc.", "We leave."]),
+        ("fr", "Il dort. elle lit.", ["Il dort.", "elle lit."]),
+        ("en", "I said no. They left.", ["I said no.", "They left."]),
+    ],
+)
+def test_a_stop_that_does(language: str, text: str, expected: list[str]) -> None:
+    assert split(text, language, len, NO_LIMIT).sentences == expected
+
+
+def test_a_tag_that_ends_a_line_stands_between_parts() -> None:
+    parts = split("One line<br>two <br /> three", "en", len, NO_LIMIT)
+    assert parts.sentences == ["One line", "two", "three"]
+    assert parts.glue == ["", "<br>", " <br /> ", ""]
+    assert split("<p>Oui.</p>", "fr", len, NO_LIMIT).sentences == ["<p>Oui.</p>"]

@@ -42,6 +42,15 @@ def test_a_text_is_what_the_model_makes_of_it(server: Running, model: regard.Mod
     assert translate(server, q=SENTENCE) == {"translatedText": model.translate(SENTENCE)}
 
 
+def test_what_must_come_back_letter_for_letter_does(server: Running, model: regard.Model) -> None:
+    assert translate(server, q="Привет, мир!") == {"translatedText": "Привет, мир!"}
+    text = "Le chat https://example.org/Chat dort."
+    with pytest.warns(regard.RegardWarning, match="translated in parts"):
+        expected = model.translate(text)
+    assert "https://example.org/Chat" in expected
+    assert translate(server, q=text) == {"translatedText": expected}
+
+
 def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.Model) -> None:
     texts = [SENTENCE, "", "12 : 30 !", "Bonjour. Je vais bien.\n\nJane dort.", SENTENCE]
     answer = translate(server, q=texts, alternatives=2, source="auto")

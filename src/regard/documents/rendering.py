@@ -11,9 +11,9 @@ from itertools import count
 from typing import Protocol
 
 from regard.documents import abandoning
-from regard.documents.placeholders import placeholders
 from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
 from regard.documents.segments import Code, Run, Segment, partners
+from regard.text.placeholders import placeholders
 
 # A model copies a letter and a number, whatever it was trained on.
 _STAND_IN = "X{}"

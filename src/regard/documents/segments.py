@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.documents import abandoning
-from regard.documents.placeholders import PLACEHOLDER
+from regard.text.placeholders import PLACEHOLDER
 
 Kind = Literal["open", "close", "alone", "kept", "break"]
 

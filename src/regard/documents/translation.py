@@ -19,6 +19,7 @@ from regard.documents.segments import Code, Item, Segment, parts_of
 Translate = Callable[[list[str]], Sequence[Translated]]
 
 _NUM_SHOWN = 60
+_IN_PARTS = "had to be translated in parts, to keep their tags and placeholders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +118,26 @@ def render_segments(segments: Sequence[Segment], translate: Translate) -> list[R
     for stand_ins in (False, True):
         views = [View(segment, stand_ins=stand_ins) for segment in open_]
         views = [view for view in views if not view.needs_parts and (view.kept or not stand_ins)]
-        for view, written in zip(views, _rendered(views, translate), strict=True):
-            if written is not None:
-                known[view.segment] = Rendered(view.segment.text, written)
+        for view, rendered in zip(views, _rendered(views, translate), strict=True):
+            if rendered is not None:
+                known[view.segment] = rendered
         open_ = [segment for segment in open_ if segment not in known]
     known.update(zip(open_, _in_parts(open_, translate), strict=True))
     return [known[segment] for segment in segments]
 
 
-def _rendered(views: Sequence[View], translate: Translate) -> Iterable[str | None]:
+def _rendered(views: Sequence[View], translate: Translate) -> Iterable[Rendered | None]:
     texts = list(dict.fromkeys(view.text for view in views))
     if not texts:
         return []
     answers = dict(zip(texts, translate(texts), strict=True))
-    return [view.render(answers[view.text]) for view in views]
+    rendered: list[Rendered | None] = []
+    for view in views:
+        written, answer = view.render(answers[view.text]), answers[view.text]
+        # A translator may have cut the sentence for its own part, to the same end.
+        doubt = _IN_PARTS if getattr(answer, "in_parts", False) else ""
+        rendered.append(None if written is None else Rendered(view.segment.text, written, doubt))
+    return rendered
 
 
 def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
@@ -140,14 +147,14 @@ def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendere
     answers = dict(zip(wanted, _rendered([View(part) for part in wanted], translate), strict=True))
     rendered: list[Rendered] = []
     for segment, parts in zip(segments, cut, strict=True):
-        written, doubt = "", "had to be translated in parts, to keep their tags and placeholders"
+        written, doubt = "", _IN_PARTS
         source = ""
         for part in parts:
             raw = part.raw if isinstance(part, Segment) else part
-            answer = answers[part] if isinstance(part, Segment) else part
-            if answer is None:
+            found = answers[part] if isinstance(part, Segment) else Rendered(part, part)
+            if found is None:
                 doubt = "could not be translated in whole without harm to their placeholders"
-                answer = raw
+            answer = raw if found is None else found.written
             # A word that a comma held apart from a placeholder must not run into it.
             if _run_together(written, answer) and not _run_together(source, raw):
                 written += " "

@@ -16,7 +16,7 @@ from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
 
 from regard.documents import SUFFIXES
-from regard.errors import UsageError
+from regard.errors import UsageError, how_to_install
 from regard.serve import reading
 from regard.serve.asking import named
 from regard.serve.languages import name_of
@@ -113,7 +113,7 @@ class Site:
                 reading.text_of(fields, "source"), reading.text_of(fields, "target")
             )
         if not can_look():
-            raise Refusal(501, "looking into a model needs torch:  pip install 'regard[torch]'")
+            raise Refusal(501, f"looking into a model needs torch: {how_to_install('torch')}")
         async with self._one_at_a_time:
             look = await asyncio.to_thread(_look_at, served, text)
         name = secrets.token_urlsafe(16)

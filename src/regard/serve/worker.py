@@ -207,7 +207,7 @@ class Worker:
 class _Quiet(Translator):
     """What is wrong with a sentence is in its flags; a server has nobody to warn."""
 
-    def _warn(self, results: Sequence[Translation], num_cut: int) -> None:
+    def _warn(self, results: Sequence[Translation], num_cut: int, where: object) -> None:
         pass
 
 

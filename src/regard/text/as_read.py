@@ -26,8 +26,13 @@ def as_read(text: str, language: str) -> str:
     >>> as_read("IL FAIT  BEAU.", "fr"), as_read("\u22125 g de CO\u2082", "fr")
     ('Il fait beau.', '-5 g de CO2')
     """
-    text = single_spaced(text).translate(_TYPED)
+    text = as_typed(single_spaced(text))
     return _in_small_letters(text, language) if is_shouted(text) else text
+
+
+def as_typed(text: str) -> str:
+    """With the signs of a keyboard, one for one."""
+    return text.translate(_TYPED)
 
 
 def single_spaced(text: str) -> str:

@@ -28,16 +28,30 @@ _OTHER_SPACE = re.compile(r"[^\S \n]")
 _LONGEST_LINE = 4000
 _END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’）)"']*""")
 
+# Stops that end no sentence, whatever sentencex thinks of them: after a title; and after other abbreviations where the
+# sentence goes on with a small letter, a number or, after an hour, a day.
+_TITLE = re.compile(r"(?<![\w.])(?:M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste)\.\s*\Z")
+_HOUR = re.compile(r"(?<![\w.])[ap]\.\s?m\.\s*\Z", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"(?<![\w.])(?:etc|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
+    r"\.\s*\Z",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap)\.\s*\Z", re.IGNORECASE)
+_LONGEST_ABBREVIATION = 20
+_GOES_ON = re.compile(r"\s*(?:[,;:)]|\d|[a-zà-öø-ÿœ])")
+_DAY = re.compile(r"\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{1,3}T|GMT|UTC))\b")
+
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: written without spaces, so a long stretch is no word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
-# A picture with what changes it: a skin, a joiner, a flag's letters; or a digit in a frame.
+# A picture with what changes it: a skin, a joiner, a flag's letters; a digit in a frame; or a tag that ends a line.
 _PICTURES = re.compile(
     "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
-    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3)+"
+    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3|<[bBhH][rR] ?/?>)+"
 )
 
 
@@ -122,16 +136,45 @@ def _has_word(text: str) -> bool:
 
 def _sentences(text: str, language: str) -> Iterator[str]:
     """The text in order; only its sentence ends are guessed, no character is lost."""
-    import sentencex
-
     for line in text.splitlines(keepends=True):
         for stretch in _stretches(line):
-            start = 0
-            for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", stretch)):
-                yield stretch[start : start + len(piece)]
-                start += len(piece)
-            if start < len(stretch):
-                yield stretch[start:]
+            begun = ""
+            for piece in _segments(stretch, language):
+                if begun and not _is_same_sentence(begun, piece):
+                    yield begun
+                    begun = ""
+                begun += piece
+            yield begun
+
+
+def _segments(stretch: str, language: str) -> Iterator[str]:
+    import sentencex
+
+    start = 0
+    for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", stretch)):
+        yield stretch[start : start + len(piece)]
+        start += len(piece)
+    if start < len(stretch):
+        yield stretch[start:]
+
+
+def _is_same_sentence(left: str, right: str) -> bool:
+    """Whether a sentence goes on where an end was guessed.
+
+    >>> _is_same_sentence("Je vois M. ", "Dupont."), _is_same_sentence("Until 5 p.m. ", "She left.")
+    (True, False)
+    """
+    # A stop inside of something: ./run, J.-C., <p>Yes.</p>
+    if not left[-1:].isspace() and right.startswith(("/", "-", "</")):
+        return True
+    end = left[-_LONGEST_ABBREVIATION:]
+    if _TITLE.search(end):
+        return True
+    if _HOUR.search(end):
+        return bool(_GOES_ON.match(right) or _DAY.match(right))
+    if _NUMBERED.search(end):
+        return right.lstrip()[:1].isdigit()
+    return bool(_ABBREVIATION.search(end) and _GOES_ON.match(right))
 
 
 def _stretches(line: str) -> Iterator[str]:

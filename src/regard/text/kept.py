@@ -1,0 +1,286 @@
+"""What of a sentence has to come back letter for letter: addresses, paths, placeholders, codes, words in other scripts.
+
+A model has seen few of them and translates them as if they were words. Here they are only found; `regard.keeping`
+sees to it that they come back.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.text.as_read import as_typed
+from regard.text.pieces import Pieces
+from regard.text.placeholders import PLACEHOLDER
+
+Span = tuple[int, int]
+
+Kind = Literal["name", "person", "count", "tag", "script", "number", "amount", "word"]
+"""what a stretch does in its sentence; an amount may be written as the other language does"""
+
+OFTEN_COPIED = frozenset[Kind](["number", "amount", "word"])
+"""what a model mostly gives back by itself; what is of another kind also spoils the words around it"""
+
+_SUFFIXES = (
+    "txt|md|rst|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|json|ya?ml|toml|ini|cfg|conf|xml|html?|css|js|ts|py|ipynb|sh|bat|"
+    "exe|dll|so|cpp|hpp|rs|go|java|rb|php|sql|db|log|lock|zip|tar|gz|xz|7z|png|jpe?g|gif|svg|webp|mp3|mp4|wav|avi|mov|"
+    "srt|vtt|po|xliff|tmx|epub|onnx|safetensors"
+)
+_DOMAINS = "com|org|net|edu|gov|info|io|dev|app|ai|fr|uk|eu|de|es|it|be|ch|ca|us"
+
+# The repetitions are bounded so that a hostile text costs no more than its length; and there are several patterns, since
+# one of so many ways would try them all at every letter.
+_PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
+    (
+        "tag",
+        re.compile(r"</?(?:[A-Za-z][\w:.-]{0,50}(?:\s[^<>\n]{0,500})?|\d{1,3})/?>"),
+    ),
+    (
+        "count",
+        re.compile(
+            r"""
+              %(?:\(\w{1,100}\))?[-+0]{0,5}\d{0,9}(?:\.\d{1,9})?[dif](?![^\W_])
+            | \{\{?\ ?(?:\w{1,50}_)?(?:count|num|number|nombre|total)\ ?\}\}?
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "person",
+        re.compile(
+            r"\b\w[\w.+-]{0,63}+@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}\b|(?<![\w@/.])@\w(?:[\w.-]{0,50}\w)?"
+        ),
+    ),
+    ("name", PLACEHOLDER),
+    (
+        "name",
+        re.compile(
+            r"""
+              `[^`\n]{1,200}`
+            | \$[A-Za-z_]\w{0,100}
+            | (?<![\w&])[#](?:\d{2,9}\b|\d{0,50}[^\W\d]\w{0,100})
+            | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
+            | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
+            | (?<![\w/.:<~])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "name",
+        re.compile(
+            rf"""
+              \b[A-Za-z]:\\(?:[^\s\\<>:"|?*]{{1,100}}\\){{0,20}}(?:[^\s\\<>:"|?*]{{0,100}}[^\s\\<>:"|?*.,;!])?
+            | (?<![\w/.@+-])\w[\w.-]{{0,100}}+/(?:[\w.@+-]{{1,100}}+/){{0,20}}+[\w.-]{{0,100}}\.\w{{1,8}}\b   # a/b.c
+            | (?<![\w/@.-])\w[\w.-]{{0,100}}\.(?i:{_SUFFIXES})\b(?![./@]\w)
+            | (?<![\w@.-])(?:[a-z0-9-]{{1,63}}\.){{1,5}}(?:{_DOMAINS})\b
+              (?:/[^\s<>"'()]{{0,500}}[^\s<>"'().,;:!?])?
+            | \b[^\W_]{{1,50}}(?:_[^\W_]{{1,50}}){{1,10}}\b/?                               # max_count
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "name",
+        re.compile(
+            r"""
+              \b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b
+            | \b0x[0-9A-Fa-f]{1,32}\b
+            | \b(?:[0-9A-Fa-f]{2}:){3,7}[0-9A-Fa-f]{2}\b
+            | \b(?=[a-f]{0,63}\d)(?=\d{0,63}[a-f])[0-9a-f]{7,64}\b
+            | \b[A-Z]{2,10}-\d{1,10}(?:-[A-Z\d]{1,12}){0,5}\b                     # INV-2024-17
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "amount",
+        re.compile(
+            r"""
+              (?<!\w)[A-Z]{0,2}[$£€¥]\ ?\d[\d.,]{0,20}(?<=\d)
+            | (?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]?\d{3}){0,4}(?:[.,]\d{1,4})?[ \u00a0\u202f]?[$£€¥](?!\d)
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"""
+              \+\d{1,3}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{1,4}(?:[\s.-]\d{2,4}){1,5}\b     # telephones
+            | \(\d{2,4}\)\s?\d{3,4}[\s.-]\d{3,4}\b
+            | (?<![\w.,])0\d{0,4}(?:[ \u00a0\u202f.-]\d{2,4}){2,5}\b(?![.,]\d)
+            | (?<![\w-])(?:\d-)?(?:\d{3}-){1,2}\d{4}\b(?!-)
+            | \b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?Z?)?\b                      # dates
+            """,
+            re.VERBOSE,
+        ),
+    ),
+    (
+        "number",
+        re.compile(
+            r"""
+              (?<!\w)\d{0,9}[¼½¾⅐-⅞]
+            | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
+            | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[a-z]{1,5}\d{0,5})?(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
+            | (?<=[Vv]ersion\ )\d{1,5}\.\d{1,5}\b
+            """,
+            re.VERBOSE,
+        ),
+    ),
+]
+
+# Without one of these there is nothing that _PATTERNS could find, as in most sentences.
+_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w")
+
+# What a stretch would be a part of, if it stood there.
+_BEFORE = r"[\w/@]"
+_AFTER = r"(?:[\w@]|[/.?&=#-]\w)"
+_GOES_BEFORE = re.compile(f"{_BEFORE}\\Z")
+
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
+
+_WORD = re.compile(r"\w[\w-]*")
+_BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
+_LATIN_END = "\u024f"
+"""the last of the Latin letters that have a block of their own"""
+
+_NUMBER = re.compile(r"\d(?:[\d.,\s]*\d)?")
+_MONEY = {
+    "$": re.compile(r"\$|dollar|\bUSD\b", re.IGNORECASE),
+    "£": re.compile(r"£|livre|pound|\bGBP\b", re.IGNORECASE),
+    "€": re.compile(r"€|euro|\bEUR\b", re.IGNORECASE),
+    "¥": re.compile(r"¥|yen|yuan|\bJPY\b|\bCNY\b", re.IGNORECASE),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    span: Span
+    text: str
+    kind: Kind
+    pattern: str
+    """by which it is found in a translation: what stands alone in its sentence is to stand alone there too"""
+
+    def count_in(self, text: str) -> int:
+        """How often a text holds it; an amount in any spelling."""
+        if self.kind == "amount":
+            return _count_amounts(self.text, text)
+        return len(re.findall(self.pattern, text))
+
+
+class Alphabet:
+    """Which letters a vocabulary has pieces for: others are spelt in bytes, or not at all."""
+
+    def __init__(self, vocabulary: Pieces) -> None:
+        self._vocabulary = vocabulary
+        self._known: dict[str, bool] = {}
+
+    def __call__(self, sign: str) -> bool:
+        if sign not in self._known:
+            typed = as_typed(sign)
+            self._known[sign] = typed.isascii() or self._has(typed)
+        return self._known[sign]
+
+    def _has(self, sign: str) -> bool:
+        ids = self._vocabulary.encode(sign)
+        spelt = any(map(_BYTE.fullmatch, self._vocabulary.pieces(ids)))
+        return not spelt and self._vocabulary.special_ids.isdisjoint(ids)
+
+
+def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
+    """What is to be kept, from left to right; `knows` tells whether a vocabulary has a letter.
+
+    >>> [each.text for each in stretches("Write to a@b.org: the word дом cost £5.", str.isascii)]
+    ['a@b.org', 'дом', '£5']
+    """
+    found = _spelt(text) if _HINT.search(text) else []
+    if all(map(knows, set(text))):
+        return found
+    others = [
+        each
+        for each in _unknown(text, knows)
+        if not any(each.span[0] < kept.span[1] and kept.span[0] < each.span[1] for kept in found)
+    ]
+    return sorted([*found, *others], key=lambda each: each.span)
+
+
+def _spelt(text: str) -> list[Stretch]:
+    """What is known by its signs; of two that overlap the first, and of these the longest."""
+    matches = [
+        (match.start(), -match.end(), order, kind)
+        for order, (kind, pattern) in enumerate(_PATTERNS)
+        for match in pattern.finditer(text)
+        if match[0] != "%%"
+    ]
+    found: list[Stretch] = []
+    end = 0
+    for start, stop, _, kind in sorted(matches):
+        if start >= end:
+            end = -stop
+            found.append(_stretch(text, (start, end), kind))
+    return found
+
+
+def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
+    start, end = span
+    pattern = re.escape(text[start:end])
+    if kind != "tag":
+        before = "" if _GOES_BEFORE.search(text, 0, start) else f"(?<!{_BEFORE})"
+        after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
+        pattern = before + pattern + after
+    return Stretch(span, text[start:end], kind, pattern)
+
+
+def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
+    """Words and signs of which the vocabulary lacks something."""
+    yield from _unknown_words(text, knows)
+    for place, sign in enumerate(text):
+        if unicodedata.category(sign).startswith("S") and not knows(sign):
+            yield _stretch(text, (place, place + 1), "word")
+
+
+def _unknown_words(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
+    """Words with letters that the vocabulary lacks; those in another script one after another are one stretch."""
+    start = end = 0
+    for match in _WORD.finditer(text):
+        strange = [sign for sign in match[0] if sign.isalnum() and not knows(sign)]
+        if not strange:
+            continue
+        first, last = match.start(), match.start() + len(match[0].rstrip("-"))
+        if all(sign <= _LATIN_END or not sign.isalpha() for sign in strange):
+            yield _stretch(text, (first, last), "word")
+            continue
+        # The vowels of some scripts are marks, and no letters.
+        while last < len(text) and unicodedata.category(text[last]).startswith("M"):
+            last += 1
+        if end and _BETWEEN.fullmatch(text, end, first):
+            end = last
+            continue
+        if end:
+            yield _stretch(text, (start, end), "script")
+        start, end = first, last
+    if end:
+        yield _stretch(text, (start, end), "script")
+
+
+def _count_amounts(amount: str, text: str) -> int:
+    """The number may have other separators, and its sign may be a word."""
+    sign = next(sign for sign in amount if sign in _MONEY)
+    if not _MONEY[sign].search(text):
+        return 0
+    value = _digits(amount)
+    return sum(_digits(number) == value for number in _NUMBER.findall(text))
+
+
+def _digits(number: str) -> str:
+    return "".join(filter(str.isdigit, number))
+
+
+def outside(text: str, found: Sequence[Stretch]) -> list[str]:
+    """What stands before, between and after the stretches."""
+    edges = [0, *(edge for each in found for edge in each.span), len(text)]
+    return [text[edges[place] : edges[place + 1]] for place in range(0, len(edges), 2)]

@@ -1,0 +1,112 @@
+"""What of a sentence is to come back letter for letter, and how it is found again."""
+
+import re
+import time
+
+import pytest
+
+from regard.text.kept import Alphabet, outside, stretches
+from regard.text.tokenizer import Tokenizer
+
+
+def found(text: str) -> list[str]:
+    return [each.text for each in stretches(text, lambda sign: sign < "\u0180")]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("See https://a.org/x_(y)?b=c#d.", ["https://a.org/x_(y)?b=c#d"]),
+        ("(www.a.org/b), or a.com!", ["www.a.org/b", "a.com"]),
+        ("Ask a.b+c@d.co.uk, or @e_f.", ["a.b+c@d.co.uk", "@e_f"]),
+        ("In ~/a/b, ./c, /d/e.f and C:\\g\\h.i.", ["~/a/b", "./c", "/d/e.f", "C:\\g\\h.i"]),
+        ("From src/a.py to b.PDF and .env", ["src/a.py", "b.PDF", ".env"]),
+        ("{a} {{ b }} %s %(c)d ${D} $E %1", ["{a}", "{{ b }}", "%s", "%(c)d", "${D}", "$E", "%1"]),
+        ("<0>a</0> <br/> `b c`", ["<0>", "</0>", "<br/>", "`b c`"]),
+        ("#Paris #42 #FF8800", ["#Paris", "#42", "#FF8800"]),
+        ("v1.2, 1.2.3-rc.1, 2.0.0rc1, version 3.11", ["v1.2", "1.2.3-rc.1", "2.0.0rc1", "3.11"]),
+        ("3f2a9bc 0xFF INV-20-7 10.0.0.1", ["3f2a9bc", "0xFF", "INV-20-7", "10.0.0.1"]),
+        ("--dry-run and max_count", ["--dry-run", "max_count"]),
+        ("½ or 2½", ["½", "2½"]),
+        ("+33 6 12 34 56 78 or (555) 123-4567", ["+33 6 12 34 56 78", "(555) 123-4567"]),
+        ("$1,299.99, £5, 12,50 € and 1 150 €", ["$1,299.99", "£5", "12,50 €", "1 150 €"]),
+        ("Мария Иванова, 北京; नमस्ते!", ["Мария Иванова, 北京", "नमस्ते"]),
+    ],
+)
+def test_what_is_kept(text: str, expected: list[str]) -> None:
+    assert found(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Il y a 3,5 millions d'habitants et/ou 24 h/24.",
+        "In 1999, 20% of them drove 3.5 km/h (at 5:30 p.m.).",
+        "We're no. 1... and 2. Then?",
+        "C'est un arc-en-ciel ; l'été, 1 299 000 personnes.",
+        "He said: 'Yes!' --- and left.",
+        "100 % des élèves, 50 %dans la cour.",
+    ],
+)
+def test_ordinary_words_and_numbers_are_not(text: str) -> None:
+    assert found(text) == []
+
+
+def test_words_with_unknown_latin_letters_are_told_apart() -> None:
+    kinds = [(each.text, each.kind) for each in stretches("Lech Wałęsa, дом", str.isascii)]
+    assert kinds == [("Wałęsa", "word"), ("дом", "script")]
+
+
+def test_signs_that_the_vocabulary_lacks() -> None:
+    found = [(each.text, each.kind) for each in stretches("© 2024, a ≤ b", str.isascii)]
+    assert found == [("©", "word"), ("≤", "word")]
+
+
+def test_what_a_vocabulary_knows() -> None:
+    knows = Alphabet(Tokenizer.train(["le chat d'été"] * 3, vocabulary=300, exact=False))
+    assert knows("é") and knows("Z") and not knows("ж")
+    assert knows("\uff21")  # read as a plain A
+
+
+@pytest.mark.parametrize(
+    "text, there, elsewhere",
+    [
+        ("a@b.org", "À a@b.org.", "À aa@b.org."),
+        ("https://a.org/b", "(https://a.org/b)", "https://a.org/b/c"),
+        ("./run", "Lance ./run !", "Lance./run"),
+        ("1.2.3", "La 1.2.3.", "La 1.2.3.4"),
+    ],
+)
+def test_a_stretch_stands_alone(text: str, there: str, elsewhere: str) -> None:
+    [stretch] = stretches(f"See {text} now", str.isascii)
+    assert (stretch.text, stretch.count_in(there), stretch.count_in(elsewhere)) == (text, 1, 0)
+
+
+@pytest.mark.parametrize(
+    "amount, text, count",
+    [
+        ("$1,299.99", "Cela coûte 1\u202f299,99 $.", 1),
+        ("$1,299.99", "Cela coûte 1 299,99 dollars.", 1),
+        ("$1,299.99", "Cela coûte 1 299,99 £.", 0),
+        ("$1,299.99", "Cela coûte 1 299 $.", 0),
+        ("£5", "5 livres et 5 £", 2),
+    ],
+)
+def test_an_amount_may_be_spelt_as_the_other_language_does(
+    amount: str, text: str, count: int
+) -> None:
+    [stretch] = stretches(f"It costs {amount}.", str.isascii)
+    assert stretch.count_in(text) == count
+
+
+def test_what_stands_between() -> None:
+    text = "a@b.org and £5."
+    assert outside(text, stretches(text, str.isascii)) == ["", " and ", "."]
+
+
+@pytest.mark.parametrize("part", ["a/", "0 ", "1.", "{{", "<a ", "a_", "(1", "$1", "ж-", "--a", "@a", "a:"])  # fmt: skip
+def test_a_hostile_text_costs_no_more_than_its_length(part: str) -> None:
+    begin = time.perf_counter()
+    pieces = stretches(part * 20_000, str.isascii)
+    assert time.perf_counter() - begin < 5
+    assert all(re.search(each.pattern, part * 20_000) for each in pieces[:1])

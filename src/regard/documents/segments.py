@@ -1,8 +1,9 @@
 """A segment: a stretch of a document that is translated as one, and what stands in it that is no text.
 
-Of such codes there are five kinds. `open` and `close` are tags around words, and go where the words go. `alone` is
+Of such codes there are six kinds. `open` and `close` are tags around words, and go where the words go. `alone` is
 a tag of its own. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white
-space other than a single space, such as the end of a wrapped line: the model sees a space.
+space other than a single space, such as the end of a wrapped line: the model sees a space. `key` is the sign before
+a letter that a keyboard reaches a label by (`regard.documents.accelerators`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from typing import Literal
 from regard.documents import abandoning
 from regard.documents.placeholders import PLACEHOLDER
 
-Kind = Literal["open", "close", "alone", "kept", "break"]
+Kind = Literal["open", "close", "alone", "kept", "break", "key"]
 
 # Not the no-break spaces: they are typography, which the other language has its own rules for.
 _BREAK = re.compile(r"[ \t\n\r\f\v]+")
+
+_LINKS = ("[", "a")
+"""names of the tags of Markdown and HTML that make a link"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class Segment:
     """from text as a reader sees it to how the file writes it"""
     raw: str = ""
     """the whole as it stands in the file"""
+    is_like: Callable[[str, str], bool] | None = None
+    """whether two ways of writing a segment have the same marks; what passes needs no escapes"""
 
     @property
     def text(self) -> str:
@@ -102,7 +108,13 @@ def _breaks(text: str) -> Iterator[Item]:
         yield Run(text[start:], text[start:])
 
 
-def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> list[str | Segment]:
+def parts_of(
+    items: Iterable[Item],
+    escape: Callable[[str], str] = as_it_is,
+    is_like: Callable[[str, str], bool] | None = None,
+    *,
+    is_link: bool = False,
+) -> list[str | Segment]:
     """Items as a file writes them with, in the middle, what is to be translated; if there is such a thing."""
     inner = deque(_one_space(items))
     pairs = partners(inner)
@@ -122,10 +134,30 @@ def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> 
     after.reverse()
     if not any(isinstance(item, Run) and has_words(item.text) for item in inner):
         return [written([*before, *inner, *after])]
+    # Looked for once: the text of a link is one thing, however many images a hostile one nests.
+    if not is_link and (links := _only_links(list(inner))):
+        found = [part for link in links for part in parts_of(link, escape, is_like, is_link=True)]
+        return [written(before), *found, written(after)]
     space_before, inner[0] = _spaces(inner[0])
     inner[-1], space_after = _spaces(inner[-1], at_end=True)
-    segment = Segment(tuple(inner), escape, written(inner))
+    segment = Segment(tuple(inner), escape, written(inner), is_like)
     return [written([*before, space_before]), segment, written([space_after, *after])]
+
+
+def _only_links(items: list[Item]) -> list[list[Item]]:
+    """Links and images without a word between them, such as the badges of a page: each says something else."""
+    pairs = partners(items)
+    found: list[list[Item]] = []
+    place = num_links = 0
+    while place < len(items):
+        item, end = items[place], pairs.get(place, place) + 1
+        if isinstance(item, Code) and item.kind == "open" and item.name in _LINKS:
+            num_links += 1
+        elif end > place + 1 or has_words(shown(item)):
+            return []
+        found.append(items[place:end])
+        place = end
+    return found if num_links > 1 else []
 
 
 def _is_edge(item: Item) -> bool:

@@ -69,7 +69,7 @@ def _translated(
     text = decode(data, suffix, encoding)
     slots, warnings = read(text.content, languages)
     segments = [part for slot in slots for part in slot.parts if isinstance(part, Segment)]
-    rendered = render_segments(segments, translate)
+    rendered = render_segments(segments, translate, languages[1])
     written: list[str] = []
     cursor, next_segment = 0, iter(rendered)
     for slot in slots:
@@ -110,34 +110,37 @@ def _document(text: Text, rendered: list[Rendered], warnings: list[str], suffix:
     return Document(data, warnings, rendered)
 
 
-def render_segments(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
+def render_segments(
+    segments: Sequence[Segment], translate: Translate, language: str = ""
+) -> list[Rendered]:
     """Each segment translated; equal ones are translated once."""
     known: dict[Segment, Rendered] = {}
     open_ = list(dict.fromkeys(segments))
     for stand_ins in (False, True):
         views = [View(segment, stand_ins=stand_ins) for segment in open_]
         views = [view for view in views if not view.needs_parts and (view.kept or not stand_ins)]
-        for view, written in zip(views, _rendered(views, translate), strict=True):
+        for view, written in zip(views, _rendered(views, translate, language), strict=True):
             if written is not None:
                 known[view.segment] = Rendered(view.segment.text, written)
         open_ = [segment for segment in open_ if segment not in known]
-    known.update(zip(open_, _in_parts(open_, translate), strict=True))
+    known.update(zip(open_, _in_parts(open_, translate, language), strict=True))
     return [known[segment] for segment in segments]
 
 
-def _rendered(views: Sequence[View], translate: Translate) -> Iterable[str | None]:
+def _rendered(views: Sequence[View], translate: Translate, language: str) -> Iterable[str | None]:
     texts = list(dict.fromkeys(view.text for view in views))
     if not texts:
         return []
     answers = dict(zip(texts, translate(texts), strict=True))
-    return [view.render(answers[view.text]) for view in views]
+    return [view.render(answers[view.text], language) for view in views]
 
 
-def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
+def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) -> list[Rendered]:
     """Only the words between codes are translated; where even that adds a placeholder the source stays."""
     cut = [_between_codes(segment) for segment in segments]
     wanted = dict.fromkeys(part for parts in cut for part in parts if isinstance(part, Segment))
-    answers = dict(zip(wanted, _rendered([View(part) for part in wanted], translate), strict=True))
+    views = [View(part) for part in wanted]
+    answers = dict(zip(wanted, _rendered(views, translate, language), strict=True))
     rendered: list[Rendered] = []
     for segment, parts in zip(segments, cut, strict=True):
         written, doubt = "", "had to be translated in parts, to keep their tags and placeholders"

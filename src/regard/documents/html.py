@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from regard.documents.formats import Languages
@@ -22,24 +23,51 @@ _OPAQUE = frozenset(
     "script style xmp iframe noembed noframes template svg math object canvas pre code kbd samp var tt".split()
 )
 _SHOWN = frozenset("code kbd samp var tt".split())
+_HEADING = re.compile("h([1-6])")
 _NUM_SHOWN = 40
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     slots: list[Slot] = []
     items: list[Item] = []
-    start = 0
+    start, around = 0, _Around()
     for token, item in _items(text):
         if item is not None:
             if not items:
                 start = token.start
             items += item
-        elif items:
-            slots.append(Slot(start, token.start, parts_of(items, escape)))
+            continue
+        if items:
+            slots.append(around.slot(start, token.start, items))
             items = []
+        around.note(token)
     if items:
-        slots.append(Slot(start, len(text), parts_of(items, escape)))
+        slots.append(around.slot(start, len(text), items))
     return slots, []
+
+
+class _Around:
+    """What stands around a block: a heading or a row of a table."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.row: int | None = None
+        self.is_head = False
+
+    def note(self, token: Token) -> None:
+        is_open = token.kind == "open"
+        if heading := _HEADING.fullmatch(token.name):
+            self.level = int(heading[1]) if is_open else 0
+        elif token.name == "tr":
+            self.row = token.start if is_open else None
+        elif token.name in ("td", "th"):
+            self.is_head = token.name == "th"
+        elif token.name == "table":
+            self.row = None
+
+    def slot(self, start: int, end: int, items: list[Item]) -> Slot:
+        parts, is_head = parts_of(items, escape), self.row is not None and self.is_head
+        return Slot(start, end, parts, level=self.level, row=self.row, is_head=is_head)
 
 
 def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:

@@ -20,6 +20,8 @@ _RULE = re.compile(
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_END = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*$")
 _DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
+_UNDERLINED = {"=": 1, "-": 2}
+"""the level of a heading with this below it"""
 _DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
 """what stands before the meaning of a term, in the line after it"""
 _HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
@@ -92,10 +94,12 @@ class _Reader:
         if _indent(line) >= self.indent + 4 and not self.paragraph:
             return number + 1
         if _RULE.match(line):
-            self._end_paragraph()
+            signs = set(line.strip())
+            self._end_paragraph(level=_UNDERLINED.get(signs.pop(), 0) if len(signs) == 1 else 0)
         elif heading := _HEADING.match(line):
             tail = _HEADING_END.search(line, heading.end())
-            self._add([(content + heading.end(), content + tail.start() if tail else end)])
+            place = (content + heading.end(), content + tail.start() if tail else end)
+            self._add([place], level=heading.group().count("#"))
         elif (definition := _DEFINITION.match(line)) and self._may_define(definition[1]):
             self._end_paragraph()
             if definition[1].startswith("^"):
@@ -179,15 +183,16 @@ class _Reader:
                 start, end = self.lines[number]
                 for cell in _CELL.finditer(self.text, self._content(start, end), end):
                     self._add([cell.span()])
+                    self.slots[-1] = replace(self.slots[-1], row=start, is_head=number == first)
             number += 1
         return number
 
-    def _end_paragraph(self) -> None:
+    def _end_paragraph(self, level: int = 0) -> None:
         if self.paragraph:
-            self._add(self.paragraph)
+            self._add(self.paragraph, level)
         self.paragraph, self.in_note = [], False
 
-    def _add(self, lines: list[tuple[int, int]]) -> None:
+    def _add(self, lines: list[tuple[int, int]], level: int = 0) -> None:
         start, end = lines[0][0], lines[-1][1]
         between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
         joined = "\n".join(self.text[slice(*line)] for line in lines)
@@ -204,7 +209,7 @@ class _Reader:
             return f"{written[:at]}\\{written[at:]}"
 
         parts = parts_of(_with_line_ends(items, iter(between)), escape, self._is_like)
-        self.slots.append(Slot(start, end, parts, finish))
+        self.slots.append(Slot(start, end, parts, finish, level))
 
     def _is_like(self, one: str, other: str) -> bool:
         return marks_of(one, self.labels) == marks_of(other, self.labels)

@@ -79,6 +79,12 @@ class Slot:
     """what stays as it is, and what is translated"""
     finish: Callable[[str, bool], str] = field(default=lambda written, doubtful: written)
     """from the translated parts to what stands in the file; told whether the translation is doubtful"""
+    level: int = 0
+    """of a heading, from 1; 0 where it is none"""
+    row: int | None = None
+    """of a table that it is a cell of: where the row begins"""
+    is_head: bool = False
+    """whether it is the head of a column"""
 
 
 def shown(item: Item) -> str:

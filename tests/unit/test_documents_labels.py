@@ -17,6 +17,8 @@ from regard.documents.placement import Linked
         ("Name", "Nom.", "fr", "Nom"),
         ("%d files", "– %d fichiers ;", "fr", "%d fichiers"),
         ("- Oui", "- Yes", "en", "- Yes"),
+        ("Supports HTTP", "prend en charge HTTP", "fr", "Prend en charge HTTP"),
+        ("lundi", "Monday", "en", "Monday"),
         ("Name:", "Nom", "fr", "Nom :"),
         ("Nom :", "Name", "en", "Name:"),
         ("Really?", "Vraiment.", "fr", "Vraiment ?"),
@@ -58,6 +60,32 @@ def test_labels_of_every_format(suffix: str, before: str, after: str, answer: st
         before.encode(), suffix, translator(lambda text: answer), languages=("fr", "en")
     )
     assert document.data.decode() == after
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("© 2024 Tous droits", "© 2024 TOUS DROITS"),
+        ("  - du lait\n  2. du pain", "  - DU LAIT\n  2. DU PAIN"),
+        ("— Léonard de Vinci", "— LÉONARD DE VINCI"),
+        ("✓ Fait", "✓ FAIT"),
+    ],
+)
+def test_signs_at_the_beginning_are_none_of_the_text(before: str, after: str) -> None:
+    def loud(texts: list[str]) -> list[Answer]:
+        assert all(text[0].isalnum() for text in texts)
+        return [Answer(text.upper()) for text in texts]
+
+    assert translate_document(before.encode(), ".txt", loud).data.decode() == after
+
+
+def test_a_page_says_which_language_it_is_in_now() -> None:
+    page = '<html class="fr" lang="fr-FR" xml:lang=\'fr\'><p lang="fr">Oui</p></html>'
+    out = translate_document(page.encode(), ".html", translator(str.upper), languages=("fr", "en"))
+    expected = '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
+    assert out.data.decode() == expected
+    out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
+    assert out.data.decode() == page.replace("Oui", "OUI")
 
 
 def test_what_is_taken_away_moves_no_tag() -> None:

@@ -105,7 +105,7 @@ def test_signs_that_are_no_marks_are_not_escaped() -> None:
 
 @pytest.mark.parametrize("answer", ["a *b*", "[b](c)", "**a", "`b` c", "a < b", "_a_"])
 def test_signs_of_a_translation_become_no_marks(answer: str) -> None:
-    out = translate_document(b"Bonjour tout le monde", ".md", translator(lambda text: answer)).data
+    out = translate_document(b"bonjour tout le monde", ".md", translator(lambda text: answer)).data
     [paragraph] = [each for each in PARSER.parse(out.decode()) if each.type == "inline"]
     assert {each.type for each in paragraph.children or []} <= {"text", "text_special"}
     assert "".join(each.content for each in paragraph.children or []) == answer
@@ -164,3 +164,6 @@ def test_a_footnote_stays_behind_its_word() -> None:
 
     out = translate_document(b"Une note[^1] ici.", ".md", lambda texts: [Linked_()]).data
     assert out == b"One note[^1] here."
+    # At the end it stays there, wherever its word has gone.
+    out = translate_document(b"Ici une note[^1].", ".md", lambda texts: [Linked_()]).data
+    assert out == b"One note here[^1]."

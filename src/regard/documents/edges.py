@@ -1,4 +1,4 @@
-"""How a translation begins and ends: as its source does, with no dash, full stop or colon that nobody wrote.
+"""How a translation begins and ends: as its source does, with its capital and no dash, full stop or colon of its own.
 
 A model has learnt sentences. Of a heading, a cell or a button it may make one, and a line of subtitles that goes on
 in the next it may end.
@@ -45,7 +45,10 @@ def with_edges_of(source: str, target: str, language: str) -> Edged:
     taken = 0
     if source[:1] not in _DASHES and (dash := _DASH.match(target)):
         taken = dash.end()
-    return Edged(_with_end_of(source, target[taken:], language), taken)
+    target = _with_end_of(source, target[taken:], language)
+    if source[:1].isupper() and target[:1].islower() and len(target[0].upper()) == 1:
+        target = target[0].upper() + target[1:]
+    return Edged(target, taken)
 
 
 def _with_end_of(source: str, target: str, language: str) -> str:

@@ -41,9 +41,20 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
             slots.append(around.slot(start, token.start, items))
             items = []
         around.note(token)
+        if token.name == "html" and token.kind == "open" and all(languages):
+            tag = text[token.start : token.end]
+            slots.append(Slot(token.start, token.end, [_in_language(tag, *languages)]))
     if items:
         slots.append(around.slot(start, len(text), items))
     return slots, []
+
+
+def _in_language(tag: str, source: str, target: str) -> str:
+    """A page that said which language it was in says which it is in now."""
+    said = re.compile(
+        rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
+    )
+    return said.sub(lambda match: match[1] + target, tag)
 
 
 class _Around:

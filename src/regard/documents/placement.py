@@ -20,6 +20,8 @@ Span = tuple[int, int]
 # What an apostrophe ties together stays together, if there is room; in pieces it is words of its own.
 _WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))
 
+_ENDS = " \xa0\u202f.…:;,!?"
+
 
 class Link(Protocol):
     """A word of the source and the word of the target that it became, each from where to where."""
@@ -147,7 +149,9 @@ class _Planner:
         """Before what the next words became; or after what the last ones did, where it stands close to them alone."""
         before = [link for link in self.links if link.source[1] <= position]
         after = [link for link in self.links if link.source[0] >= position]
-        place = None
+        place = self._before_the_end(position)
+        if place is not None:
+            return _within(place, room)
         if after and not (before and self._is_close_to_the_last(position)):
             nearest = min(link.source[0] for link in after)
             place = min(link.target[0] for link in after if link.source[0] == nearest)
@@ -158,8 +162,13 @@ class _Planner:
             share = position / max(len(self.source), 1)
             edges = [*(word[0] for word in self.words), len(self.target)]
             place = min(edges, key=lambda edge: abs(edge - share * len(self.target)))
-        place = min(max(place, room[0]), room[1])
-        return place, place
+        return _within(place, room)
+
+    def _before_the_end(self, position: int) -> int | None:
+        """Before the signs that end the target, where it stands before those that end the source."""
+        if self.source[position:].strip(_ENDS) or position == len(self.source):
+            return None
+        return len(self.target.rstrip(_ENDS))
 
     def _is_close_to_the_last(self, position: int) -> bool:
         """As the number of a footnote is."""
@@ -195,6 +204,12 @@ class _Planner:
             spans.append((start, end))
             cursor = end
         return spans
+
+
+def _within(place: int, room: Span) -> Span:
+    """A place without width, in the room there is."""
+    place = min(max(place, room[0]), room[1])
+    return place, place
 
 
 def meets_any(span: Span, others: Sequence[Span]) -> bool:

@@ -22,6 +22,10 @@ Kind = Literal["open", "close", "alone", "kept", "break", "key"]
 # Not the no-break spaces: they are typography, which the other language has its own rules for.
 _BREAK = re.compile(r"[ \t\n\r\f\v]+")
 
+# Signs that models make others of, or none; and at the beginning of a text also those of lists.
+SIGN = re.compile("[©§¶†‡×÷←↑↓↩⇐⇒⇔]")
+_LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
+
 _LINKS = ("[", "a")
 """names of the tags of Markdown and HTML that make a link"""
 
@@ -106,10 +110,19 @@ def _breaks(text: str) -> Iterator[Item]:
     start = 0
     for match in _BREAK.finditer(text):
         if match.group() != " ":
-            if start < match.start():
-                yield Run(text[start : match.start()], text[start : match.start()])
+            yield from _signs(text[start : match.start()])
             yield Code(match.group(), "break", " ")
             start = match.end()
+    yield from _signs(text[start:])
+
+
+def _signs(text: str) -> Iterator[Item]:
+    start = 0
+    for match in SIGN.finditer(text):
+        if start < match.start():
+            yield Run(text[start : match.start()], text[start : match.start()])
+        yield Code(match.group(), "alone")
+        start = match.end()
     if start < len(text):
         yield Run(text[start:], text[start:])
 
@@ -171,12 +184,13 @@ def _is_edge(item: Item) -> bool:
 
 
 def _spaces(item: Item, at_end: bool = False) -> tuple[Item, Item]:
-    """An item cut between the white space at its edge and its words."""
+    """An item cut between the white space at its edge, with the mark of a list, and its words."""
     nothing = Run("", "")
     if isinstance(item, Code) or item.text != item.raw:
         return (item, nothing) if at_end else (nothing, item)
     text = item.text
-    cut = len(text.rstrip()) if at_end else len(text) - len(text.lstrip())
+    lead = _LEAD.match(text)
+    cut = len(text.rstrip()) if at_end else lead.end() if lead else 0
     return Run(text[:cut], text[:cut]), Run(text[cut:], text[cut:])
 
 

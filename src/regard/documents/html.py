@@ -89,8 +89,10 @@ def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
         if token.kind == "text":
             yield token, list(text_with_references(raw))
         elif token.kind == "open" and _is_opaque(token):
-            whole = Token("other", token.start, _skip(token, stream), token.name)
-            yield whole, _opaque(token, text[whole.start : whole.end])
+            end, is_closed = _skip(token, stream)
+            whole = Token("other", token.start, end, token.name)
+            # What is never closed takes the rest with it, whatever would stand behind it.
+            yield whole, _opaque(token, text[whole.start : end]) if is_closed else None
         elif token.kind == "other":
             yield token, [Code(raw, "alone")] if raw.startswith("<!--") else None
         elif token.name not in _INLINE:
@@ -110,16 +112,16 @@ def _is_opaque(token: Token) -> bool:
     return told.get("translate") == "no" or "notranslate" in told.get("class", "").split()
 
 
-def _skip(opened: Token, stream: Iterator[Token]) -> int:
-    """Where the element ends."""
+def _skip(opened: Token, stream: Iterator[Token]) -> tuple[int, bool]:
+    """Where the element ends, and whether it does."""
     depth, end = 1, opened.end
     for token in stream:
         end = token.end
         if token.name == opened.name and not token.is_void:
             depth += {"open": 1, "close": -1}.get(token.kind, 0)
         if depth == 0:
-            break
-    return end
+            return end, True
+    return end, False
 
 
 def _opaque(token: Token, raw: str) -> list[Item] | None:

@@ -3,7 +3,8 @@
     python benchmarks/search_quality.py [--model NAME …] [--data FOLDER] [--most N] [--save]
 
 Sets: `written` is search_set.tsv beside this script, 60 passages in French and English with a query each, in the
-same language or the other. With --data five more are made of held-out text, which stays where it is:
+same language or the other. `pages` is search_pages: four pages of headings, paragraphs and tables, cut as a search cuts
+them, and queries with words of the passage that answers. With --data five more are made of held-out text, which stays where it is:
 
     everyday, news   a sentence looks for its translation (fr-en/tatoeba-dev.*, fr-en/newstest2013.*)
     stories          a sentence looks for the rest of its paragraph (stories/test.txt)
@@ -44,6 +45,7 @@ from record import Row, save
 from regard.catalogue import find_for_search
 from regard.corpora.queries import keywords
 from regard.evaluate import retrieval
+from regard.search.passages import read_passages
 from regard.search.reading import Reader
 from regard.search.wording import NUM_NEAREST, best, words_in
 from regard.text.corpus import read_lines
@@ -150,6 +152,21 @@ def written() -> Iterator[Set]:
         yield Set(name, passages, [rows[place][3] for place in places], places)
 
 
+def pages() -> Set:
+    """A query's answer is the first passage that holds some words; how long a passage may be is the same for all."""
+    folder = HERE / "search_pages"
+    passages = [
+        passage.text
+        for path in sorted(folder.glob("*.md"))
+        for passage in read_passages(path.read_bytes(), ".md", lambda text: len(text.split()), 100)
+    ]
+    rows = [line.split("\t") for line in read_lines(folder / "queries.tsv")]
+    answers = [
+        next(place for place, text in enumerate(passages) if words in text) for _, words in rows
+    ]
+    return Set("pages", passages, [query for query, _ in rows], answers)
+
+
 def held_out(folder: Path, most: int) -> Iterator[Set]:
     draw = random.Random(3)
     french_of: dict[str, list[str]] = {}
@@ -230,7 +247,11 @@ def main() -> None:
     for name in arguments.model or [None]:
         folder = find_for_search(name)
         systems.append(Regard(folder.name, folder))
-    sets = [*written(), *(held_out(arguments.data, arguments.most) if arguments.data else ())]
+    sets = [
+        *written(),
+        pages(),
+        *(held_out(arguments.data, arguments.most) if arguments.data else ()),
+    ]
     rows = [measure(system, given) for given in sets for system in systems]
     judged = {row["set"]: row["mrr"] for row in rows if row["system"] == systems[-1].name}
     ratios = {}

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 28
 
-_OTHER_SUFFIXES = frozenset(
-    ".csv .doc .docx .epub .json .odp .ods .odt .pdf .ppt .pptx .rst .rtf .tex .tsv .xls .xlsx .xml".split()
-)
+_OF_OFFICES = frozenset(".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split())
+"""what is no text when it is piped"""
+_OTHER_SUFFIXES = _OF_OFFICES | frozenset(".csv .json .rst .tex .tsv .xml".split())
 """of documents that cannot be read here: who names one means no text"""
 
 
@@ -49,6 +49,8 @@ def _check_kind(text: str) -> None:
     except (OSError, ValueError):  # too long for a name, or with a null
         return
     advice = f"pipe it to have it line by line:  regard translate < {path}"
+    if path.suffix.lower() in _OF_OFFICES:
+        advice = "save it as .html or .txt first, in the program that wrote it"
     if path.is_dir():
         advice = "name the files in this folder, or give a text on standard input"
     raise UsageError(f"a document must be one of {' '.join(SUFFIXES)}: got {path}; {advice}")

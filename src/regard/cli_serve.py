@@ -143,10 +143,14 @@ def _run(settings: Settings, models: Sequence[str], opening: dict[str, Any]) -> 
 
     metrics, log = Metrics(), Log()
     with bind(settings) as listening:
-        served, left_out = load_models(models, queue=settings.queue, metrics=metrics, **opening)
+        served, other_tasks, failed = load_models(
+            models, queue=settings.queue, metrics=metrics, **opening
+        )
         address = address_of(listening)
         # For a person, and apart from the log, of which every line can be parsed.
         typer.echo(f"{address}/  serves {', '.join(served.all)}  (Ctrl-C ends)")
         sys.stdout.flush()
-        log.write("start", address=address, models=list(served.all), not_served=left_out)
+        left_out = {"other_tasks": other_tasks, "failed": failed}
+        told = {name: reasons for name, reasons in left_out.items() if reasons}
+        log.write("start", address=address, models=list(served.all), **told)
         return run(App(served, settings, metrics, log), listening, log)

@@ -196,6 +196,8 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(
     Path("letters").mkdir()
     Path("book.txt").mkdir()
     refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
+    Path("letter.DOCX").write_bytes(b"PK")
+    refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as .html or .txt first")
     for name in ("letters", "book.txt"):
         refused(run("-m", folder, name), f"got {name}; name the files in this folder")
 

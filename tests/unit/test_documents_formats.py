@@ -44,6 +44,7 @@ def translate(text: str, suffix: str) -> str:
         (".html", "<title>Bonjour</title><p>Tom &amp; Jerry", "<title>Hello</title><p>Tom &amp; Jerry"),
         (".html", "<p>Tapez <code>ls</code> ici", "<p>Type <code>ls</code> here"),
         (".html", "<p>&Eacute;t&eacute; chaud", "<p>Hot summer"),
+        (".html", "<div>Bonjour <code>ls</div>Bonjour", "<div>Hello <code>ls</div>Bonjour"),
         (".htm", "<script>Bonjour</script><!-- Bonjour -->", "<script>Bonjour</script><!-- Bonjour -->"),
         (".md", "## Bonjour ##\n\n- un chat\n- deux chats\n", "## Hello ##\n\n- a cat\n- two cats\n"),
         (".md", "> Le chat\n> noir dort.\n", "> The black\n> cat sleeps.\n"),

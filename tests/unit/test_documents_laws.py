@@ -80,7 +80,8 @@ def test_any_characters_come_back_as_they_were(suffix: str, text: str) -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_html_keeps_every_tag_and_placeholder(kind: str) -> None:
-    before, after = DOCUMENTS[".html"], translated(".html", kind)
+    before = DOCUMENTS[".html"].replace('<html lang="fr">', '<html lang="en">')
+    after = translated(".html", kind)
     tags = re.compile(r"""<!--.*?-->|</?[a-zA-Z](?:"[^"]*"|'[^']*'|[^<>"'])*>""", re.DOTALL)
     assert Counter(tags.findall(after)) == Counter(tags.findall(before))
     assert placeholders(after) == placeholders(before)

@@ -206,6 +206,31 @@ def test_a_seed_decides_and_choices_differ(server: Running) -> None:
     assert first != answered(server, WRITE, **ask, seed=13)["choices"]
 
 
+def test_penalties_change_what_is_drawn_and_zero_asks_for_nothing(server: Running) -> None:
+    # At a low temperature such a model says the same over and over.
+    ask = {"model": "story", "prompt": "Hello", "max_tokens": 40, "seed": 11, "temperature": 0.01}
+    free = answered(server, WRITE, **ask)["choices"]
+    assert (
+        free == answered(server, WRITE, **ask, presence_penalty=0, frequency_penalty=0.0)["choices"]
+    )
+    varied = answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
+    assert (
+        varied != free and varied == answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
+    )
+    assert free != answered(server, WRITE, **ask, presence_penalty=2)["choices"]
+
+
+@pytest.mark.parametrize("name", ["presence_penalty", "frequency_penalty"])
+def test_a_penalty_of_what_is_not_drawn_is_refused(server: Running, name: str) -> None:
+    for fields in (
+        {"model": "fr-en", "messages": HELLO},
+        {"model": "chat", "messages": HELLO, "temperature": 0},
+    ):
+        refused(server.post(CHAT, {**fields, name: 1}), name)
+        assert server.post(CHAT, {**fields, name: 0}).status == 200
+    answered(server, CHAT, model="chat", messages=HELLO, temperature=0.7, **{name: 1})
+
+
 def test_stops_are_left_out_also_where_they_come_in_pieces(server: Running) -> None:
     ask = {"model": "story", "prompt": "Hello", "max_tokens": 60, "seed": 11}
     text = answered(server, WRITE, **ask)["choices"][0]["text"]
@@ -266,7 +291,7 @@ def test_every_count_is_bounded(server: Running, name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 2.1, 10**9, 10**400, "x", [], {}, True])
-@pytest.mark.parametrize("name", ["temperature", "top_p"])
+@pytest.mark.parametrize("name", ["temperature", "top_p", "presence_penalty", "frequency_penalty"])
 def test_every_number_is_bounded(server: Running, name: str, value: Any) -> None:
     refused(server.post(WRITE, {"model": "story", "prompt": "a", name: value}), name)
 
@@ -285,7 +310,7 @@ def test_every_number_is_bounded(server: Running, name: str, value: Any) -> None
         ({"messages": [{"role": "user", "content": "a" * 20_001}]}, "messages"),
         ({"tools": [{"type": "function"}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),
-        ({"frequency_penalty": 1}, "frequency_penalty"),
+        ({"frequency_penalty": -1}, "frequency_penalty"),
         ({"stop": ["a"] * 5}, "stop"),
         ({"stop": ""}, "stop"),
         ({"stop": 7}, "stop"),

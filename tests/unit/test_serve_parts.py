@@ -17,7 +17,7 @@ import pytest
 from fixtures import make_model_folder
 from serve_fixtures import KEY, make_folders
 
-from regard.errors import UsageError
+from regard.errors import ModelError, UsageError
 from regard.serve import files, metrics, models, reading, security, site
 from regard.serve.refusal import Refusal
 from regard.serve.running import bind
@@ -221,9 +221,14 @@ def test_models_that_cannot_be_served_are_left_out_and_named(
     (tmp_path / "story" / "decoder.onnx").write_bytes(b"nonsense")
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
     counted = metrics.Metrics()
-    served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
+    served, other_tasks, failed = models.load_models([], queue=3, metrics=counted, threads=1)
     assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
-    assert {reason.partition(":")[0] for reason in left_out} >= {"story", "filler"}
+    assert "filler: made to fill, which a server is not asked for" in other_tasks
+    assert {reason.partition(":")[0] for reason in failed} == {"story"}
+    with pytest.raises(
+        ModelError, match="must be a model to translate, chat, write: got one to fill"
+    ):
+        models.load_models(["filler"], queue=3, metrics=counted)
     with pytest.raises(UsageError, match="folder or the name"):
         models.load_models(["nobody"], queue=3, metrics=counted)
 

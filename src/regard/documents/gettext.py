@@ -1,6 +1,7 @@
 """gettext (.po): each message that has no translation gets one; those that have keep theirs.
 
-A translation that a person should look at is marked fuzzy, the format's own word for it.
+A translation that a person should look at is marked fuzzy, the format's own word for it. The others are not, for
+programs leave out what is fuzzy: a catalogue of nothing else would change nothing.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
+from regard.documents.accelerators import find, signs_of
 from regard.documents.formats import Languages
 from regard.documents.markup import inline_items
-from regard.documents.segments import Segment, Slot, parts_of
+from regard.documents.segments import Item, Segment, Slot, parts_of
 from regard.errors import DataError
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -41,31 +44,47 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         return f"#, fuzzy{newline}{written}" if doubtful else written
 
     slots: list[Slot] = []
-    for entry in _entries(text):
+    entries = list(_entries(text))
+    signs = signs_of(entry.texts.get("msgid", "") for entry in entries)
+    for entry in entries:
         missing = [name for name in entry.places if not entry.texts[name]]
         if not entry.texts.get("msgid") or not missing:
             continue
         parts: list[str | Segment] = []
         cursor = entry.start
         for name in missing:
-            source = entry.texts["msgid"]
-            if name not in ("msgstr", "msgstr[0]"):
-                source = entry.texts.get("msgid_plural", source)
             start, end = entry.places[name]
-            parts += [text[cursor:start], f"{name} ", *_quoted(source, newline)]
+            source = _source_of(entry, name)
+            parts += [text[cursor:start], f"{name} ", *_quoted(source, newline, signs)]
             cursor = end
         slots.append(Slot(entry.start, cursor, parts, finish))
     return slots, []
 
 
-def _quoted(source: str, newline: str) -> list[str | Segment]:
+def _source_of(entry: _Entry, name: str) -> str:
+    """What a translation is of: the first one of several of the singular, if the language has one."""
+    forms = [each for each in entry.places if each.startswith("msgstr[")]
+    is_singular = name in ("msgstr", "msgstr[0]") and len(forms) != 1
+    return entry.texts[
+        "msgid" if is_singular or "msgid_plural" not in entry.texts else "msgid_plural"
+    ]
+
+
+def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[str | Segment]:
     """A message of several lines is translated line by line, and has a string for each of them."""
     lines = source.splitlines(keepends=True)
     parts: list[str | Segment] = [f'""{newline}'] if len(lines) > 1 else []
     for number, line in enumerate(lines):
-        found = parts_of(inline_items(line))
+        found = parts_of(_items(line, signs))
         parts += [newline if number else "", '"', *map(_escaped, found), '"']
     return parts
+
+
+def _items(line: str, signs: frozenset[str]) -> Iterator[Item]:
+    if (found := find(line, signs)) is None:
+        return inline_items(line)
+    at, key = found
+    return chain(inline_items(line[:at]), [key], inline_items(line[at + 1 :]))
 
 
 def _escaped(part: str | Segment) -> str | Segment:

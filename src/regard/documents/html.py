@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from regard.documents.formats import Languages
@@ -22,24 +23,62 @@ _OPAQUE = frozenset(
     "script style xmp iframe noembed noframes template svg math object canvas pre code kbd samp var tt".split()
 )
 _SHOWN = frozenset("code kbd samp var tt".split())
+_HEADING = re.compile("h([1-6])")
 _NUM_SHOWN = 40
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     slots: list[Slot] = []
     items: list[Item] = []
-    start = 0
+    start, around = 0, _Around()
     for token, item in _items(text):
         if item is not None:
             if not items:
                 start = token.start
             items += item
-        elif items:
-            slots.append(Slot(start, token.start, parts_of(items, escape)))
+            continue
+        if items:
+            slots.append(around.slot(start, token.start, items))
             items = []
+        around.note(token)
+        if token.name == "html" and token.kind == "open" and all(languages):
+            tag = text[token.start : token.end]
+            slots.append(Slot(token.start, token.end, [_in_language(tag, *languages)]))
     if items:
-        slots.append(Slot(start, len(text), parts_of(items, escape)))
+        slots.append(around.slot(start, len(text), items))
     return slots, []
+
+
+def _in_language(tag: str, source: str, target: str) -> str:
+    """A page that said which language it was in says which it is in now."""
+    said = re.compile(
+        rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
+    )
+    return said.sub(lambda match: match[1] + target, tag)
+
+
+class _Around:
+    """What stands around a block: a heading or a row of a table."""
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.row: int | None = None
+        self.is_head = False
+
+    def note(self, token: Token) -> None:
+        is_open = token.kind == "open"
+        if heading := _HEADING.fullmatch(token.name):
+            self.level = int(heading[1]) if is_open else 0
+        elif token.name == "tr":
+            self.row = token.start if is_open else None
+        elif token.name in ("td", "th"):
+            self.is_head = token.name == "th"
+        elif token.name == "table":
+            self.row = None
+
+    def slot(self, start: int, end: int, items: list[Item]) -> Slot:
+        parts, is_head = parts_of(items, escape), self.row is not None and self.is_head
+        return Slot(start, end, parts, level=self.level, row=self.row, is_head=is_head)
 
 
 def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
@@ -50,8 +89,10 @@ def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
         if token.kind == "text":
             yield token, list(text_with_references(raw))
         elif token.kind == "open" and _is_opaque(token):
-            whole = Token("other", token.start, _skip(token, stream), token.name)
-            yield whole, _opaque(token, text[whole.start : whole.end])
+            end, is_closed = _skip(token, stream)
+            whole = Token("other", token.start, end, token.name)
+            # What is never closed takes the rest with it, whatever would stand behind it.
+            yield whole, _opaque(token, text[whole.start : end]) if is_closed else None
         elif token.kind == "other":
             yield token, [Code(raw, "alone")] if raw.startswith("<!--") else None
         elif token.name not in _INLINE:
@@ -71,16 +112,16 @@ def _is_opaque(token: Token) -> bool:
     return told.get("translate") == "no" or "notranslate" in told.get("class", "").split()
 
 
-def _skip(opened: Token, stream: Iterator[Token]) -> int:
-    """Where the element ends."""
+def _skip(opened: Token, stream: Iterator[Token]) -> tuple[int, bool]:
+    """Where the element ends, and whether it does."""
     depth, end = 1, opened.end
     for token in stream:
         end = token.end
         if token.name == opened.name and not token.is_void:
             depth += {"open": 1, "close": -1}.get(token.kind, 0)
         if depth == 0:
-            break
-    return end
+            return end, True
+    return end, False
 
 
 def _opaque(token: Token, raw: str) -> list[Item] | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from regard.documents import html
 from regard.documents.formats import Languages
-from regard.documents.markdown_inline import escape, inline
+from regard.documents.markdown_inline import escape, inline, marks_of
 from regard.documents.segments import Code, Item, Slot, parts_of
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -20,16 +20,20 @@ _RULE = re.compile(
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_END = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*$")
 _DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
+_UNDERLINED = {"=": 1, "-": 2}
+"""the level of a heading with this below it"""
+_DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
+"""what stands before the meaning of a term, in the line after it"""
 _HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
 _INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
 _DELIMITERS = re.compile(
     r"[ \t]*+(?:\|[ \t]*+)?:?-+:?[ \t]*+(?:\|[ \t]*+:?-+:?[ \t]*+)*(?:\|[ \t]*)?$"
 )
 _CELL = re.compile(r"(?:[^|\\`]|\\.|`[^`]*`|`)+")
-_HARD_BREAK = re.compile(r"(?:[ \t]{2}|\\)$")
+_HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*(\\))$")
 
 # What would turn a paragraph into something else if the translation began with it.
-_NOT_A_START = re.compile(r"(?:[-+*>]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
+_NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
@@ -49,6 +53,8 @@ class _Reader:
         self.in_list = False
         self.indent = 0
         """of the text of the list item"""
+        self.in_note = False
+        """whether the paragraph is a footnote or the meaning of a term"""
         self.is_blank = True
 
     def read(self) -> list[Slot]:
@@ -88,22 +94,42 @@ class _Reader:
         if _indent(line) >= self.indent + 4 and not self.paragraph:
             return number + 1
         if _RULE.match(line):
-            self._end_paragraph()
+            signs = set(line.strip())
+            self._end_paragraph(level=_UNDERLINED.get(signs.pop(), 0) if len(signs) == 1 else 0)
         elif heading := _HEADING.match(line):
             tail = _HEADING_END.search(line, heading.end())
-            self._add([(content + heading.end(), content + tail.start() if tail else end)])
-        elif (definition := _DEFINITION.match(line)) and not self.paragraph:
+            place = (content + heading.end(), content + tail.start() if tail else end)
+            self._add([place], level=heading.group().count("#"))
+        elif (definition := _DEFINITION.match(line)) and self._may_define(definition[1]):
+            self._end_paragraph()
             if definition[1].startswith("^"):
-                self.paragraph = [(content + definition.end(), end)]
+                self._begin_indented(content + definition.end(), end)
+        elif defined := _DEFINED.match(line):
+            self._end_paragraph()
+            self._begin_indented(content + defined.end(), end)
         elif _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph:
             return self._html(number)
         elif not self.paragraph and self._is_table(number):
             return self._table(number)
         else:
-            self.paragraph.append((content + len(line) - len(line.lstrip()), end))
-            if _HARD_BREAK.search(line):
-                self._end_paragraph()
+            self._go_on(content + len(line) - len(line.lstrip()), end)
         return number + 1
+
+    def _go_on(self, start: int, end: int) -> None:
+        """A line of a paragraph; where it must end there, so does what is translated as one."""
+        hard = _HARD_BREAK.search(self.text[start:end])
+        self.paragraph.append((start, end - 1 if hard and hard[1] else end))
+        if hard:
+            self._end_paragraph()
+
+    def _may_define(self, label: str) -> bool:
+        """A link is defined after a paragraph; a footnote anywhere, and after it a link."""
+        return label.startswith("^") or self.in_note or not self.paragraph
+
+    def _begin_indented(self, start: int, end: int) -> None:
+        """A footnote or the meaning of a term: what is indented under it belongs to it."""
+        self.in_list, self.indent, self.in_note = True, 4, True
+        self._go_on(start, end)
 
     def _content(self, start: int, end: int) -> int:
         """Where a line's own text begins, after the marks of lists and quotations."""
@@ -157,15 +183,16 @@ class _Reader:
                 start, end = self.lines[number]
                 for cell in _CELL.finditer(self.text, self._content(start, end), end):
                     self._add([cell.span()])
+                    self.slots[-1] = replace(self.slots[-1], row=start, is_head=number == first)
             number += 1
         return number
 
-    def _end_paragraph(self) -> None:
+    def _end_paragraph(self, level: int = 0) -> None:
         if self.paragraph:
-            self._add(self.paragraph)
-        self.paragraph = []
+            self._add(self.paragraph, level)
+        self.paragraph, self.in_note = [], False
 
-    def _add(self, lines: list[tuple[int, int]]) -> None:
+    def _add(self, lines: list[tuple[int, int]], level: int = 0) -> None:
         start, end = lines[0][0], lines[-1][1]
         between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
         joined = "\n".join(self.text[slice(*line)] for line in lines)
@@ -181,8 +208,11 @@ class _Reader:
             at = match.end() if match.group().isdigit() else 0
             return f"{written[:at]}\\{written[at:]}"
 
-        parts = parts_of(_with_line_ends(items, iter(between)), escape)
-        self.slots.append(Slot(start, end, parts, finish))
+        parts = parts_of(_with_line_ends(items, iter(between)), escape, self._is_like)
+        self.slots.append(Slot(start, end, parts, finish, level))
+
+    def _is_like(self, one: str, other: str) -> bool:
+        return marks_of(one, self.labels) == marks_of(other, self.labels)
 
 
 def _indent(line: str) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Set
-from typing import Literal
+from collections.abc import Iterator, Sequence, Set
 
 from regard.documents import abandoning
+from regard.documents.emphasis import Delimiters, delimiters, pair
 from regard.documents.markup import inline_items
 from regard.documents.segments import Code, Item
 
@@ -26,10 +26,14 @@ _TOKEN = re.compile(
     | (?P<footnote>\[\^[^\[\]\s]{1,100}\])
     | (?P<close>\](?:\((?:[^()\\]|\\.|\([^()]{0,200}\)){0,500}\)|\[[^\[\]]{0,200}\]))
     | (?P<open>!?\[)
-    | (?P<emphasis>\*{1,3}|_{1,3}|~~)
+    | (?P<emphasis>\*+|_+|~+)
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+_LINK = Code("[", "open", name="[")
+Piece = str | Code | Delimiters
+
 _TICKS = re.compile("`+")
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
 
@@ -44,6 +48,19 @@ def inline(text: str, labels: Set[str]) -> list[Item]:
     return list(_resolved(_Marks(text, labels).pieces()))
 
 
+def marks_of(text: str, labels: Set[str]) -> Counter[tuple[str, str]]:
+    """What a reader of Markdown makes of a paragraph, but for its words."""
+    return Counter(
+        (item.kind, item.raw)
+        for item in inline(text, labels)
+        if isinstance(item, Code) and item.kind != "break" and not _is_text(item)
+    )
+
+
+def _is_text(code: Code) -> bool:
+    return code.kind == "kept" and code.raw in (code.shown, f"\\{code.shown}")
+
+
 class _Marks:
     """The marks of a paragraph; what would be looked for again and again is looked up once."""
 
@@ -55,9 +72,9 @@ class _Marks:
         for match in _TICKS.finditer(text):
             self.ticks.setdefault(match.group(), []).append(match.start())
 
-    def pieces(self) -> list[str | Code]:
+    def pieces(self) -> list[Piece]:
         """Marks, and the text between them."""
-        found: list[str | Code] = []
+        found: list[Piece] = []
         cursor = run = 0
         while match := _TOKEN.search(self.text, cursor):
             abandoning.check()
@@ -68,7 +85,7 @@ class _Marks:
                 run = cursor
         return [*found, self.text[run:]]
 
-    def _code(self, match: re.Match[str]) -> Code | None:
+    def _code(self, match: re.Match[str]) -> Code | Delimiters | None:
         """What a token is, as far as it reaches; None where it is plain text."""
         kind, raw = match.lastgroup, match.group()
         if kind == "escaped":
@@ -85,7 +102,9 @@ class _Marks:
             return Code(raw, "close", name="[")
         if kind == "open":
             return self._open(match)
-        return _emphasis(self.text, match)
+        start, end = match.span()
+        before, after = self.text[max(0, start - 1) : start], self.text[end : end + 1]
+        return delimiters(raw, before, after)
 
     def _ticks(self, match: re.Match[str]) -> Code | None:
         places = self.ticks.get(match.group(), [])
@@ -109,19 +128,6 @@ class _Marks:
         return Code(match.group(), "open", name="[") if start <= self.last_link_end else None
 
 
-def _emphasis(text: str, match: re.Match[str]) -> Code | None:
-    raw = match.group()
-    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
-    opens, closes = bool(after.strip()), bool(before.strip())
-    if raw[0] == "_":
-        opens, closes = opens and not before.isalnum(), closes and not after.isalnum()
-    if not opens and not closes:
-        return None
-    # Which of the two it is when it could be both depends on what is open: `_resolved` decides.
-    kind = "both" if opens and closes else "open" if opens else "close"
-    return Code(raw, "open", name=f"{kind} {raw}")
-
-
 def _shown(raw: str, text: str) -> Code:
     text = text.strip()
     if 0 < len(text) <= _NUM_SHOWN and "\n" not in text:
@@ -129,44 +135,71 @@ def _shown(raw: str, text: str) -> Code:
     return Code(raw, "alone")
 
 
-def _resolved(pieces: list[str | Code]) -> Iterator[Item]:
+def _resolved(pieces: Sequence[Piece]) -> Iterator[Item]:
     """Marks that have a partner are tags; the others are signs of the text."""
-    paired = _paired(pieces)
+    links = _links(pieces)
+    for runs in _by_link(pieces, links):
+        pair(runs)
     text = ""
     for place, piece in enumerate(pieces):
         if isinstance(piece, str):
             text += piece
-        elif piece.kind in ("open", "close") and place not in paired:
+            continue
+        if isinstance(piece, Delimiters):
+            codes: list[Code] = [Code(raw, "close", name=raw) for raw in piece.closing]
+        elif piece.kind in ("open", "close") and place not in links:
             text += piece.raw
+            continue
         else:
+            codes = [piece]
+        if codes:
             yield from inline_items(text)
+            yield from codes
             text = ""
-            yield Code(piece.raw, paired[place], name=_name(piece)) if place in paired else piece
+        if isinstance(piece, Delimiters):
+            text += piece.left
+            if piece.opening:
+                yield from inline_items(text)
+                yield from (Code(raw, "open", name=raw) for raw in piece.opening)
+                text = ""
     yield from inline_items(text)
 
 
-def _paired(pieces: list[str | Code]) -> dict[int, Literal["open", "close"]]:
-    """Which marks have a partner, and whether it comes after or before."""
-    opened: list[tuple[int, str]] = []
-    num_open: Counter[str] = Counter()
-    paired: dict[int, Literal["open", "close"]] = {}
+def _links(pieces: Sequence[Piece]) -> set[int]:
+    """The places of brackets that have a partner."""
+    opened: list[int] = []
+    num_around = 0
+    """of the open ones, those that have a link in them already"""
+    found: set[int] = set()
     for place, piece in enumerate(pieces):
-        if isinstance(piece, str) or piece.kind not in ("open", "close"):
+        if not isinstance(piece, Code):
             continue
-        kind, _, name = piece.name.rpartition(" ")
-        kind = kind or piece.kind
-        if num_open[name] and kind in ("close", "both"):
-            start, other = opened.pop()
-            num_open[other] -= 1
-            while other != name:
-                start, other = opened.pop()
-                num_open[other] -= 1
-            paired[start], paired[place] = "open", "close"
-        elif kind in ("open", "both"):
-            opened.append((place, name))
-            num_open[name] += 1
-    return paired
+        if piece.kind == "open":
+            opened.append(place)
+        elif piece.kind == "close" and opened:
+            start = opened.pop()
+            is_link, is_around = pieces[start] == _LINK, len(opened) < num_around
+            num_around = min(num_around, len(opened))
+            # There is no link in a link, though there may be an image.
+            if is_link and is_around:
+                continue
+            found |= {start, place}
+            if is_link:
+                num_around = len(opened)
+    return found
 
 
-def _name(code: Code) -> str:
-    return code.name.rpartition(" ")[2]
+def _by_link(pieces: Sequence[Piece], links: Set[int]) -> list[list[Delimiters]]:
+    """Emphasis does not go into a link or out of one: the runs of each, and those outside."""
+    found: list[list[Delimiters]] = [[]]
+    around = [found[0]]
+    for place, piece in enumerate(pieces):
+        if isinstance(piece, Delimiters):
+            around[-1].append(piece)
+        elif place in links and isinstance(piece, Code):
+            if piece.kind == "open":
+                around.append([])
+                found.append(around[-1])
+            else:
+                around.pop()
+    return found

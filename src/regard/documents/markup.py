@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from regard.documents import abandoning
-from regard.documents.segments import Code, Item, Run, text_items
+from regard.documents.segments import SIGN, Code, Item, Run, text_items
 
 # The repetitions never give back what they took (*+): a hostile text costs no more than its length.
 _TAG = re.compile(
@@ -92,7 +92,9 @@ def text_with_references(raw: str) -> Iterator[Item]:
     for match in _REFERENCE.finditer(raw):
         yield from _with_signs(raw[cursor : match.start()])
         character = html.unescape(match.group())
-        if character == match.group() or not _is_prose(character):
+        if SIGN.fullmatch(character):
+            yield Code(match.group(), "alone")
+        elif character == match.group() or not _is_prose(character):
             yield Code(match.group(), "kept", character)
         else:
             yield Run(character, match.group())

@@ -17,7 +17,10 @@ from regard.documents.segments import Code
 
 Span = tuple[int, int]
 
-_WORD = re.compile(r"\w+|[^\w\s]")
+# What an apostrophe ties together stays together, if there is room; in pieces it is words of its own.
+_WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))
+
+_ENDS = " \xa0\u202f.…:;,!?"
 
 
 class Link(Protocol):
@@ -67,12 +70,15 @@ def place(
     """
     if not marks:
         return []
-    words = [match.span() for match in _WORD.finditer(target)]
-    words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-    planner = _Planner(source, target, links or (), words)
-    found: list[tuple[int, int]] = []
-    fits = planner.lay(_tree(marks), (0, len(target)), found)
-    return found if fits else None
+    for pattern in _WORDS:
+        is_last = pattern is _WORDS[-1]
+        words = [match.span() for match in pattern.finditer(target)]
+        words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
+        planner = _Planner(source, target, links or (), words, may_guess=is_last)
+        found: list[tuple[int, int]] = []
+        if planner.lay(_tree(marks), (0, len(target)), found):
+            return found
+    return None
 
 
 def _tree(marks: Sequence[Mark]) -> list[_Node]:
@@ -92,9 +98,15 @@ def _tree(marks: Sequence[Mark]) -> list[_Node]:
 
 class _Planner:
     def __init__(
-        self, source: str, target: str, links: Sequence[Link], words: Sequence[Span]
+        self,
+        source: str,
+        target: str,
+        links: Sequence[Link],
+        words: Sequence[Span],
+        *,
+        may_guess: bool,
     ) -> None:
-        self.source, self.target, self.words = source, target, words
+        self.source, self.target, self.words, self.may_guess = source, target, words, may_guess
         # A link into a part of a word is one to the word.
         ends, starts = [word[1] for word in words], [word[0] for word in words]
         self.links = [
@@ -109,7 +121,7 @@ class _Planner:
         wished = [self._linked(node, room) for node in nodes]
         order = sorted(range(len(nodes)), key=lambda i: (sum(wished[i]), i))
         spans = self._apart([(nodes[i], wished[i]) for i in order], room)
-        if spans is None:
+        if spans is None and self.may_guess:
             order = list(range(len(nodes)))
             spans = self._apart([(node, self._along(node, room)) for node in nodes], room)
         if spans is None:
@@ -134,11 +146,13 @@ class _Planner:
         return min(span[0] for span in spans), max(span[1] for span in spans)
 
     def _between(self, position: int, room: Span) -> Span:
-        """After what the words before became, unless what comes next became something nearer."""
+        """Before what the next words became; or after what the last ones did, where it stands close to them alone."""
         before = [link for link in self.links if link.source[1] <= position]
         after = [link for link in self.links if link.source[0] >= position]
-        place = None
-        if after:
+        place = self._before_the_end(position)
+        if place is not None:
+            return _within(place, room)
+        if after and not (before and self._is_close_to_the_last(position)):
             nearest = min(link.source[0] for link in after)
             place = min(link.target[0] for link in after if link.source[0] == nearest)
         elif before:
@@ -148,8 +162,21 @@ class _Planner:
             share = position / max(len(self.source), 1)
             edges = [*(word[0] for word in self.words), len(self.target)]
             place = min(edges, key=lambda edge: abs(edge - share * len(self.target)))
-        place = min(max(place, room[0]), room[1])
-        return place, place
+        return _within(place, room)
+
+    def _before_the_end(self, position: int) -> int | None:
+        """Before the signs that end the target, where it stands before those that end the source."""
+        if self.source[position:].strip(_ENDS) or position == len(self.source):
+            return None
+        return len(self.target.rstrip(_ENDS))
+
+    def _is_close_to_the_last(self, position: int) -> bool:
+        """As the number of a footnote is."""
+        last, next_ = (
+            self.source[max(0, position - 1) : position],
+            self.source[position : position + 1],
+        )
+        return bool(last.strip()) and not next_.isalnum()
 
     def _along(self, node: _Node, room: Span) -> Span:
         """The words that are as far along in the target as the node's are in the source."""
@@ -177,6 +204,12 @@ class _Planner:
             spans.append((start, end))
             cursor = end
         return spans
+
+
+def _within(place: int, room: Span) -> Span:
+    """A place without width, in the room there is."""
+    place = min(max(place, room[0]), room[1])
+    return place, place
 
 
 def meets_any(span: Span, others: Sequence[Span]) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
 from regard.documents import abandoning
+from regard.documents.accelerators import place_of
+from regard.documents.edges import with_edges_of
 from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
-from regard.documents.segments import Code, Run, Segment, partners
+from regard.documents.segments import Code, Run, Segment, as_it_is, partners
 from regard.text.placeholders import placeholders
 
 # A model copies a letter and a number, whatever it was trained on.
@@ -56,6 +58,7 @@ class View:
         self.kept: list[Kept] = []
         self.breaks: list[tuple[int, Code]] = []
         self.marks: list[Mark] = []
+        self.keys: list[Code] = []
         pairs = partners(segment.items)
         order: dict[int, int] = {}
         names = _free_names(segment.text) if stand_ins else iter(())
@@ -70,6 +73,8 @@ class View:
                 self.kept.append(Kept(item, shown, (len(text), len(text) + len(shown))))
             elif item.kind == "break":
                 self.breaks.append((len(text), item))
+            elif item.kind == "key":
+                self.keys.append(item)
             else:
                 order[place_] = len(self.marks)
                 self.marks.append(Mark(item, len(text)))
@@ -88,32 +93,46 @@ class View:
         opened = {code.name for code in alone if code.kind == "open"}
         return any(code.kind == "close" and code.name in opened for code in alone)
 
-    def render(self, translated: Translated) -> str | None:
+    def render(self, translated: Translated, language: str = "") -> str | None:
         """The translation as the file writes it; None where a placeholder or a tag would be lost."""
         abandoning.check()
         target = _CONTROL.sub(" ", translated.text)
         if _CONTROL.search(self.text):
             target = re.sub("[\r\n]", " ", translated.text)
+        target, num_taken = with_edges_of(self.text, target, language)
         if target == self.text:
             return self.segment.raw
         kept = self._find_kept(target)
         if kept is None:
             return None
         whole = [span for span, _ in kept]
-        links = self._links(translated.alignment, kept)
+        links = self._links(translated.alignment, kept, num_taken)
         marks = place(self.marks, self.text, target, links, whole)
         if marks is None:
             return None
         inserted = [(at, 0, at, self.marks[index].code.raw) for at, index in marks]
+        for key in self.keys:
+            at = place_of(key, target, whole)
+            if at is None:
+                return None
+            inserted.append((at, 0, at, key.raw))
         replaced = [(span[0], 1, span[1], each.code.raw) for span, each in kept]
         replaced += [(at, 1, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
-        escape = self.segment.escape
-        written, cursor = "", 0
         # Sorting is stable: tags in one place stay in their order, which is well nested.
-        for start, _, end, raw in sorted(inserted + replaced, key=lambda each: each[:2]):
-            written += escape(target[cursor:start]) + raw
-            cursor = end
-        return written + escape(target[cursor:])
+        changes = sorted(inserted + replaced, key=lambda each: each[:2])
+        return self._written(target, [(start, end, raw) for start, _, end, raw in changes])
+
+    def _written(self, target: str, changes: Sequence[tuple[int, int, str]]) -> str | None:
+        """The target with these stretches of it replaced, as the file writes it."""
+        segment = self.segment
+        if segment.is_like is None:
+            return _replaced(target, changes, segment.escape)
+        # An escape that nobody needs is one that everybody sees in the file.
+        for escape in (as_it_is, segment.escape):
+            written = _replaced(target, changes, escape)
+            if segment.is_like(segment.raw, written):
+                return written
+        return None
 
     def _find_kept(self, target: str) -> list[tuple[Span, Kept]] | None:
         """Each placeholder with its place in the target; None unless each is there exactly once."""
@@ -132,11 +151,13 @@ class View:
         return [(match.span(), by_shown[match.group()].pop(0)) for match in matches]
 
     def _links(
-        self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Kept]]
+        self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Kept]], num_taken: int
     ) -> Sequence[Link] | None:
         """The placeholders' own links are known; what the model thought of their parts is left out."""
         if links is None:
             return None
+        if num_taken:
+            links = [Linked(link.source, _shifted(link.target, num_taken)) for link in links]
         sources = [each.span for _, each in kept]
         targets = [span for span, _ in kept]
         others = [
@@ -168,6 +189,21 @@ class View:
                 found.append((spaces[nearest], code))
                 free = nearest + 1
         return found
+
+
+def _shifted(span: Span, num_taken: int) -> Span:
+    """Where a span stands when so much is taken away before it."""
+    return max(0, span[0] - num_taken), max(0, span[1] - num_taken)
+
+
+def _replaced(
+    target: str, changes: Sequence[tuple[int, int, str]], escape: Callable[[str], str]
+) -> str:
+    written, cursor = "", 0
+    for start, end, raw in changes:
+        written += escape(target[cursor:start]) + raw
+        cursor = end
+    return written + escape(target[cursor:])
 
 
 def _bounded(shown: str) -> str:

@@ -1,8 +1,9 @@
 """A segment: a stretch of a document that is translated as one, and what stands in it that is no text.
 
-Of such codes there are five kinds. `open` and `close` are tags around words, and go where the words go. `alone` is
+Of such codes there are six kinds. `open` and `close` are tags around words, and go where the words go. `alone` is
 a tag of its own. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white
-space other than a single space, such as the end of a wrapped line: the model sees a space.
+space other than a single space, such as the end of a wrapped line: the model sees a space. `key` is the sign before
+a letter that a keyboard reaches a label by (`regard.documents.accelerators`).
 """
 
 from __future__ import annotations
@@ -16,10 +17,17 @@ from typing import Literal
 from regard.documents import abandoning
 from regard.text.placeholders import PLACEHOLDER
 
-Kind = Literal["open", "close", "alone", "kept", "break"]
+Kind = Literal["open", "close", "alone", "kept", "break", "key"]
 
 # Not the no-break spaces: they are typography, which the other language has its own rules for.
 _BREAK = re.compile(r"[ \t\n\r\f\v]+")
+
+# Signs that models make others of, or none; and at the beginning of a text also those of lists.
+SIGN = re.compile("[©§¶†‡×÷←↑↓↩⇐⇒⇔]")
+_LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
+
+_LINKS = ("[", "a")
+"""names of the tags of Markdown and HTML that make a link"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +65,8 @@ class Segment:
     """from text as a reader sees it to how the file writes it"""
     raw: str = ""
     """the whole as it stands in the file"""
+    is_like: Callable[[str, str], bool] | None = None
+    """whether two ways of writing a segment have the same marks; what passes needs no escapes"""
 
     @property
     def text(self) -> str:
@@ -73,6 +83,12 @@ class Slot:
     """what stays as it is, and what is translated"""
     finish: Callable[[str, bool], str] = field(default=lambda written, doubtful: written)
     """from the translated parts to what stands in the file; told whether the translation is doubtful"""
+    level: int = 0
+    """of a heading, from 1; 0 where it is none"""
+    row: int | None = None
+    """of a table that it is a cell of: where the row begins"""
+    is_head: bool = False
+    """whether it is the head of a column"""
 
 
 def shown(item: Item) -> str:
@@ -94,15 +110,30 @@ def _breaks(text: str) -> Iterator[Item]:
     start = 0
     for match in _BREAK.finditer(text):
         if match.group() != " ":
-            if start < match.start():
-                yield Run(text[start : match.start()], text[start : match.start()])
+            yield from _signs(text[start : match.start()])
             yield Code(match.group(), "break", " ")
             start = match.end()
+    yield from _signs(text[start:])
+
+
+def _signs(text: str) -> Iterator[Item]:
+    start = 0
+    for match in SIGN.finditer(text):
+        if start < match.start():
+            yield Run(text[start : match.start()], text[start : match.start()])
+        yield Code(match.group(), "alone")
+        start = match.end()
     if start < len(text):
         yield Run(text[start:], text[start:])
 
 
-def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> list[str | Segment]:
+def parts_of(
+    items: Iterable[Item],
+    escape: Callable[[str], str] = as_it_is,
+    is_like: Callable[[str, str], bool] | None = None,
+    *,
+    is_link: bool = False,
+) -> list[str | Segment]:
     """Items as a file writes them with, in the middle, what is to be translated; if there is such a thing."""
     inner = deque(_one_space(items))
     pairs = partners(inner)
@@ -122,10 +153,30 @@ def parts_of(items: Iterable[Item], escape: Callable[[str], str] = as_it_is) -> 
     after.reverse()
     if not any(isinstance(item, Run) and has_words(item.text) for item in inner):
         return [written([*before, *inner, *after])]
+    # Looked for once: the text of a link is one thing, however many images a hostile one nests.
+    if not is_link and (links := _only_links(list(inner))):
+        found = [part for link in links for part in parts_of(link, escape, is_like, is_link=True)]
+        return [written(before), *found, written(after)]
     space_before, inner[0] = _spaces(inner[0])
     inner[-1], space_after = _spaces(inner[-1], at_end=True)
-    segment = Segment(tuple(inner), escape, written(inner))
+    segment = Segment(tuple(inner), escape, written(inner), is_like)
     return [written([*before, space_before]), segment, written([space_after, *after])]
+
+
+def _only_links(items: list[Item]) -> list[list[Item]]:
+    """Links and images without a word between them, such as the badges of a page: each says something else."""
+    pairs = partners(items)
+    found: list[list[Item]] = []
+    place = num_links = 0
+    while place < len(items):
+        item, end = items[place], pairs.get(place, place) + 1
+        if isinstance(item, Code) and item.kind == "open" and item.name in _LINKS:
+            num_links += 1
+        elif end > place + 1 or has_words(shown(item)):
+            return []
+        found.append(items[place:end])
+        place = end
+    return found if num_links > 1 else []
 
 
 def _is_edge(item: Item) -> bool:
@@ -133,12 +184,13 @@ def _is_edge(item: Item) -> bool:
 
 
 def _spaces(item: Item, at_end: bool = False) -> tuple[Item, Item]:
-    """An item cut between the white space at its edge and its words."""
+    """An item cut between the white space at its edge, with the mark of a list, and its words."""
     nothing = Run("", "")
     if isinstance(item, Code) or item.text != item.raw:
         return (item, nothing) if at_end else (nothing, item)
     text = item.text
-    cut = len(text.rstrip()) if at_end else len(text) - len(text.lstrip())
+    lead = _LEAD.match(text)
+    cut = len(text.rstrip()) if at_end else lead.end() if lead else 0
     return Run(text[:cut], text[:cut]), Run(text[cut:], text[cut:])
 
 

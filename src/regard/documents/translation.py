@@ -70,7 +70,7 @@ def _translated(
     text = decode(data, suffix, encoding)
     slots, warnings = read(text.content, languages)
     segments = [part for slot in slots for part in slot.parts if isinstance(part, Segment)]
-    rendered = render_segments(segments, translate)
+    rendered = render_segments(segments, translate, languages[1])
     written: list[str] = []
     cursor, next_segment = 0, iter(rendered)
     for slot in slots:
@@ -111,40 +111,45 @@ def _document(text: Text, rendered: list[Rendered], warnings: list[str], suffix:
     return Document(data, warnings, rendered)
 
 
-def render_segments(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
+def render_segments(
+    segments: Sequence[Segment], translate: Translate, language: str = ""
+) -> list[Rendered]:
     """Each segment translated; equal ones are translated once."""
     known: dict[Segment, Rendered] = {}
     open_ = list(dict.fromkeys(segments))
     for stand_ins in (False, True):
         views = [View(segment, stand_ins=stand_ins) for segment in open_]
         views = [view for view in views if not view.needs_parts and (view.kept or not stand_ins)]
-        for view, rendered in zip(views, _rendered(views, translate), strict=True):
+        for view, rendered in zip(views, _rendered(views, translate, language), strict=True):
             if rendered is not None:
                 known[view.segment] = rendered
         open_ = [segment for segment in open_ if segment not in known]
-    known.update(zip(open_, _in_parts(open_, translate), strict=True))
+    known.update(zip(open_, _in_parts(open_, translate, language), strict=True))
     return [known[segment] for segment in segments]
 
 
-def _rendered(views: Sequence[View], translate: Translate) -> Iterable[Rendered | None]:
+def _rendered(
+    views: Sequence[View], translate: Translate, language: str
+) -> Iterable[Rendered | None]:
     texts = list(dict.fromkeys(view.text for view in views))
     if not texts:
         return []
     answers = dict(zip(texts, translate(texts), strict=True))
     rendered: list[Rendered | None] = []
     for view in views:
-        written, answer = view.render(answers[view.text]), answers[view.text]
+        written, answer = view.render(answers[view.text], language), answers[view.text]
         # A translator may have cut the sentence for its own part, to the same end.
         doubt = _IN_PARTS if getattr(answer, "in_parts", False) else ""
         rendered.append(None if written is None else Rendered(view.segment.text, written, doubt))
     return rendered
 
 
-def _in_parts(segments: Sequence[Segment], translate: Translate) -> list[Rendered]:
+def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) -> list[Rendered]:
     """Only the words between codes are translated; where even that adds a placeholder the source stays."""
     cut = [_between_codes(segment) for segment in segments]
     wanted = dict.fromkeys(part for parts in cut for part in parts if isinstance(part, Segment))
-    answers = dict(zip(wanted, _rendered([View(part) for part in wanted], translate), strict=True))
+    views = [View(part) for part in wanted]
+    answers = dict(zip(wanted, _rendered(views, translate, language), strict=True))
     rendered: list[Rendered] = []
     for segment, parts in zip(segments, cut, strict=True):
         written, doubt = "", _IN_PARTS

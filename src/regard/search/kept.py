@@ -32,7 +32,7 @@ from regard.search.index import Entry, Index, build
 from regard.search.passages import Passage
 from regard.search.reading import Progress, Reader
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 INDEX = "index.json"
 LOCK = ".lock"
 _LOOK_AGAIN = 0.1

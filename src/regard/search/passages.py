@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from regard.documents.encoding import decode
 from regard.documents.formats import SUFFIXES, reader_of
-from regard.documents.segments import Segment
 from regard.errors import DataError, UsageError
+from regard.search.outline import outlined
 from regard.text.sentences import split
 
 MOST_PIECES = 128
@@ -56,7 +56,7 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:_NUM_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
 
 
-def _paragraphs(content: str, suffix: str) -> Iterator[tuple[int, str]]:
+def _paragraphs(content: str, suffix: str) -> list[tuple[int, str]]:
     """Where each begins, and its text as a reader sees it."""
     try:
         slots, _ = reader_of(suffix)(content, ("", ""))
@@ -64,10 +64,7 @@ def _paragraphs(content: str, suffix: str) -> Iterator[tuple[int, str]]:
         if suffix == ".txt":
             raise
         slots, _ = reader_of(".txt")(content, ("", ""))
-    for slot in slots:
-        text = " ".join(part.text for part in slot.parts if isinstance(part, Segment)).strip()
-        if text:
-            yield slot.start, text
+    return outlined(slots, content)
 
 
 def _cut(

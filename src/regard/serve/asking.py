@@ -120,13 +120,12 @@ def _check_length(length: int, name: str, settings: Settings) -> None:
 
 def wanted_of(fields: Fields, *lengths: str, num_top: str = "top_logprobs") -> Wanted:
     length = next((name for name in lengths if fields.get(name) is not None), None)
-    for name in ("presence_penalty", "frequency_penalty"):
-        if reading.number(fields, name, -2, 2):
-            raise Refusal(400, f"{name} is not supported here: leave it out", param=name)
     return Wanted(
         max_tokens=None if length is None else reading.whole(fields, length, 1, 1, MOST_TOKENS),
         temperature=reading.number(fields, "temperature", 0, 2),
         top_p=_above_zero(reading.number(fields, "top_p", 0, 1), "top_p"),
+        presence_penalty=reading.number(fields, "presence_penalty", 0, 2) or None,
+        frequency_penalty=reading.number(fields, "frequency_penalty", 0, 2) or None,
         seed=None
         if fields.get("seed") is None
         else reading.whole(fields, "seed", 0, 0, _MOST_SEED),
@@ -146,6 +145,7 @@ async def asked_of(
 ) -> Asked:
     task = model.manifest.task
     if task != "translate":
+        _check_penalties(model, wanted)
         read: Callable[[], Prompt] = (
             (lambda: conversation(model.translator, turns))
             if task == "chat"
@@ -157,10 +157,26 @@ async def asked_of(
         "logprobs": shows_tokens,
         "stop": bool(wanted.stops),
         "echo": echo,
+        "presence_penalty": wanted.presence_penalty is not None,
+        "frequency_penalty": wanted.frequency_penalty is not None,
     }
     if name := next((name for name, is_asked in unfit.items() if is_asked), None):
         raise Refusal(400, f"{name} is nothing for a translation: leave it out", param=name)
     return Asked(model, turns, None)
+
+
+def _check_penalties(model: Served, wanted: Wanted) -> None:
+    """They change the odds of a draw; where nothing is drawn they would be passed over in silence."""
+    is_drawn = model.manifest.task == "write" or model.manifest.decode.method == "sample"
+    if wanted.temperature is not None:
+        is_drawn = wanted.temperature > 0
+    for name in ("presence_penalty", "frequency_penalty"):
+        if getattr(wanted, name) is not None and not is_drawn:
+            raise Refusal(
+                400,
+                f"{name} is for texts that are drawn: ask for a temperature above 0 as well, or leave it out",
+                param=name,
+            )
 
 
 def _content(content: object, where: str) -> str:

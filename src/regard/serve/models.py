@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from regard.catalogue import available, find, shown
 from regard.checkpoint import open_tokenizers
@@ -79,6 +80,16 @@ class Models:
         return [name for name, each in self.all.items() if not each.worker.is_well]
 
 
+class Loaded(NamedTuple):
+    """What a server has, and what it has not."""
+
+    models: Models
+    other_tasks: list[str]
+    """models that do something else, each with what it does: nothing is wrong with them"""
+    failed: list[str]
+    """models that cannot be opened, each with the reason"""
+
+
 def load_models(
     names: Sequence[str],
     *,
@@ -87,24 +98,31 @@ def load_models(
     engine: EngineKind = "auto",
     device: str = "auto",
     threads: int | None = None,
-) -> tuple[Models, list[str]]:
-    """The models of these names or folders, or all there are; and why some of all were left out."""
+) -> Loaded:
+    """The models of these names or folders, or all there are; and why some of all are not served."""
     folders = {Path(find(name)).resolve(): None for name in names}
     if not names:
         folders = {info.folder.resolve(): None for info in available()}
     served: list[Served] = []
-    left_out: list[str] = []
+    other_tasks: list[str] = []
+    failed: list[str] = []
     for folder in folders:
         try:
+            task = read_manifest(folder).task
+            if not names and task not in TASKS:
+                other_tasks.append(
+                    f"{folder.name}: made to {task}, which a server is not asked for"
+                )
+                continue
             served.append(_load(folder, queue, metrics, engine, device, threads))
         except RegardError as error:
             if names:
                 raise
-            left_out.append(f"{folder.name}: {error}")
+            failed.append(f"{folder.name}: {error}")
     if not served:
-        reasons = "; ".join(left_out) or "none is installed"
+        reasons = "; ".join([*failed, *other_tasks]) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")
-    return Models(served), left_out
+    return Loaded(Models(served), other_tasks, failed)
 
 
 def _load(

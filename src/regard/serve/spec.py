@@ -128,6 +128,8 @@ def _sampling() -> Schema:
         "max_tokens": _whole(1, MOST_TOKENS),
         "temperature": {"type": "number", "minimum": 0, "maximum": 2},
         "top_p": {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 1},
+        "presence_penalty": {"type": "number", "minimum": 0, "maximum": 2},
+        "frequency_penalty": {"type": "number", "minimum": 0, "maximum": 2},
         "n": _whole(1, MOST_CHOICES),
         "seed": {"type": "integer", "minimum": 0},
         "stop": {

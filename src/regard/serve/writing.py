@@ -30,6 +30,9 @@ class Wanted:
     max_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    """a client's 0 asks for nothing, and is the model's own way too"""
     seed: int | None = None
     stops: tuple[str, ...] = ()
     num_top: int = 0
@@ -119,8 +122,7 @@ def _changed(
     if wanted.temperature is not None:
         changes["method"] = not_drawn if wanted.temperature == 0 else "sample"
         changes["temperature"] = wanted.temperature or 1.0
-    if wanted.top_p is not None:
-        changes["top_p"] = wanted.top_p
-    if wanted.seed is not None:
-        changes["seed"] = wanted.seed
+    for name in ("top_p", "presence_penalty", "frequency_penalty", "seed"):
+        if getattr(wanted, name) is not None:
+            changes[name] = getattr(wanted, name)
     return replace(decode, **changes)

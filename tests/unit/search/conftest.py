@@ -29,6 +29,6 @@ def texts(tmp_path: Path) -> Path:
     folder = tmp_path / "texts"
     (folder / "deep" / "deeper").mkdir(parents=True)
     (folder / "one.txt").write_text("The cat sleeps.\n\nJane visits Africa.\n")
-    (folder / "deep" / "two.md").write_text("# Le chat\n\nIl fait *beau*, n'est-ce pas ?\n")
+    (folder / "deep" / "two.md").write_text("# Le chat\n\nIl dort.\n\nIl fait *beau* ?\n")
     (folder / "deep" / "deeper" / "three").write_text("Bonjour, comment allez-vous ?\n")
     return folder

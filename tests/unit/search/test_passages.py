@@ -28,9 +28,67 @@ def test_paragraphs_with_the_lines_they_begin_in() -> None:
 
 def test_a_document_is_read_as_its_reader_sees_it() -> None:
     found = passages("# Le *chat*\n\nIl [dort](http://example.org).\n", ".md")
-    assert found == [(1, "Le chat"), (3, "Il dort.")]
+    assert found == [(3, "Le chat: Il dort.")]
     page = "<html><head><style>p {}</style></head>\n<body><p>One &amp; two</p></body></html>"
     assert passages(page, ".html") == [(2, "One & two")]
+
+
+PAGE = """# Town
+Welcome.
+
+## Baths
+
+### When?
+
+| Day | Hours |
+|---|---|
+| Monday | 9 to 5 |
+| Sunday | 10 |
+| 7 | 8 |
+
+Closed today.
+
+Market
+------
+
+### Fish
+### Fruit
+
+Apples.
+
+| Head | alone |
+|---|---|
+"""
+
+PAGE_IN_HTML = """<h1>Town</h1><p>Welcome.</p><h2>Baths</h2><h3>When?</h3>
+<table><tr><th>Day</th><th>Hours</th></tr><tr><td>Monday<td>9 to 5</tr>
+<tr><td>Sunday</td><td>10</td></tr><tr><td>7</td><td>8</td></tr></table><p>Closed today.</p>
+<h2>Market</h2><h3>Fish</h3><h3>Fruit</h3><p>Apples.</p><table><tr><th>Head</th><th>alone</th></tr></table>"""
+
+
+@pytest.mark.parametrize("text, suffix", [(PAGE, ".md"), (PAGE_IN_HTML, ".html")])
+def test_headings_and_heads_are_read_with_what_stands_under_them(text: str, suffix: str) -> None:
+    assert [each.text for each in passages(text, suffix)] == [
+        "Town: Welcome.",
+        "Baths: When? Day: Monday; Hours: 9 to 5",
+        "Baths: When? Day: Sunday; Hours: 10",
+        "Baths: When? Closed today.",
+        "Fish",
+        "Market: Fruit: Apples.",
+        "Market: Fruit: Head; alone",
+    ]
+
+
+def test_a_passage_stands_where_its_own_words_do() -> None:
+    lines = PAGE.splitlines()
+    words = ["Welcome.", "Monday", "Sunday", "Closed", "Fish", "Apples.", "Head"]
+    for passage, word in zip(passages(PAGE, ".md"), words, strict=True):
+        assert word in lines[passage.line - 1]
+
+
+def test_a_table_without_heads_is_read_row_by_row() -> None:
+    page = "<table><tr><td>One<td>two<tr><td>three<td>four</table>"
+    assert [each.text for each in passages(page, ".html")] == ["One; two", "three; four"]
 
 
 def test_a_catalogue_of_two_languages_is_read_as_text() -> None:

@@ -1,0 +1,169 @@
+"""Markdown as an independent reader sees it, before and after: emphasis in emphasis, footnotes, meanings of terms."""
+
+import re
+
+import pytest
+from document_fixtures import HOSTILE, Answer, same, translator
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from regard.documents import translate_document
+from regard.documents.markdown_inline import inline
+from regard.documents.placement import Linked
+from regard.documents.segments import Code, shown
+
+PARSER = MarkdownIt("commonmark").enable("table")
+TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong"}
+
+
+def translate(text: str, kind: str = "loud") -> str:
+    return translate_document(text.encode(), ".md", translator(HOSTILE[kind])).data.decode()
+
+
+def their_emphasis(text: str) -> list[str]:
+    """Tags, and the text between them, as markdown-it reads it."""
+
+    def flat(tokens: list[Token]) -> list[str]:
+        found = []
+        for token in tokens:
+            if token.tag in ("em", "strong"):
+                found.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
+            found += flat(token.children or []) if token.type == "image" else [token.content]
+        return found
+
+    return joined(flat(PARSER.parseInline(text)[0].children or []))
+
+
+def our_emphasis(text: str) -> list[str]:
+    found = []
+    for item in inline(text, set()):
+        if isinstance(item, Code) and item.name in TAGS:
+            found.append(f"<{'/' * (item.kind == 'close')}{TAGS[item.name]}>")
+        else:
+            found.append(shown(item))
+    return joined(found)
+
+
+def joined(pieces: list[str]) -> list[str]:
+    return [piece for piece in re.split("(<[^<>]*>)", "".join(pieces)) if piece]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**gras et *italique***",
+        "***both***",
+        "_a **b** c_",
+        "*a **b** c*",
+        "***a** b*",
+        "***a* b**",
+        "**a *b* c**",
+        "__a _b___",
+        "*a _b* c_",
+        "a*b*c_d_e",
+        "** a**",
+        "*[a*](u)*",
+        "![*a*](u) [![b](c)](d)",
+        "l'*été*, **(non)** _oui_.",
+        "**é.**x *a*",
+    ],
+)
+def test_emphasis_is_read_as_others_read_it(text: str) -> None:
+    assert our_emphasis(text) == their_emphasis(text)
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.lists(st.sampled_from([*"*_ab.(é ", "**", "***", "__", "a ", " b"]), min_size=1, max_size=12)
+)
+def test_any_emphasis_is_read_as_others_read_it(pieces: list[str]) -> None:
+    # Blanks at the edges and several in a row are not what this is about.
+    text = re.sub(" +", " ", "".join(pieces)).strip()
+    assert our_emphasis(text) == their_emphasis(text)
+
+
+def test_emphasis_in_emphasis_goes_with_its_words() -> None:
+    class Turned:
+        text = "A bold and italic text."
+        alignment = [
+            Linked((0, 2), (0, 1)), Linked((3, 8), (18, 22)), Linked((9, 13), (2, 6)),
+            Linked((14, 16), (7, 10)), Linked((17, 25), (11, 17)), Linked((25, 26), (22, 23)),
+        ]  # fmt: skip
+
+    document = translate_document(
+        b"Un texte **gras et *italique***.", ".md", lambda texts: [Turned()]
+    )
+    assert document.data == b"A **bold and *italic*** text."
+
+
+def test_signs_that_are_no_marks_are_not_escaped() -> None:
+    text = "Il y a 2 * 3 chats, [TODO], a < b et un_nom_long.\n"
+    assert translate(text) == text.upper()
+
+
+@pytest.mark.parametrize("answer", ["a *b*", "[b](c)", "**a", "`b` c", "a < b", "_a_"])
+def test_signs_of_a_translation_become_no_marks(answer: str) -> None:
+    out = translate_document(b"bonjour tout le monde", ".md", translator(lambda text: answer)).data
+    [paragraph] = [each for each in PARSER.parse(out.decode()) if each.type == "inline"]
+    assert {each.type for each in paragraph.children or []} <= {"text", "text_special"}
+    assert "".join(each.content for each in paragraph.children or []) == answer
+
+
+def test_where_marks_would_be_lost_the_words_between_them_are_translated() -> None:
+    class Apart:
+        text = "L'école"
+        alignment = [Linked((0, 3), (0, 2)), Linked((4, 10), (2, 7))]
+
+    def answer(texts: list[str]) -> list[Answer | Apart]:
+        return [Apart() if text == "The school" else Answer(text.upper()) for text in texts]
+
+    # `**L'***école*` has no emphasis in it that anybody could read.
+    document = translate_document(b"**The** *school*", ".md", answer)
+    assert document.data == b"**THE** *SCHOOL*"
+    assert document.warnings[0].startswith("1 segment(s) had to be translated in parts")
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("[^1]: Un.\n[^deux]:   Deux\n", "[^1]: UN.\n[^deux]:   DEUX\n"),
+        ("[^1]: Un.\n[r]: http://x.org\n", "[^1]: UN.\n[r]: http://x.org\n"),
+        ("Un.\n[^1]: Deux.\n", "UN.\n[^1]: DEUX.\n"),
+        ("[^1]: Un\n\n    et deux.\n\nTrois.\n", "[^1]: UN\n\n    ET DEUX.\n\nTROIS.\n"),
+        ("Chat\n: Un animal.\n: Un mot.\n", "CHAT\n: UN ANIMAL.\n: UN MOT.\n"),
+        ("Chat\n\n:   Un animal\n    noir.\n\n    Et doux.\n", "CHAT\n\n:   UN ANIMAL\n    NOIR.\n\n    ET DOUX.\n"),
+        ("un\\\ndeux  \ntrois\\\\\nquatre\n", "UN\\\nDEUX  \nTROIS\\\\\nQUATRE\n"),
+        ("[![Un](a)](b) ![Deux](c)\n", "[![UN](a)](b) ![DEUX](c)\n"),
+    ],
+)  # fmt: skip
+def test_blocks_by_hand(before: str, after: str) -> None:
+    assert translate(before) == after
+    assert translate_document(before.encode(), ".md", same).data == before.encode()
+
+
+def test_each_footnote_meaning_and_badge_is_translated_alone() -> None:
+    seen: list[str] = []
+
+    def look(texts: list[str]) -> list[Answer]:
+        seen.extend(texts)
+        return same(texts)
+
+    text = (
+        "[^1]: Un.\n[^2]: Deux.\n\nChat\n: Un animal.\n: Un mot.\n\n[![Trois](a)](b) [quatre](c)\n"
+    )
+    translate_document(text.encode(), ".md", look)
+    assert seen == ["Un.", "Deux.", "Chat", "Un animal.", "Un mot.", "Trois", "quatre"]
+
+
+def test_a_footnote_stays_behind_its_word() -> None:
+    class Linked_:
+        text = "One note here."
+        alignment = [Linked((0, 3), (0, 3)), Linked((4, 8), (4, 8)), Linked((9, 12), (9, 13))]
+
+    out = translate_document(b"Une note[^1] ici.", ".md", lambda texts: [Linked_()]).data
+    assert out == b"One note[^1] here."
+    # At the end it stays there, wherever its word has gone.
+    out = translate_document(b"Ici une note[^1].", ".md", lambda texts: [Linked_()]).data
+    assert out == b"One note here[^1]."

@@ -9,7 +9,9 @@ from regard.corpora.tables import Value, table
 from regard.corpora.verbs import Verb, elided, verb
 
 # The French person as its verb counts it (je is 0, ils 5), and in English.
-_PRONOUNS = "0 je=I;1 tu=you;2 il=he;2 elle=she;2 on=we;3 nous=we;4 vous=you;5 ils=they;5 elles=they"
+_PRONOUNS = (
+    "0 je=I;1 tu=you;2 il=he;2 elle=she;2 on=we;3 nous=we;4 vous=you;5 ils=they;5 elles=they"
+)
 _OTHERS = (
     "2 mon frère=my brother;2 ma sœur=my sister;2 mon père=my father;2 ma mère=my mother;5 mes parents=my parents;"
     "5 les enfants=the children;2 le voisin=the neighbor;5 mes amis=my friends;2 sa femme=his wife;2 son mari=her husband"
@@ -210,17 +212,9 @@ _SAID: dict[str, _Said] = {
     ),
 }
 _HAPPENS = (
-    "he watched",
-    "he has watched",
-    "he had watched",
-    "he is going to watch",
-    "he has just watched",
-    "he never watches",
-    "he did not watch",
-    "he has not watched yet",
-    "he has never watched",
-    "did he watch",
-)
+    "he watched;he has watched;he had watched;he is going to watch;he has just watched;he never watches;"
+    "he did not watch;he has not watched yet;he has never watched;did he watch"
+).split(";")
 # These of what lasts.
 _LAST: dict[str, _Said] = {
     "he has been watching": lambda who, act: (
@@ -257,7 +251,9 @@ def clauses() -> dict[str, list[Value]]:
         },
         "him to watch": [_wished(who, act) for who in everyone[1:] for act in acts],
         "watching": [(act.infinitive(), act.doing()) for act in acts],
-        "after watching": [(f"après avoir {act.participle()}", f"after {act.doing()}") for act in acts],
+        "after watching": [
+            (f"après avoir {act.participle()}", f"after {act.doing()}") for act in acts
+        ],
         "before watching": [
             (f"avant {elided('de', act.infinitive())}", f"before {act.doing()}") for act in acts
         ],
@@ -296,5 +292,3 @@ def _persons(text: str) -> list[_Person]:
 
 def _verbs(text: str) -> list[Verb]:
     return [verb(french, english) for french, english in table(text)]
-
-

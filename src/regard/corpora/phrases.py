@@ -16,7 +16,7 @@ from regard.corpora.slots import slots
 from regard.corpora.tables import Value
 from regard.corpora.translations import key_of
 from regard.corpora.variations import varied
-from regard.corpora.words import words
+from regard.corpora.words import dictionary
 from regard.text.corpus import read_lines
 
 PHRASES = Path(__file__).with_name("phrases.tsv")
@@ -71,6 +71,7 @@ _JUDGED_BY = (
     "Il est presque quatre heures du matin.",
     "Il est trois heures et quart.",
     "Ils se sont mariés en juin 2010.",
+    "It is too cold out.",
     "Je suis né en 1985.",
     "Mon père est en train de réparer la voiture.",
     "Mon père répare la voiture.",
@@ -98,9 +99,10 @@ def written(seed: int = 1, held_out: Collection[int] = ()) -> Iterator[Value]:
     """
     draw = random.Random(seed)
     left_out = {key_of(text) for text in _JUDGED_BY} | set(held_out)
+    filled = list(_filled(draw))
     kept = [
         pair
-        for pair in dict.fromkeys((*_phrases(draw), *words(), *_filled(draw)))
+        for pair in dict.fromkeys((*_phrases(draw), *dictionary(), *filled))
         if not any(
             key_of(_written_out(side)) in left_out or key_of(side) in left_out for side in pair
         )

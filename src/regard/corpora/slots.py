@@ -18,6 +18,7 @@ from regard.corpora.clock_words import (
     hours,
     times,
 )
+from regard.corpora.comparisons import comparisons
 from regard.corpora.countries import countries
 from regard.corpora.names import names, of
 from regard.corpora.nouns import agreement, an, small_things
@@ -150,6 +151,12 @@ _TABLES = {
         "si nous avions eu le temps=if we had had time;si vous étiez venus=if you had come;si elle avait pu=if she could have;"
         "si tu avais été là=if you had been there;s'il n'avait pas plu=if it hadn't rained;si on m'avait écouté=if they had listened to me"
     ),
+    "cold": (
+        "beau=nice;chaud=hot;froid=cold;frais=cool;doux=mild;gris=overcast;humide=humid;sec=dry;lourd=muggy;nuit=dark;"
+        "sombre=dark;bon=pleasant;meilleur=better;moins froid=less cold;moins chaud=less hot;trop chaud=too hot;"
+        "trop froid=too cold;très froid=very cold;très chaud=very hot;très beau=very nice;plus frais=cooler;"
+        "plus chaud=warmer;un peu frais=a bit chilly;assez chaud=quite warm;un froid glacial=freezing cold"
+    ),
     "daypart": ("matin=morning;après-midi=afternoon;soir=evening"),
     "language": (
         "le français=French;l'anglais=English;l'allemand=German;l'espagnol=Spanish;l'italien=Italian;"
@@ -235,6 +242,7 @@ def slots() -> dict[str, list[Value]]:
         **agreement(),
         **persons(),
         **clauses(),
+        **comparisons(),
         **pronouns(small_things()),
         "did with my own": possessives(),
         "a word": [

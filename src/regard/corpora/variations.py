@@ -36,7 +36,9 @@ _PLAIN_ENGLISH = re.compile(
     r"(?:It|He|She|We|You|They|The|This|That|These|There|My|Your|His|Her|Our)\b|I\b"
 )
 _SPEAKERS = {
-    ".": table("dit-il=he said;dit-elle=she said;dit mon père=my father said;répondit-elle=she answered"),
+    ".": table(
+        "dit-il=he said;dit-elle=she said;dit mon père=my father said;répondit-elle=she answered"
+    ),
     "!": table("cria-t-il=he shouted;cria-t-elle=she shouted;dit-elle=she said"),
     "?": table("demanda-t-il=he asked;demanda-t-elle=she asked;demanda ma mère=my mother asked"),
 }

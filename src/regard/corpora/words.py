@@ -23,7 +23,7 @@ _REGULAR = ("pneu",)
 _HISSING = ("s", "x", "z", "ch", "sh")
 
 
-def words() -> Iterator[Value]:
+def dictionary() -> Iterator[Value]:
     """Every form of every word; with a capital too, verbs apart."""
     for french, english in entries():
         match = _NOUN.fullmatch(french)

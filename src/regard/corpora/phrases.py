@@ -103,9 +103,7 @@ def written(seed: int = 1, held_out: Collection[int] = ()) -> Iterator[Value]:
     kept = [
         pair
         for pair in dict.fromkeys((*_phrases(draw), *dictionary(), *filled))
-        if not any(
-            key_of(_written_out(side)) in left_out or key_of(side) in left_out for side in pair
-        )
+        if not any(key_of(way) in left_out for side in pair for way in {side, _written_out(side)})
     ]
     # Each once: cleaning would leave out a second one.
     yield from dict.fromkeys((*kept, *_in_other_letters(kept, draw)))
@@ -171,6 +169,7 @@ def _contracted(english: str, draw: random.Random) -> str:
 
 
 def _written_out(text: str) -> str:
-    for words, short in _CONTRACTIONS:
-        text = text.replace(short, words)
+    if "'" in text:
+        for words, short in _CONTRACTIONS:
+            text = text.replace(short, words)
     return text

@@ -7,6 +7,9 @@ from typing import NamedTuple
 from regard.corpora.tables import Value, table
 
 _VOWELS = "aâeéèêiîoôuœh"
+# Before these le and la keep their vowel.
+_ASPIRATED = "hache haine haricot hasard hauteur hérisson héros hibou homard honte".split()
+_WITH_AN = "hour uncle umbrella".split()
 
 # Gender, singular and an irregular plural; in English the same.
 _SMALL_THINGS = (
@@ -70,7 +73,7 @@ class Noun(NamedTuple):
 
     @property
     def has_vowel(self) -> bool:
-        return self.singular[0] in _VOWELS
+        return self.singular[0].lower() in _VOWELS and self.singular not in _ASPIRATED
 
 
 class Adjective(NamedTuple):
@@ -87,8 +90,8 @@ class Adjective(NamedTuple):
 
 def agreement() -> dict[str, list[Value]]:
     """What fills each slot of a thing; the name of a slot is an example of it, or nearly."""
-    small, large = _nouns(_SMALL_THINGS), _nouns(_LARGE_THINGS)
-    things = [*small, *large]
+    small = small_things()
+    things = [*small, *_nouns(_LARGE_THINGS)]
     return {
         **_determined(small, things),
         **_described(small, things),
@@ -98,10 +101,14 @@ def agreement() -> dict[str, list[Value]]:
     }
 
 
+def small_things() -> list[Noun]:
+    return _nouns(_SMALL_THINGS)
+
+
 def _determined(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
     """What stands before a noun and agrees with it."""
     return {
-        "the thing": [(_the(noun), f"the {noun.english}") for noun in small],
+        "the thing": [(the(noun), f"the {noun.english}") for noun in small],
         "the things": [(f"les {noun.plural}", f"the {noun.english_plural}") for noun in small],
         "my thing": [(f"{_my(noun)} {noun.singular}", f"my {noun.english}") for noun in small],
         "my things": [(f"mes {noun.plural}", f"my {noun.english_plural}") for noun in small],
@@ -137,7 +144,7 @@ def _described(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
     return {
         "it is new": [
             (
-                f"{_the(noun)} est {adjective.form(noun)}",
+                f"{the(noun)} est {adjective.form(noun)}",
                 f"the {noun.english} is {adjective.english}",
             )
             for noun in things
@@ -154,7 +161,7 @@ def _described(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
         "a small thing": [
             (
                 f"{_inflected('un', 'une', noun)} {_put_before(adjective, noun)}",
-                _a(f"{adjective.english} {noun.english}"),
+                an(f"{adjective.english} {noun.english}"),
             )
             for noun in small
             for adjective in before
@@ -170,7 +177,7 @@ def _described(small: list[Noun], things: list[Noun]) -> dict[str, list[Value]]:
         "a new thing": [
             (
                 f"{_inflected('un', 'une', noun)} {noun.singular} {adjective.form(noun)}",
-                _a(f"{adjective.english} {noun.english}"),
+                an(f"{adjective.english} {noun.english}"),
             )
             for noun in small
             for adjective in behind[4:10]
@@ -186,7 +193,7 @@ def _inflected_for(nouns: list[Noun], words: str, singular: Value, plural: Value
         for word in _adjectives(words)
         for value in (
             (
-                f"{_the(noun)} {singular[0]}{word.form(noun)}",
+                f"{the(noun)} {singular[0]}{word.form(noun)}",
                 f"the {noun.english} {singular[1]}{word.english}",
             ),
             (
@@ -255,12 +262,10 @@ def _inflected(masculine: str, feminine: str, noun: Noun) -> str:
     return feminine if noun.is_feminine else masculine
 
 
-def _the(noun: Noun) -> str:
-    return (
-        f"l'{noun.singular}"
-        if noun.has_vowel
-        else f"{_inflected('le', 'la', noun)} {noun.singular}"
-    )
+def the(noun: Noun) -> str:
+    if noun.has_vowel:
+        return f"l'{noun.singular}"
+    return f"{_inflected('le', 'la', noun)} {noun.singular}"
 
 
 def _my(noun: Noun) -> str:
@@ -268,9 +273,7 @@ def _my(noun: Noun) -> str:
 
 
 def _this(noun: Noun) -> str:
-    if noun.is_feminine:
-        return "cette"
-    return "cet" if noun.has_vowel else "ce"
+    return _inflected("cet" if noun.has_vowel else "ce", "cette", noun)
 
 
 def _some(noun: Noun) -> str:
@@ -285,10 +288,13 @@ def _de(noun: Noun, word: str) -> str:
 
 def _put_before(adjective: Adjective, noun: Noun) -> str:
     word = adjective.form(noun)
-    if noun.has_vowel:
-        word = _BEFORE_A_VOWEL.get(word, word)
-    return f"{word} {noun.singular}"
+    shorter = _BEFORE_A_VOWEL.get(word, word) if noun.has_vowel else word
+    return f"{shorter} {noun.singular}"
 
 
-def _a(words: str) -> str:
-    return f"an {words}" if words[0] in "aeio" else f"a {words}"
+def an(words: str) -> str:
+    """
+    >>> an("old hat"), an("hour"), an("university")
+    ('an old hat', 'an hour', 'a university')
+    """
+    return f"an {words}" if words[0] in "aeio" or words in _WITH_AN else f"a {words}"

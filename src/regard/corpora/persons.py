@@ -24,6 +24,15 @@ _ADJECTIVES = (
     "occupé/occupée=busy;curieux/curieuse=curious;nerveux/nerveuse=nervous"
 )
 _MOVES = "arrivé=arrived;parti=left;venu=came;revenu=came back;allé=went;sorti=went out;resté=stayed;tombé=fell;né=was born"
+_TO_ONESELF = (
+    "levé tôt=got up early;couché tard=went to bed late;réveillé en retard=woke up late;endormi=fell asleep;"
+    "trompé=was wrong;trompé de route=took the wrong road;perdu en chemin=got lost on the way;marié=got married;"
+    "promené dans le parc=went for a walk in the park;reposé=rested;habillé=got dressed;amusé=had fun;"
+    "ennuyé=was bored;excusé=apologized;caché derrière un arbre=hid behind a tree;dépêché=hurried;"
+    "fâché=got angry;arrêté devant la maison=stopped in front of the house;baigné dans le lac=swam in the lake;"
+    "évanoui=fainted;retourné=turned around;plaint du bruit=complained about the noise;inquiété=was worried;"
+    "enfui=ran away;noyé=drowned;blessé=was injured"
+)
 _HAVE = (
     "j'ai=I;tu as=you;il a=he;elle a=she;on a=we;nous avons=we;vous avez=you;ils ont=they;elles ont=they;"
     "mon frère a=my brother;ma sœur a=my sister;mes parents ont=my parents;les enfants ont=the children;"
@@ -167,6 +176,18 @@ class _Person(NamedTuple):
         plural = "s" if self.is_plural and word[-1] not in "sx" else ""
         return f"{self.french} {verb} {word}{plural}"
 
+    def is_to_oneself(self, participle: str) -> str:
+        """
+        >>> _person("ff elles", "they").is_to_oneself("levé tôt"), _person("m il", "he").is_to_oneself("assis")
+        ('elles se sont levées tôt', "il s'est assis")
+        """
+        word, space, rest = participle.partition(" ")
+        said = self.is_so(word, f"{word}e").removeprefix(f"{self.french} ")
+        before = {"je": "me ", "nous": "nous "}.get(self.french, "se ")
+        if said.startswith("est"):
+            before = "s'"
+        return f"{self.french} {before}{said}{space}{rest}"
+
     def english_is(self) -> str:
         return "am" if self.english == "I" else "are" if self.is_plural else "is"
 
@@ -187,6 +208,14 @@ def persons() -> dict[str, list[Value]]:
             english: [_moved(person, participle, english) for person in everyone]
             for participle, english in table(_MOVES)
         },
+        "got up": [
+            (
+                person.is_to_oneself(participle),
+                f"{person.english} {_of_several(english) if person.is_plural else english}",
+            )
+            for person in everyone
+            for participle, english in table(_TO_ONESELF)
+        ],
         "did": table(_HAVE),
         "did not": table(_HAVE_NOT),
         **{slot: table(text) for slot, text in _VERBS.items()},
@@ -216,8 +245,12 @@ def _person(french: str, english: str) -> _Person:
 
 def _moved(person: _Person, participle: str, english: str) -> Value:
     if person.is_plural:
-        english = english.replace("was ", "were ")
+        english = _of_several(english)
     return person.is_so(participle, f"{participle}e"), f"{person.english} {english}"
+
+
+def _of_several(english: str) -> str:
+    return english.replace("was ", "were ")
 
 
 def _before(conjunction: str, clause: str) -> str:

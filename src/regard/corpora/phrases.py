@@ -1,4 +1,4 @@
-"""Everyday French and English written for regard: phrases as they stand, and patterns filled in every way.
+"""Everyday French and English written for regard: phrases several times, words, and patterns filled in every way.
 
 phrases.tsv and patterns.tsv hold French TAB English. What stands between bars on a side are ways of saying the same;
 what stands in braces in a pattern is filled from `slots`, alike on both sides.
@@ -15,6 +15,8 @@ from pathlib import Path
 from regard.corpora.slots import slots
 from regard.corpora.tables import Value
 from regard.corpora.translations import key_of
+from regard.corpora.variations import varied
+from regard.corpora.words import dictionary
 from regard.text.corpus import read_lines
 
 PHRASES = Path(__file__).with_name("phrases.tsv")
@@ -39,12 +41,25 @@ _CONTRACTIONS = (
     ("We will ", "We'll "),
     ("He will ", "He'll "),
     ("She will ", "She'll "),
+    ("They are ", "They're "),
+    ("You will ", "You'll "),
+    ("They will ", "They'll "),
     ("I would ", "I'd "),
+    ("He would ", "He'd "),
+    ("She would ", "She'd "),
+    ("We would ", "We'd "),
     ("I have been ", "I've been "),
+    ("I have just ", "I've just "),
+    ("We have just ", "We've just "),
+    ("They have just ", "They've just "),
+    ("I have already ", "I've already "),
+    ("I have never ", "I've never "),
+    ("We have never ", "We've never "),
 )
 _JUDGED_BY = (
     "Aujourd'hui, nous sommes le lundi 5 octobre.",
     "Deux plus cinq font sept.",
+    "Elle a peur du noir.",
     "Es-tu déjà allée au Portugal ?",
     "Es-tu déjà allée en Écosse ?",
     "I was born in 1985.",
@@ -56,14 +71,19 @@ _JUDGED_BY = (
     "Il est presque quatre heures du matin.",
     "Il est trois heures et quart.",
     "Ils se sont mariés en juin 2010.",
+    "It is too cold out.",
     "Je suis né en 1985.",
+    "Mon père est en train de réparer la voiture.",
+    "Mon père répare la voiture.",
     "Nous sommes le 14 juillet.",
     "Nous sommes le lundi 5 octobre.",
     "On est le 14 juillet.",
+    "Sorry. I didn't see you.",
+    "Thank you. That is very kind of you.",
     "Trois fois sept font vingt et un.",
     "Êtes-vous libre samedi soir ?",
 )
-"""sentences that models are judged by (benchmarks/everyday) and that the patterns would make"""
+"""sentences that models are judged by (benchmarks/everyday) and that patterns and variations would make"""
 
 
 def pairs(path: Path) -> list[tuple[list[str], list[str]]]:
@@ -73,21 +93,24 @@ def pairs(path: Path) -> list[tuple[list[str], list[str]]]:
 
 
 def written(seed: int = 1, held_out: Collection[int] = ()) -> Iterator[Value]:
-    """Every phrase and every filled pattern, then some of them in capitals and some in lower case.
+    """Every phrase in several ways, word and filled pattern, then some of them in capitals and some in lower case.
 
     held_out: keys (`translations.key_of`) of sentences that must not be trained on; a pair goes if a side is one.
     """
     draw = random.Random(seed)
     left_out = {key_of(text) for text in _JUDGED_BY} | set(held_out)
+    filled = list(_filled(draw))
     kept = [
         pair
-        for pair in dict.fromkeys((*_phrases(), *_filled(draw)))
-        if not any(
-            key_of(_written_out(side)) in left_out or key_of(side) in left_out for side in pair
-        )
+        for pair in dict.fromkeys((*_phrases(draw), *dictionary(), *filled))
+        if not any(key_of(way) in left_out for side in pair for way in {side, _written_out(side)})
     ]
-    yield from kept
-    for pair in kept:
+    # Each once: cleaning would leave out a second one.
+    yield from dict.fromkeys((*kept, *_in_other_letters(kept, draw)))
+
+
+def _in_other_letters(pairs: list[Value], draw: random.Random) -> Iterator[Value]:
+    for pair in pairs:
         chance = draw.random() * (1 - CAPITALS_SHARE - _LOWER_SHARE)
         if chance < CAPITALS_SHARE:
             yield in_capitals(pair)
@@ -104,9 +127,11 @@ def in_capitals(pair: Value) -> Value:
     return pair[0].upper(), pair[1].upper()
 
 
-def _phrases() -> Iterator[Value]:
-    for french, english in pairs(PHRASES):
-        yield from itertools.product(french, english)
+def _phrases(draw: random.Random) -> Iterator[Value]:
+    """As they stand, then in other ways: a corpus of millions drowns what it holds once."""
+    found = [pair for ways in pairs(PHRASES) for pair in itertools.product(*ways)]
+    yield from found
+    yield from varied(found, draw)
 
 
 def _filled(draw: random.Random) -> Iterator[Value]:
@@ -144,6 +169,7 @@ def _contracted(english: str, draw: random.Random) -> str:
 
 
 def _written_out(text: str) -> str:
-    for words, short in _CONTRACTIONS:
-        text = text.replace(short, words)
+    if "'" in text:
+        for words, short in _CONTRACTIONS:
+            text = text.replace(short, words)
     return text

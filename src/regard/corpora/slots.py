@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 
+from regard.corpora.clauses import clauses
 from regard.corpora.clock_words import (
     MONTHS,
     clocks,
@@ -17,13 +18,16 @@ from regard.corpora.clock_words import (
     hours,
     times,
 )
+from regard.corpora.comparisons import comparisons
 from regard.corpora.countries import countries
 from regard.corpora.names import names, of
-from regard.corpora.nouns import agreement
+from regard.corpora.nouns import agreement, an, small_things
 from regard.corpora.number_words import english, english_year, french
 from regard.corpora.persons import persons
 from regard.corpora.possessives import possessives
+from regard.corpora.pronouns import pronouns
 from regard.corpora.tables import Value, table
+from regard.corpora.words import counted
 
 _WEEKDAYS = "lundi=Monday;mardi=Tuesday;mercredi=Wednesday;jeudi=Thursday;vendredi=Friday;samedi=Saturday;dimanche=Sunday"
 _CITIES = (
@@ -129,6 +133,30 @@ _TABLES = {
         "chemises=shirts;chaises=chairs;cuillères=spoons;fourchettes=forks;couteaux=knives;gâteaux=cakes;"
         "journaux=newspapers;croissants=croissants;baguettes=baguettes;miches de pain=loaves of bread"
     ),
+    "if I had time": (
+        "si j'avais le temps=if I had time;si nous avions le temps=if we had time;s'il faisait beau=if the weather were nice;"
+        "s'il ne pleuvait pas=if it weren't raining;si c'était possible=if it were possible;si tu voulais=if you wanted;"
+        "si vous étiez là=if you were here;si elle le voulait=if she wanted to;si j'étais riche=if I were rich;"
+        "si tu étais à ma place=if you were in my place;si on pouvait=if we could;s'il y avait un train=if there were a train;"
+        "si nous avions plus d'argent=if we had more money;si j'étais moins fatigué=if I were less tired"
+    ),
+    "if it rains": (
+        "s'il pleut=if it rains;s'il fait beau=if the weather is nice;s'il neige=if it snows;si tu veux=if you want;"
+        "si nous avons le temps=if we have time;si elle ne vient pas=if she doesn't come;si c'est possible=if possible;"
+        "si tout va bien=if all goes well;si le train est à l'heure=if the train is on time;si vous voulez=if you like;"
+        "s'il n'est pas trop tard=if it isn't too late;si personne ne vient=if nobody comes;si besoin est=if need be"
+    ),
+    "if I had known": (
+        "si j'avais su=if I had known;si tu me l'avais dit=if you had told me;s'il avait fait beau=if the weather had been nice;"
+        "si nous avions eu le temps=if we had had time;si vous étiez venus=if you had come;si elle avait pu=if she could have;"
+        "si tu avais été là=if you had been there;s'il n'avait pas plu=if it hadn't rained;si on m'avait écouté=if they had listened to me"
+    ),
+    "cold": (
+        "beau=nice;chaud=hot;froid=cold;frais=cool;doux=mild;gris=overcast;humide=humid;sec=dry;lourd=muggy;nuit=dark;"
+        "sombre=dark;bon=pleasant;meilleur=better;moins froid=less cold;moins chaud=less hot;trop chaud=too hot;"
+        "trop froid=too cold;très froid=very cold;très chaud=very hot;très beau=very nice;plus frais=cooler;"
+        "plus chaud=warmer;un peu frais=a bit chilly;assez chaud=quite warm;un froid glacial=freezing cold"
+    ),
     "daypart": ("matin=morning;après-midi=afternoon;soir=evening"),
     "language": (
         "le français=French;l'anglais=English;l'allemand=German;l'espagnol=Spanish;l'italien=Italian;"
@@ -213,7 +241,14 @@ def slots() -> dict[str, list[Value]]:
         **names(),
         **agreement(),
         **persons(),
+        **clauses(),
+        **comparisons(),
+        **pronouns(small_things()),
         "did with my own": possessives(),
+        "a word": [
+            (f"{'une' if noun.is_feminine else 'un'} {noun.singular}", an(noun.english))
+            for noun in counted()
+        ],
         **{name: table(text) for name, text in _TABLES.items()},
     }
     return {name: list(values) for name, values in found.items()}

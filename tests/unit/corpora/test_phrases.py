@@ -81,13 +81,32 @@ def test_no_phrase_is_such_a_sentence_with_a_word_changed() -> None:
 
 
 def test_every_phrase_has_two_sides_in_one_way_of_typing() -> None:
-    assert len(phrases.pairs(phrases.PHRASES)) > 1700
-    assert 40_000 < len(WRITTEN) < 60_000
+    assert len(phrases.pairs(phrases.PHRASES)) > 5000
+    assert 100_000 < len(WRITTEN) < 120_000
     for french, english in WRITTEN:
         assert french.replace("« ", '"').replace(" »", '"') == plain_french(french) != "", french
         assert english == plain(english) and english, french
         assert not set("{}|\t") & set(french + english), (french, english)
         assert french.endswith("?") == english.endswith("?"), (french, english)
+
+
+def test_recipes_and_guide_say_how_many_there_are() -> None:
+    root = Path(__file__).parents[3]
+    guide = (root / "docs" / "how-to" / "bundle.md").read_text("utf-8")
+    assert f"{len(WRITTEN):,} pairs" in guide
+    for languages in ("fr-en", "en-fr"):
+        recipe = (root / "recipes" / f"{languages}.toml").read_text("utf-8")
+        card = (root / "src" / "regard" / "assets" / languages / "README.md").read_text("utf-8")
+        found = re.search(
+            r"seen ([\d,]+) pairs of `written`, which has ([\d,]+) now: ([\d,]+)", recipe
+        )
+        if found is None:
+            # Nothing was added since the weights were trained.
+            assert f"| {len(WRITTEN):,} |" in card
+            continue
+        seen, now, added = (int(number.replace(",", "")) for number in found.groups())
+        assert now == len(WRITTEN) and added == now - seen
+        assert f"| {seen:,} |" in card
 
 
 def test_small_words_lose_their_vowel_before_another() -> None:
@@ -178,6 +197,30 @@ def test_the_clock(hour: int, minute: int, french: str, english: str) -> None:
         ("did with my own", "elle a perdu ses clés", "she lost her keys"),
         ("did with my own", "tu t'es lavé les mains", "you washed your hands"),
         ("to act", "d'apprendre à conduire", "learn to drive"),
+        ("he watched", "nous avons pris le train", "we took the train"),
+        ("he must watch", "il faut que nous fassions un gâteau", "we have to make a cake"),
+        ("him to watch", "qu'elle boive du thé", "her to drink tea"),
+        ("he would watch", "j'achèterais du pain", "I would buy some bread"),
+        ("he used to watch", "nous commencions un nouveau livre", "we used to start a new book"),
+        ("he did not watch", "elle n'a pas acheté de pain", "she didn't buy any bread"),
+        ("he never watches", "je ne joue jamais du piano", "I never play the piano"),
+        (
+            "he has not watched yet",
+            "tu n'as pas encore pris de douche",
+            "you haven't taken a shower yet",
+        ),
+        ("he has just watched", "il vient d'ouvrir la fenêtre", "he has just opened the window"),
+        ("got up", "mes sœurs se sont endormies", "my sisters fell asleep"),
+        ("he gave it to me", "il le leur a envoyé", "he sent it to them"),
+        ("he gave me", "elle m'a rendu", "she gave me back"),
+        ("the key, I found it", "les clés ? Je les ai trouvées", "the keys? I found them"),
+        ("he is taller than me", "elles sont plus vieilles qu'eux", "they are older than them"),
+        ("he is taller than me", "je suis moins têtue que toi", "I am not as stubborn as you"),
+        ("I miss him", "mes amis lui manquent", "she misses my friends"),
+        ("I miss him", "vous nous manquerez", "we will miss you"),
+        ("I like it", "ces photos te plairont", "you will like these photos"),
+        ("a word", "une île", "an island"),
+        ("a word", "un hibou", "an owl"),
         ("price", "1 200 €", "€1,200"),
         ("price", "1,05 $", "$1.05"),
         ("degrees", "0 degré", "0 degrees"),

@@ -7,6 +7,7 @@ results/speed/NAME-DEVICE.json           tokens a second by length
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -42,7 +43,10 @@ class Task:
 
 
 def model_tasks(study: Study) -> list[Task]:
-    """Every model with every seed; the first seeds of all come first, so that an early end shows all models."""
+    """Every model with every seed; the first seeds of all come first, so that an early end shows all models.
+
+    Those of a seed are mixed, each time otherwise: what shares a machine disturbs one another, and is not to be the same twice.
+    """
     found = [
         Task("model", each.name, seed, corpus)
         for each in study.contenders.values()
@@ -50,6 +54,7 @@ def model_tasks(study: Study) -> list[Task]:
         for seed in each.seeds
     ]
     order = {seed: i for i, seed in enumerate(dict.fromkeys(task.seed for task in found))}
+    random.Random(1).shuffle(found)
     return sorted(found, key=lambda task: order[task.seed])
 
 

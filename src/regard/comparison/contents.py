@@ -71,11 +71,19 @@ def provenance(findings: Findings) -> str:
 
 def rests_on(findings: Findings) -> str:
     """The same in one line, under every figure."""
-    counts = [each.num_parameters for corpus in findings.corpora for each in corpus.models.values()]
+    trained = [each for corpus in findings.corpora for each in corpus.models.values()]
+    sizes = _range(each.num_parameters for each in trained if not each.contender.varies)
+    varied = _range(each.num_parameters for each in trained if each.contender.varies)
+    parameters = f"{sizes} parameters{f' (variations {varied})' if varied else ''}, "
     seeds = ", ".join(str(seed) for seed in findings.seeds)
     commit = findings.commits[-1][:12] or "unknown"
-    sizes = f"{min(counts):,} to {max(counts):,} parameters, " if counts else ""
-    return f"{sizes}seeds {seeds}, commit {commit}, {findings.hardware[0]}."
+    hardware = "; ".join(findings.hardware)
+    return f"{parameters if sizes else ''}seeds {seeds}, commit {commit}, {hardware}."
+
+
+def _range(counts: Iterable[int]) -> str:
+    found = sorted(counts)
+    return f"{found[0]:,} to {found[-1]:,}" if found else ""
 
 
 def _models_part(findings: Findings) -> list[Block]:
@@ -173,7 +181,8 @@ def _schemes_part(findings: Findings) -> list[Block]:
         return []
     note = (
         "Computed, not trained. Rotary positions are judged by the angles they turn by, relative ones by the bucket of "
-        "the distance from the first word, a learned table by a freshly drawn one."
+        "the distance from the first word, a learned table by a freshly drawn one, as long as is asked for: a trained "
+        "one has no rows beyond its `max_positions`."
     )
     heading = Heading("6. Four wishes for positions")
     return [heading, schemes_table(findings), Paragraph(note, is_note=True)]

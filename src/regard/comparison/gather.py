@@ -68,6 +68,8 @@ class OnCorpus:
     about: dict[str, Any]
     groups: dict[str, list[int]]
     """the test's sentences by length"""
+    num_longer: int
+    """of them, longer than any in training"""
     models: dict[str, Trained]
 
 
@@ -150,7 +152,8 @@ def _on_corpus(study: Study, name: str, text: dict[str, Any], results: Any) -> O
             found = results(Task("model", contender.name, s, name) for s in contender.seeds)
             if found:
                 models[contender.name] = _trained(contender, found, text, lengths, groups)
-    return OnCorpus(name, text["about"], groups, models)
+    num_longer = sum(n > text["about"]["longest_train"] for n in lengths)
+    return OnCorpus(name, text["about"], groups, num_longer, models)
 
 
 def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, list[int]]:

@@ -26,8 +26,8 @@ def models_table(corpus: OnCorpus) -> Table:
         "seconds",
         "loss",
         "BLEU",
-        "as in training",
-        "longer",
+        f"as in training ({corpus.about['test'] - corpus.num_longer:,} sentences)",
+        f"longer ({corpus.num_longer:,})",
     )
     rows = [
         (
@@ -115,7 +115,7 @@ def variations_table(findings: Findings, corpus: OnCorpus) -> Table:
         "updates",
         "loss",
         f"BLEU ≤ {longest} words",
-        f"> {longest}",
+        f"> {longest} ({corpus.num_longer:,} sentences)",
     )
     rows = [
         (

@@ -51,7 +51,7 @@ def test_empty_references_are_refused(references: list[str]) -> None:
 
 def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'regard\[torch\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install -c constraints.txt '\.\[torch\]'"):
         evaluate(REFERENCES, REFERENCES)
 
 

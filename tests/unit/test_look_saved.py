@@ -244,7 +244,7 @@ def test_without_matplotlib_the_extra_is_named(
     look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r"regard\[plot\]"):
+    with pytest.raises(MissingExtra, match=r"\[plot\]"):
         look.save(tmp_path / "a.png")
 
 

@@ -18,7 +18,7 @@ _DASH = re.compile(rf"[{_DASHES}]\s+")
 
 # Where a full stop belongs to the last word: initials, and what is usually cut short.
 _SHORT = re.compile(
-    r"(?:\b\w\.){2,}$|(?<!\S)(?-i:[A-Z])\.$|\b(?:etc|inc|ltd|co|corp|jr|sr|st|dr|mr|mrs|vs|no|approx|max|min|env|av|vol|tél|tel|ex|art|cf|al)\.$",
+    r"\b\w\.\w\.$|(?<!\S)(?-i:[A-Z])\.$|\b(?:etc|inc|ltd|co|corp|jr|sr|st|dr|mr|mrs|vs|no|approx|max|min|env|av|vol|tél|tel|ex|art|cf|al)\.$",
     re.IGNORECASE,
 )
 _LONGEST_SHORT = 20

@@ -673,7 +673,7 @@ def _check_at_most(config: Any, most: float, *names: str) -> None:
         value = getattr(config, name)
         if not -most <= value <= most:
             raise UsageError(
-                f"{name} must be at most {most}, below 0 too: got {value:g}; give one nearer to 0"
+                f"{name} must be from {-most} to {most}: got {value:g}; give one nearer to 0"
                 if value < 0
                 else f"{name} must be at most {most}: got {value:g}; give a smaller one"
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from regard.standing_in import View
 from regard.text.as_read import is_shouted
 from regard.text.glossary import where
-from regard.text.kept import OFTEN_COPIED, Stretch, outside
+from regard.text.kept import OFTEN_COPIED, WHOLE, Stretch, outside
 from regard.text.word_alignment import Link, Span
 from regard.translation import Candidate, Sentence
 from regard.wishes import Request
@@ -105,7 +105,7 @@ class Keeping:
         return [
             each
             for each in found
-            if not any(start < each.span[1] and each.span[0] < end for start, end in terms)
+            if not any(_has_a_say(term, each) for term in terms)
             and not any(where(word, each.text) for word in self._request.wishes.banned)
         ]
 
@@ -235,6 +235,14 @@ def _as_it_is(sentence: str) -> Sentence:
         sentence,
         [Candidate(sentence, [sentence], 0.0, 0.0, [0.0], "end", [Link(whole, whole, 1.0)])],
     )
+
+
+def _has_a_say(term: Span, stretch: Stretch) -> bool:
+    """Whether a term meets a stretch; a word inside an address or a placeholder is none of the text's."""
+    start, end = stretch.span
+    if stretch.kind in WHOLE and start <= term[0] and term[1] <= end:
+        return term == stretch.span
+    return term[0] < end and start < term[1]
 
 
 def _has_word(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
+from itertools import accumulate, chain, count
 
 from regard.documents.placement import Mark, place
 from regard.documents.segments import Code, partners
@@ -50,14 +50,14 @@ class View:
             stand_in = ""
             if each in tags:
                 code, partner = tags[each]
-                self.marks.append(Mark(code, len(shown), partner))
-                # Two lines that a break holds apart are not one word.
+                # Two lines that a break holds apart are not one word; it begins the second.
                 if (
                     shown[-1:].isalnum()
                     and sentence[cursor : cursor + 1].isalnum()
                     and partner is None
                 ):
                     stand_in = " "
+                self.marks.append(Mark(code, len(shown) + len(stand_in), partner))
             else:
                 stand_in = next(free[each.kind] if each.kind in free else free["name"])
                 self.kept.append((stand_in, each, (len(shown), len(shown) + len(stand_in))))
@@ -185,7 +185,7 @@ def _merged(
         match = re.search(_alone(stand_in), "".join(pieces), re.IGNORECASE)
         if match is None:
             continue
-        ends = [sum(map(len, pieces[: number + 1])) for number in range(len(pieces))]
+        ends = list(accumulate(map(len, pieces)))
         first = next(number for number, end in enumerate(ends) if end > match.start())
         last = next(number for number, end in enumerate(ends) if end >= match.end())
         begin = ends[first] - len(pieces[first])

@@ -298,8 +298,8 @@ def test_what_would_be_noise(name, most):
         assert refusal(DecodeConfig, **{name: value}) == (
             f"{name} must be at most {most}: got {value:g}; give a smaller one"
         )
-    assert "length_penalty must be at most 10, below 0 too: got -11" in refusal(
-        DecodeConfig, length_penalty=-11.0
+    assert refusal(DecodeConfig, length_penalty=-11.0) == (
+        "length_penalty must be from -10 to 10: got -11; give one nearer to 0"
     )
 
 

@@ -108,7 +108,7 @@ def test_which_signs_are_accelerators() -> None:
     assert signs == {"&", "_", "~"}
     found = [find(label, signs) for label in LABELS]
     assert [None if each is None else (each[0], each[1].raw, each[1].name) for each in found] == [
-        (0, "&", "o"), (5, "&", "a"), (3, "&", "p"), None, None, None, (0, "_", "s"), (2, "_", "e"), (2, "_", "f"),
+        (0, "&", "o"), (5, "&", "a"), (3, "&", "p"), None, None, None, (0, "_", "s"), (2, "_", "e"), None,
         (0, "~", "f"), None, None, None, (7, "_", "a"), None,
     ]  # fmt: skip
 

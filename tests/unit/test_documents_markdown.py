@@ -103,6 +103,14 @@ def test_signs_that_are_no_marks_are_not_escaped() -> None:
     assert translate(text) == text.upper()
 
 
+@pytest.mark.parametrize(
+    "text", ["1986\\. une belle année.\n", "\\- un porte-clé\n", "- 1\\) bis (ou ter)\n"]
+)
+def test_what_is_escaped_where_a_paragraph_begins_may_come_again_in_it(text: str) -> None:
+    document = translate_document(text.encode(), ".md", translator(str.upper))
+    assert document.data.decode() == text.upper() and document.warnings == []
+
+
 @pytest.mark.parametrize("answer", ["a *b*", "[b](c)", "**a", "`b` c", "a < b", "_a_"])
 def test_signs_of_a_translation_become_no_marks(answer: str) -> None:
     out = translate_document(b"bonjour tout le monde", ".md", translator(lambda text: answer)).data

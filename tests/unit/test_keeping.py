@@ -6,6 +6,7 @@ import pytest
 
 from regard.config import DecodeConfig
 from regard.keeping import Keeping
+from regard.text.glossary import Glossary
 from regard.text.kept import Stretch, stretches
 from regard.text.word_alignment import Link, words
 from regard.translation import Candidate, Sentence
@@ -162,3 +163,19 @@ def test_neighbours_do_not_matter(number: int) -> None:
     model = Model(lambda text: [text.replace("o", "0")])
     together = Keeping(model.search, find, request()).sentences(texts * number, range(5 * number))
     assert together == [translated(model, text) for text in texts] * number
+
+
+@pytest.mark.parametrize("text", ["Ask {name} now", "Open /a/name now", "Ask name@a.org now"])
+def test_a_word_of_the_glossary_inside_an_address_is_no_word(text: str) -> None:
+    model = Model(lambda text: [text])
+    asked = request(Wishes(glossary=Glossary([("name", "nom")])))
+    assert translated(model, text, asked).candidates[0].text == text
+    assert text not in model.asked
+
+
+def test_what_is_a_term_as_a_whole_is_left_to_the_glossary() -> None:
+    model = Model(lambda text: [text])
+    asked = request(Wishes(glossary=Glossary([("a@b.org", "c@d.fr"), ("дом", "maison")])))
+    for text in ("Ask a@b.org now", "The дом, друг"):
+        translated(model, text, asked)
+        assert model.asked[-1] == text

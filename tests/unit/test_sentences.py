@@ -123,6 +123,7 @@ def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue:
         ("fr", "Il vécut av. J.-C. selon lui."),
         ("fr", "Au no. 5, voir p. 12."),
         ("fr", "Lancez d'abord ./configure."),
+        ("en", "I know C++ and .NET and others."),
     ],
 )
 def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:

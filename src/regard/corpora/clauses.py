@@ -40,7 +40,6 @@ _LASTING = (
 _AT_ONCE = (
     "fermer la porte=close the door;ouvrir la fenêtre=open the window;acheter du pain=buy some bread;"
     "vendre la maison=sell the house;prendre le train=take the train;manger une pomme=eat an apple;"
-    ""
     "laver la voiture=wash the car;mettre la table=set the table;"
     "poser une question=ask a question;quitter la ville=leave town;visiter le musée=visit the museum;"
     "raconter une histoire=tell a story;commander une pizza=order a pizza;finir le travail=finish the work;"

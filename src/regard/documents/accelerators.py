@@ -20,8 +20,11 @@ _BEFORE_A_WORD = {
     "_": re.compile(r"(?:(?<!\S)(?<!^)_(?=[^\W_])|^_(?=[A-ZÀ-Þ0-9]))(?!\w*_)"),
     "~": re.compile(r"(?<![\w~])~(?=[^\W\d_])"),
 }
-# Inside one only before a small letter: `R&D` and `AT&T` are names.
-_INSIDE = {sign: re.compile(rf"(?<=[^\W\d_]){sign}(?=[a-zà-ÿ])(?!\w{{1,31}};)") for sign in "&_"}
+# Inside one only before a small letter, for `R&D` and `AT&T` are names; and so is `max_count`, but not `E_xit`.
+_INSIDE = {
+    "&": re.compile(r"(?<=[^\W\d_])&(?=[a-zà-ÿ])(?!\w{1,31};)"),
+    "_": re.compile(r"(?<!\w)[A-ZÀ-Þ][^\W\d_]{0,40}_(?=[a-zà-ÿ])"),
+}
 
 _WORD_BEGINS = re.compile(r"(?<!\w)[^\W_]")
 _LETTER = re.compile(r"[^\W_]")
@@ -46,7 +49,7 @@ def find(label: str, signs: frozenset[str]) -> tuple[int, Code] | None:
             continue
         for pattern in (_BEFORE_A_WORD[sign], _INSIDE.get(sign)):
             if pattern and (match := pattern.search(label)):
-                at = match.start()
+                at = match.end() - 1
                 return at, Code(sign, "key", name=label[at + 1].casefold())
     return None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 from regard.documents import abandoning
 from regard.documents.emphasis import Delimiters, delimiters, pair
 from regard.documents.markup import inline_items
-from regard.documents.segments import Code, Item
+from regard.documents.segments import Code, Item, Run
 
 _LONGEST_LABEL = 1000
 """as CommonMark has it, which keeps a text of brackets from being read over and over"""
@@ -32,9 +32,11 @@ _TOKEN = re.compile(
 )
 
 _LINK = Code("[", "open", name="[")
-Piece = str | Code | Delimiters
+Piece = str | Code | Run | Delimiters
 
 _TICKS = re.compile("`+")
+# Marks where a paragraph begins, and there the reader of blocks sees to it; elsewhere signs like others.
+_ONLY_AT_A_START = ".)-+"
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
 
 
@@ -85,11 +87,11 @@ class _Marks:
                 run = cursor
         return [*found, self.text[run:]]
 
-    def _code(self, match: re.Match[str]) -> Code | Delimiters | None:
+    def _code(self, match: re.Match[str]) -> Code | Run | Delimiters | None:
         """What a token is, as far as it reaches; None where it is plain text."""
         kind, raw = match.lastgroup, match.group()
         if kind == "escaped":
-            return Code(raw, "kept", raw[1:])
+            return Run(raw[1:], raw) if raw[1] in _ONLY_AT_A_START else Code(raw, "kept", raw[1:])
         if kind == "ticks":
             return self._ticks(match)
         if kind == "autolink":
@@ -146,15 +148,15 @@ def _resolved(pieces: Sequence[Piece]) -> Iterator[Item]:
             text += piece
             continue
         if isinstance(piece, Delimiters):
-            codes: list[Code] = [Code(raw, "close", name=raw) for raw in piece.closing]
-        elif piece.kind in ("open", "close") and place not in links:
+            items: list[Item] = [Code(raw, "close", name=raw) for raw in piece.closing]
+        elif isinstance(piece, Code) and piece.kind in ("open", "close") and place not in links:
             text += piece.raw
             continue
         else:
-            codes = [piece]
-        if codes:
+            items = [piece]
+        if items:
             yield from inline_items(text)
-            yield from codes
+            yield from items
             text = ""
         if isinstance(piece, Delimiters):
             text += piece.left

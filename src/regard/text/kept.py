@@ -24,6 +24,9 @@ Kind = Literal["name", "person", "count", "tag", "script", "number", "amount", "
 OFTEN_COPIED = frozenset[Kind](["number", "amount", "word"])
 """what a model mostly gives back by itself; what is of another kind also spoils the words around it"""
 
+WHOLE = frozenset[Kind](["name", "person", "count", "tag"])
+"""what is one thing, whatever words it is spelt with"""
+
 _SUFFIXES = (
     "txt|md|rst|pdf|docx?|xlsx?|pptx?|od[tsp]|csv|tsv|json|ya?ml|toml|ini|cfg|conf|xml|html?|css|js|ts|py|ipynb|sh|bat|"
     "exe|dll|so|cpp|hpp|rs|go|java|rb|php|sql|db|log|lock|zip|tar|gz|xz|7z|png|jpe?g|gif|svg|webp|mp3|mp4|wav|avi|mov|"
@@ -112,9 +115,13 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             r"""
               \+\d{1,3}[\s.-]?(?:\(\d{1,4}\)[\s.-]?)?\d{1,4}(?:[\s.-]\d{2,4}){1,5}\b     # telephones
             | \(\d{2,4}\)\s?\d{3,4}[\s.-]\d{3,4}\b
-            | (?<![\w.,])0\d{0,4}(?:[ \u00a0\u202f.-]\d{2,4}){2,5}\b(?![.,]\d)
+            | (?<![\w.,])(?<!\d[ \u00a0\u202f])0\d{0,4}(?:[ \u00a0\u202f.-]\d{2,4}){2,5}\b(?![.,]\d)
             | (?<![\w-])(?:\d-)?(?:\d{3}-){1,2}\d{4}\b(?!-)
             | \b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2})?Z?)?\b                      # dates
+            | \b(?=[A-Z]{2}(?:[A-Z\ ]{0,6}\d){10})[A-Z]{2}\d{2}(?:\ ?[A-Z\d]{4}){2,7}(?:\ ?[A-Z\d]{1,3})?\b
+            | (?<![\w.,-])\d{4}(?:[ -]\d{4}){2,4}\b(?![.,]\d)                         # cards
+            | (?<![\w.,-])\d{1,5}(?:-\d{1,7}){3,5}\b(?!-)                             # books
+            | (?<![\w.,-])(?:\d{3}[ ]\d{3}[ ]\d{3}[ ]\d{5}|\d{9,30})\b(?![.,]\d)       # firms
             """,
             re.VERBOSE,
         ),
@@ -139,7 +146,6 @@ _HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w")
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
 _AFTER = r"(?:[\w@]|[/.?&=#-]\w)"
-_GOES_BEFORE = re.compile(f"{_BEFORE}\\Z")
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -229,8 +235,8 @@ def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
     start, end = span
     pattern = re.escape(text[start:end])
     if kind != "tag":
-        before = "" if _GOES_BEFORE.search(text, 0, start) else f"(?<!{_BEFORE})"
-        after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
+        before = "" if re.match(_BEFORE, text[max(0, start - 1) : start]) else f"(?<!{_BEFORE})"
+        after = "" if re.match(_AFTER, text[end : end + 2]) else f"(?!{_AFTER})"
         pattern = before + pattern + after
     return Stretch(span, text[start:end], kind, pattern)
 

@@ -24,8 +24,19 @@ _UNDERLINED = {"=": 1, "-": 2}
 """the level of a heading with this below it"""
 _DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
 """what stands before the meaning of a term, in the line after it"""
-_HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
+_HTML = re.compile(r"[ \t]{0,3}</?[A-Za-z][\w-]*(?:[\s/>]|$)")
 _INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
+# Blocks that end in the line that holds their end, empty lines or none; all others end at an empty line.
+_HTML_ENDS = tuple(
+    (re.compile(rf"[ \t]{{0,3}}{begin}", re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for begin, end in (
+        (r"<(?:script|pre|style|textarea)(?:[\s>]|$)", "</(?:script|pre|style|textarea)>"),
+        ("<!--", "-->"),
+        (r"<\?", r"\?>"),
+        ("<![a-z]", ">"),
+        (r"<!\[CDATA\[", r"\]\]>"),
+    )
+)
 _DELIMITERS = re.compile(
     r"[ \t]*+(?:\|[ \t]*+)?:?-+:?[ \t]*+(?:\|[ \t]*+:?-+:?[ \t]*+)*(?:\|[ \t]*)?$"
 )
@@ -107,8 +118,9 @@ class _Reader:
         elif defined := _DEFINED.match(line):
             self._end_paragraph()
             self._begin_indented(content + defined.end(), end)
-        elif _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph:
-            return self._html(number)
+        elif self._begins_html(line):
+            self._end_paragraph()
+            return self._html(number, content)
         elif not self.paragraph and self._is_table(number):
             return self._table(number)
         else:
@@ -160,15 +172,32 @@ class _Reader:
                 break
         return number
 
-    def _html(self, number: int) -> int:
-        """A block of HTML reaches to the next empty line, and is read as HTML."""
-        first = number
-        while number < len(self.lines) and self.text[slice(*self.lines[number])].strip():
-            number += 1
-        begin, end = self.lines[first][0], self.lines[number - 1][1]
+    def _begins_html(self, line: str) -> bool:
+        if _ending_of(line):
+            return True
+        return bool(_HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph)
+
+    def _html(self, number: int, begin: int) -> int:
+        """A block of HTML is read as HTML."""
+        number = self._after_html(number, begin)
+        end = self.lines[number - 1][1]
         for slot in html.read(self.text[begin:end], ("", ""))[0]:
             self.slots.append(replace(slot, start=begin + slot.start, end=begin + slot.end))
         return number
+
+    def _after_html(self, number: int, begin: int) -> int:
+        """Where a block that begins here has ended: after the line with its end, or before an empty one."""
+        line = self.text[begin : self.lines[number][1]]
+        ending = _ending_of(line)
+        while not (ending and ending.search(line)):
+            number += 1
+            if number == len(self.lines):
+                return number
+            line = self.text[slice(*self.lines[number])]
+            is_outside = self.depth > 0 and not line.lstrip().startswith(">")
+            if is_outside or not (ending or line.strip()):
+                return number
+        return number + 1
 
     def _is_table(self, number: int) -> bool:
         if number + 1 >= len(self.lines):
@@ -213,6 +242,11 @@ class _Reader:
 
     def _is_like(self, one: str, other: str) -> bool:
         return marks_of(one, self.labels) == marks_of(other, self.labels)
+
+
+def _ending_of(line: str) -> re.Pattern[str] | None:
+    """What ends the block of HTML that begins with a line; None where that is an empty line, or there is no block."""
+    return next((end for begin, end in _HTML_ENDS if begin.match(line)), None)
 
 
 def _indent(line: str) -> int:

@@ -35,7 +35,7 @@ _LINK = Code("[", "open", name="[")
 Piece = str | Code | Delimiters
 
 _TICKS = re.compile("`+")
-_TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
+_TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
 def escape(text: str) -> str:

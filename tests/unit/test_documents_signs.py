@@ -1,9 +1,12 @@
 """What a sign is to a sentence: an & between words, the end of a line, a name before what is said, a tag in a word."""
 
+import re
+
 import pytest
 from document_fixtures import translator
 
 from regard.documents import translate_document
+from regard.documents.placement import Linked
 from regard.documents.translation import segment_texts
 
 FRENCH = {
@@ -98,3 +101,39 @@ def test_a_line_does_not_end_after_an_opening_quotation_mark() -> None:
 )
 def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
     assert segment_texts(CUE.format(cue).encode(), ".srt") == texts
+
+
+@pytest.mark.parametrize(
+    "before, target, after",
+    [
+        ("An area of 5 m<sup>2</sup> here", "Ici 5 m2 de surface", "Ici 5 m<sup>2</sup> de surface"),
+        ("Drink H<sub>2</sub>O now", "Bois H2O maintenant", "Bois H<sub>2</sub>O maintenant"),
+        ("Be <i>H</i><sub>2</sub>O or CO<sub>2</sub>", "CO2 ou H2O", "CO<sub>2</sub> ou <i>H</i><sub>2</sub>O"),
+        ("x<sub>1</sub> and x<sub>2</sub>, x<sub>1</sub>", "x1 puis x2, x1", "x<sub>1</sub> puis x<sub>2</sub>, x<sub>1</sub>"),
+        ("The Super<wbr>man there", "Là le Superman", "Là le Super<wbr>man"),
+    ],
+)  # fmt: skip
+def test_a_tag_inside_a_word_stays_there(before: str, target: str, after: str) -> None:
+    out = translate_document(f"<p>{before}</p>".encode(), ".html", translator(lambda text: target))
+    assert out.data.decode() == f"<p>{after}</p>"
+    assert out.warnings == []
+
+
+def test_a_tag_around_a_word_with_one_inside_goes_with_its_words() -> None:
+    class Aligned:
+        text = "Maintenant bois H2O"
+        # Drink, H2, O, now: what a model takes for a word need not be one.
+        alignment = [
+            Linked((0, 5), (11, 15)), Linked((6, 8), (16, 18)), Linked((8, 9), (18, 19)), Linked((10, 13), (0, 10)),
+        ]  # fmt: skip
+
+    before = b"<p><b>Drink H<sub>2</sub>O</b> now</p>"
+    out = translate_document(before, ".html", lambda texts: [Aligned()]).data
+    assert out == b"<p>Maintenant <b>bois H<sub>2</sub>O</b></p>"
+
+
+def test_a_tag_inside_a_word_that_has_changed_goes_around_its_translation() -> None:
+    answer = translator(lambda text: "Le 1er mai")
+    out = translate_document(b"<p>May 1<sup>st</sup></p>", ".html", answer).data.decode()
+    assert re.sub("</?sup>", "", out) == "<p>Le 1er mai</p>"
+    assert re.search(r"<sup>\w+</sup>", out)

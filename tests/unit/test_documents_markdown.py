@@ -209,3 +209,42 @@ def test_what_is_text_after_html_is_what_others_take_for_it(
     headings = [token for token in PARSER.parse(text) if token.type == "heading_open"]
     translate_document(text.encode(), ".md", look)
     assert ("un chat" in seen) == bool(headings)
+
+
+@pytest.mark.parametrize(
+    "text, seen",
+    [
+        ("Voir ![un chat](x.png) ici.\n", ["Voir ici.", "un chat"]),
+        ("![un chat](x.png) Voir.\n", ["Voir.", "un chat"]),
+        ("> Voir ![un\n> *chat*](x.png), un chien!\n", ["Voir, un chien!", "un chat"]),
+        ("Voir [![un chat](x.png)](y) ici ou ![un chat](x.png).\n", ["Voir ici ou.", "un chat"]),
+        ("| Voir ![un chat][x] |\n|---|\n| **![](x.png) deux** |\n", ["Voir", "un chat", "deux"]),
+        ("![un chat](x.png)\n", ["un chat"]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_an_image_is_no_part_of_the_sentence(text: str, seen: list[str]) -> None:
+    texts: list[str] = []
+
+    def look(each: list[str]) -> list[Answer]:
+        texts.extend(each)
+        return same(each)
+
+    assert translate_document(text.encode(), ".md", look).data.decode() == text
+    assert texts == seen
+    loud = translate(text)
+    assert loud.casefold() == text.casefold()
+    assert re.findall("un|voir|chat|chien|deux|ici", loud) == []
+    assert re.findall(r"[xy]\.png", loud) == re.findall(r"[xy]\.png", text)
+
+
+def test_images_go_where_their_sentence_goes() -> None:
+    class Turned:
+        text = "Two and one."
+        alignment = [Linked((0, 2), (8, 11)), Linked((3, 5), (4, 7)), Linked((6, 10), (0, 3))]
+
+    def answer(texts: list[str]) -> list[Answer | Turned]:
+        return [Turned() if text == "Un et deux." else Answer(text.upper()) for text in texts]
+
+    text = "![chat](a) Un et ![chien](b) deux.\n"
+    out = translate_document(text.encode(), ".md", answer).data.decode()
+    assert out == "![CHAT](a) ![CHIEN](b) Two and one.\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from regard.documents import html
 from regard.documents.formats import Languages
+from regard.documents.images import free_sign, put_back, take_out
 from regard.documents.markdown_inline import escape, inline, marks_of
 from regard.documents.segments import Code, Item, Slot, parts_of
 
@@ -57,6 +58,8 @@ class _Reader:
         self.lines = [match.span(1) for match in _LINE.finditer(text)]
         found = (_DEFINITION.match(text, start, end) for start, end in self.lines)
         self.labels = {match[1].casefold() for match in found if match}
+        self.sign = free_sign(text)
+        """to tell a sentence from the images in it"""
         self.slots: list[Slot] = []
         self.paragraph: list[tuple[int, int]] = []
         self.depth = 0
@@ -225,10 +228,12 @@ class _Reader:
         start, end = lines[0][0], lines[-1][1]
         between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
         joined = "\n".join(self.text[slice(*line)] for line in lines)
-        items = inline(joined, self.labels)
+        items = list(_with_line_ends(inline(joined, self.labels), iter(between)))
+        sentence, images = take_out(items)
         raw = self.text[start:end]
 
         def finish(written: str, doubtful: bool) -> str:
+            written = put_back(written, self.sign, images) if images else written
             if written == raw:
                 return raw
             match = _NOT_A_START.match(written)
@@ -237,7 +242,9 @@ class _Reader:
             at = match.end() if match.group().isdigit() else 0
             return f"{written[:at]}\\{written[at:]}"
 
-        parts = parts_of(_with_line_ends(items, iter(between)), escape, self._is_like)
+        parts = parts_of(sentence, escape, self._is_like)
+        for image in images:
+            parts += [self.sign, *parts_of(image, escape, self._is_like)]
         self.slots.append(Slot(start, end, parts, finish, level))
 
     def _is_like(self, one: str, other: str) -> bool:

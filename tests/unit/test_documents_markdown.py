@@ -175,3 +175,84 @@ def test_a_footnote_stays_behind_its_word() -> None:
     # At the end it stays there, wherever its word has gone.
     out = translate_document(b"Ici une note[^1].", ".md", lambda texts: [Linked_()]).data
     assert out == b"One note here[^1]."
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("<!-- c -->\n> **Un** chat.\n", "<!-- c -->\n> **UN** CHAT.\n"),
+        ("<!-- c\n\n- d -->\n# Un\n", "<!-- c\n\n- d -->\n# UN\n"),
+        ("Un\n<!-- c\n\nd -->\n*deux*\n", "UN\n<!-- c\n\nd -->\n*DEUX*\n"),
+        ("<?php c\n\nd ?>\n- un\n", "<?php c\n\nd ?>\n- UN\n"),
+        ("<!DOCTYPE html>\n- un\n", "<!DOCTYPE html>\n- UN\n"),
+        ("<![CDATA[ c\n\nd ]]>\n- un\n", "<![CDATA[ c\n\nd ]]>\n- UN\n"),
+        ("<pre>c\n\nd</pre>\n- un\n", "<pre>c\n\nd</pre>\n- UN\n"),
+        ("<STYLE>\nc\n\nd</style>\n- un\n", "<STYLE>\nc\n\nd</style>\n- UN\n"),
+        ("<div>\n- un\n\n- deux\n", "<div>\n- UN\n\n- DEUX\n"),
+        ("> <!-- c\n\n- un\n", "> <!-- c\n\n- UN\n"),
+        ("> <!-- c -->\n> **un**\n", "> <!-- c -->\n> **UN**\n"),
+    ],
+)
+def test_a_block_of_html_ends_where_others_end_it(before: str, after: str) -> None:
+    assert translate(before) == after
+    blocks = [[(token.type, token.map) for token in PARSER.parse(each)] for each in (before, after)]
+    assert blocks[0] == blocks[1]
+
+
+@pytest.mark.parametrize(
+    "begin", ["<!-- a", "<?a", "<!A", "<![CDATA[a", "<script>a", "<pre>", "<div>"]
+)
+@pytest.mark.parametrize("end", [" -->", " ?>", ">", " ]]>", "</script>", "</PRE>", "</div>", ""])
+@pytest.mark.parametrize("between", ["", "\n", "\n\n"])
+def test_what_is_text_after_html_is_what_others_take_for_it(
+    begin: str, end: str, between: str
+) -> None:
+    seen: list[str] = []
+
+    def look(texts: list[str]) -> list[Answer]:
+        seen.extend(texts)
+        return same(texts)
+
+    text = f"{begin}{between}{end}\n## un chat"
+    headings = [token for token in PARSER.parse(text) if token.type == "heading_open"]
+    translate_document(text.encode(), ".md", look)
+    assert ("un chat" in seen) == bool(headings)
+
+
+@pytest.mark.parametrize(
+    "text, seen",
+    [
+        ("Voir ![un chat](x.png) ici.\n", ["Voir ici.", "un chat"]),
+        ("![un chat](x.png) Voir.\n", ["Voir.", "un chat"]),
+        ("> Voir ![un\n> *chat*](x.png), un chien!\n", ["Voir, un chien!", "un chat"]),
+        ("Voir [![un chat](x.png)](y) ici ou ![un chat](x.png).\n", ["Voir ici ou.", "un chat"]),
+        ("| Voir ![un chat][x] |\n|---|\n| **![](x.png) deux** |\n", ["Voir", "un chat", "deux"]),
+        ("![un chat](x.png)\n", ["un chat"]),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_an_image_is_no_part_of_the_sentence(text: str, seen: list[str]) -> None:
+    texts: list[str] = []
+
+    def look(each: list[str]) -> list[Answer]:
+        texts.extend(each)
+        return same(each)
+
+    assert translate_document(text.encode(), ".md", look).data.decode() == text
+    assert texts == seen
+    loud = translate(text)
+    assert loud.casefold() == text.casefold()
+    assert re.findall("un|voir|chat|chien|deux|ici", loud) == []
+    assert re.findall(r"[xy]\.png", loud) == re.findall(r"[xy]\.png", text)
+
+
+def test_images_go_where_their_sentence_goes() -> None:
+    class Turned:
+        text = "Two and one."
+        alignment = [Linked((0, 2), (8, 11)), Linked((3, 5), (4, 7)), Linked((6, 10), (0, 3))]
+
+    def answer(texts: list[str]) -> list[Answer | Turned]:
+        return [Turned() if text == "Un et deux." else Answer(text.upper()) for text in texts]
+
+    text = "![chat](a) Un et ![chien](b) deux.\n"
+    out = translate_document(text.encode(), ".md", answer).data.decode()
+    assert out == "![CHAT](a) ![CHIEN](b) Two and one.\n"

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from regard.documents import html
 from regard.documents.formats import Languages
+from regard.documents.images import free_sign, put_back, take_out
 from regard.documents.markdown_inline import escape, inline, marks_of
 from regard.documents.segments import Code, Item, Slot, parts_of
 
@@ -24,8 +25,19 @@ _UNDERLINED = {"=": 1, "-": 2}
 """the level of a heading with this below it"""
 _DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
 """what stands before the meaning of a term, in the line after it"""
-_HTML = re.compile(r"[ \t]{0,3}<(?:[!?]|/?[A-Za-z][\w-]*(?:[\s/>]|$))")
+_HTML = re.compile(r"[ \t]{0,3}</?[A-Za-z][\w-]*(?:[\s/>]|$)")
 _INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
+# Blocks that end in the line that holds their end, empty lines or none; all others end at an empty line.
+_HTML_ENDS = tuple(
+    (re.compile(rf"[ \t]{{0,3}}{begin}", re.IGNORECASE), re.compile(end, re.IGNORECASE))
+    for begin, end in (
+        (r"<(?:script|pre|style|textarea)(?:[\s>]|$)", "</(?:script|pre|style|textarea)>"),
+        ("<!--", "-->"),
+        (r"<\?", r"\?>"),
+        ("<![a-z]", ">"),
+        (r"<!\[CDATA\[", r"\]\]>"),
+    )
+)
 _DELIMITERS = re.compile(
     r"[ \t]*+(?:\|[ \t]*+)?:?-+:?[ \t]*+(?:\|[ \t]*+:?-+:?[ \t]*+)*(?:\|[ \t]*)?$"
 )
@@ -46,6 +58,8 @@ class _Reader:
         self.lines = [match.span(1) for match in _LINE.finditer(text)]
         found = (_DEFINITION.match(text, start, end) for start, end in self.lines)
         self.labels = {match[1].casefold() for match in found if match}
+        self.sign = free_sign(text)
+        """to tell a sentence from the images in it"""
         self.slots: list[Slot] = []
         self.paragraph: list[tuple[int, int]] = []
         self.depth = 0
@@ -107,8 +121,9 @@ class _Reader:
         elif defined := _DEFINED.match(line):
             self._end_paragraph()
             self._begin_indented(content + defined.end(), end)
-        elif _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph:
-            return self._html(number)
+        elif self._begins_html(line):
+            self._end_paragraph()
+            return self._html(number, content)
         elif not self.paragraph and self._is_table(number):
             return self._table(number)
         else:
@@ -160,15 +175,32 @@ class _Reader:
                 break
         return number
 
-    def _html(self, number: int) -> int:
-        """A block of HTML reaches to the next empty line, and is read as HTML."""
-        first = number
-        while number < len(self.lines) and self.text[slice(*self.lines[number])].strip():
-            number += 1
-        begin, end = self.lines[first][0], self.lines[number - 1][1]
+    def _begins_html(self, line: str) -> bool:
+        if _ending_of(line):
+            return True
+        return bool(_HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph)
+
+    def _html(self, number: int, begin: int) -> int:
+        """A block of HTML is read as HTML."""
+        number = self._after_html(number, begin)
+        end = self.lines[number - 1][1]
         for slot in html.read(self.text[begin:end], ("", ""))[0]:
             self.slots.append(replace(slot, start=begin + slot.start, end=begin + slot.end))
         return number
+
+    def _after_html(self, number: int, begin: int) -> int:
+        """Where a block that begins here has ended: after the line with its end, or before an empty one."""
+        line = self.text[begin : self.lines[number][1]]
+        ending = _ending_of(line)
+        while not (ending and ending.search(line)):
+            number += 1
+            if number == len(self.lines):
+                return number
+            line = self.text[slice(*self.lines[number])]
+            is_outside = self.depth > 0 and not line.lstrip().startswith(">")
+            if is_outside or not (ending or line.strip()):
+                return number
+        return number + 1
 
     def _is_table(self, number: int) -> bool:
         if number + 1 >= len(self.lines):
@@ -196,10 +228,12 @@ class _Reader:
         start, end = lines[0][0], lines[-1][1]
         between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
         joined = "\n".join(self.text[slice(*line)] for line in lines)
-        items = inline(joined, self.labels)
+        items = list(_with_line_ends(inline(joined, self.labels), iter(between)))
+        sentence, images = take_out(items)
         raw = self.text[start:end]
 
         def finish(written: str, doubtful: bool) -> str:
+            written = put_back(written, self.sign, images) if images else written
             if written == raw:
                 return raw
             match = _NOT_A_START.match(written)
@@ -208,11 +242,18 @@ class _Reader:
             at = match.end() if match.group().isdigit() else 0
             return f"{written[:at]}\\{written[at:]}"
 
-        parts = parts_of(_with_line_ends(items, iter(between)), escape, self._is_like)
+        parts = parts_of(sentence, escape, self._is_like)
+        for image in images:
+            parts += [self.sign, *parts_of(image, escape, self._is_like)]
         self.slots.append(Slot(start, end, parts, finish, level))
 
     def _is_like(self, one: str, other: str) -> bool:
         return marks_of(one, self.labels) == marks_of(other, self.labels)
+
+
+def _ending_of(line: str) -> re.Pattern[str] | None:
+    """What ends the block of HTML that begins with a line; None where that is an empty line, or there is no block."""
+    return next((end for begin, end in _HTML_ENDS if begin.match(line)), None)
 
 
 def _indent(line: str) -> int:

@@ -37,7 +37,7 @@ Piece = str | Code | Run | Delimiters
 _TICKS = re.compile("`+")
 # Marks where a paragraph begins, and there the reader of blocks sees to it; elsewhere signs like others.
 _ONLY_AT_A_START = ".)-+"
-_TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
+_TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
 def escape(text: str) -> str:

@@ -20,6 +20,7 @@ _SPECIAL = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?/][^>]*(?:>|\Z)", re.DOTALL
 )
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENDS_A_WORD = re.compile(r"(?![\w#])")
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
 
 # Between these tags there is text without tags; a browser looks for nothing but the end.
@@ -87,13 +88,18 @@ def attributes(token: Token) -> dict[str, str]:
 
 
 def text_with_references(raw: str) -> Iterator[Item]:
-    """Text of markup: a letter's reference is read as the letter, a sign's has to come back as it is."""
+    """Text of markup: a letter's reference is read as the letter, a sign's has to come back as it is.
+
+    But an & between words is one of them: other languages write their word for it.
+    """
     cursor = 0
     for match in _REFERENCE.finditer(raw):
         yield from _with_signs(raw[cursor : match.start()])
         character = html.unescape(match.group())
         if SIGN.fullmatch(character):
             yield Code(match.group(), "alone")
+        elif character == "&" and _ENDS_A_WORD.match(raw, match.end()):
+            yield Run(character, match.group())
         elif character == match.group() or not _is_prose(character):
             yield Code(match.group(), "kept", character)
         else:
@@ -103,8 +109,8 @@ def text_with_references(raw: str) -> Iterator[Item]:
 
 
 def _with_signs(text: str) -> Iterator[Item]:
-    """A bare & or < is written as it is, though elsewhere the text's own would be escaped."""
-    for piece in re.split("([&<])", text):
+    """A bare < is written as it is, though elsewhere the text's own would be escaped; and so is the & of AT&T."""
+    for piece in re.split(r"(&(?=[\w#])|<)", text):
         if piece in ("&", "<"):
             yield Code(piece, "kept", piece)
         elif piece:

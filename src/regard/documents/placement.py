@@ -2,14 +2,15 @@
 
 Tags become a tree, and each tag a stretch of the translation: from the first to the last word that is linked to
 one of its own words. A stretch lies inside that of the tag around it and apart from those beside it, so the result
-is well nested whatever the links say. Without links the stretches are as far along as in the source.
+is well nested whatever the links say. Without links the stretches are as far along as in the source. What stands
+inside a word, as the 2 of `m<sup>2</sup>` does, stays there where the word is the same in both.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +20,7 @@ Span = tuple[int, int]
 
 # What an apostrophe ties together stays together, if there is room; in pieces it is words of its own.
 _WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))
+_WORD = re.compile(r"\w+")
 
 _ENDS = " \xa0\u202f.…:;,!?"
 
@@ -70,15 +72,52 @@ def place(
     """
     if not marks:
         return []
+    same = _same_words([mark.position for mark in marks], source, target, whole)
     for pattern in _WORDS:
         is_last = pattern is _WORDS[-1]
         words = [match.span() for match in pattern.finditer(target)]
         words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-        planner = _Planner(source, target, links or (), words, may_guess=is_last)
+        planner = _Planner(source, target, links or (), words, same, may_guess=is_last)
         found: list[tuple[int, int]] = []
         if planner.lay(_tree(marks), (0, len(target)), found):
             return found
     return None
+
+
+def _same_words(
+    positions: Sequence[int], source: str, target: str, whole: Sequence[Span]
+) -> list[Linked]:
+    """The words of the source with one of these places inside, and where they stand in the target, unchanged."""
+    spans = [match.span() for match in _WORD.finditer(source)]
+    starts = [span[0] for span in spans]
+    found = {bisect_left(starts, position) - 1 for position in positions}
+    cut = [index for index in found if index >= 0 and _is_inside(positions, spans[index])]
+    if not cut:
+        return []
+    ours, theirs = (
+        _by_word(source, spans),
+        _by_word(target, map(re.Match.span, _WORD.finditer(target))),
+    )
+    same: list[Linked] = []
+    for span in map(spans.__getitem__, sorted(cut)):
+        word = source[slice(*span)]
+        # Where there are more or fewer of them, it is not known which is which.
+        if len(ours[word]) == len(theirs.get(word, ())):
+            place_ = theirs[word][ours[word].index(span)]
+            if not meets_any(place_, whole):
+                same.append(Linked(span, place_))
+    return same
+
+
+def _is_inside(positions: Sequence[int], span: Span) -> bool:
+    return any(span[0] < position < span[1] for position in positions)
+
+
+def _by_word(text: str, spans: Iterable[Span]) -> dict[str, list[Span]]:
+    found: dict[str, list[Span]] = {}
+    for span in spans:
+        found.setdefault(text[slice(*span)], []).append(span)
+    return found
 
 
 def _tree(marks: Sequence[Mark]) -> list[_Node]:
@@ -103,10 +142,14 @@ class _Planner:
         target: str,
         links: Sequence[Link],
         words: Sequence[Span],
+        same: Sequence[Linked],
         *,
         may_guess: bool,
     ) -> None:
         self.source, self.target, self.words, self.may_guess = source, target, words, may_guess
+        self.same = same
+        self.pieces = [piece for word in words for piece in self._pieces(word)]
+        """the words, and the letters of those that may have a tag inside"""
         # A link into a part of a word is one to the word.
         ends, starts = [word[1] for word in words], [word[0] for word in words]
         self.links = [
@@ -115,6 +158,11 @@ class _Planner:
             if (first := bisect_right(ends, link.target[0]))
             <= (last := bisect_left(starts, link.target[1]) - 1)
         ]
+
+    def _pieces(self, word: Span) -> list[Span]:
+        if not meets_any(word, [each.target for each in self.same]):
+            return [word]
+        return [(place_, place_ + 1) for place_ in range(*word)]
 
     def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
         """Find the place of these nodes and of all inside them; False where a tag would lose its words."""
@@ -137,6 +185,8 @@ class _Planner:
 
     def _linked(self, node: _Node, room: Span) -> Span:
         start, end = node.source
+        if stays := self._inside_a_word(node, room):
+            return stays
         if start == end:
             return self._between(start, room)
         spans = [link.target for link in self.links if _meet(link.source, node.source)]
@@ -144,6 +194,16 @@ class _Planner:
         if not spans:
             return self._along(node, room)
         return min(span[0] for span in spans), max(span[1] for span in spans)
+
+    def _inside_a_word(self, node: _Node, room: Span) -> Span | None:
+        """Where it is in a word that came out unchanged."""
+        start, end = node.source
+        for word in self.same:
+            if word.source[0] <= start and end <= word.source[1]:
+                shift = word.target[0] - word.source[0]
+                if room[0] <= start + shift and end + shift <= room[1]:
+                    return start + shift, end + shift
+        return None
 
     def _between(self, position: int, room: Span) -> Span:
         """Before what the next words became; or after what the last ones did, where it stands close to them alone."""
@@ -180,6 +240,8 @@ class _Planner:
 
     def _along(self, node: _Node, room: Span) -> Span:
         """The words that are as far along in the target as the node's are in the source."""
+        if stays := self._inside_a_word(node, room):
+            return stays
         scale = len(self.target) / max(len(self.source), 1)
         start, end = (position * scale for position in node.source)
         inside = [word for word in self.words if room[0] <= word[0] and word[1] <= room[1]]
@@ -195,7 +257,7 @@ class _Planner:
         spans: list[Span] = []
         for node, (start, end) in wished:
             if node.source[0] != node.source[1]:
-                inside = [w for w in self.words if max(start, cursor) <= w[0] and w[1] <= end]
+                inside = [w for w in self.pieces if max(start, cursor) <= w[0] and w[1] <= end]
                 if not inside:
                     return None
                 start, end = inside[0][0], inside[-1][1]

@@ -29,6 +29,11 @@ _MOST_CODES = 200
 # What would begin a list, a heading, a quotation or a speaker if a line began with it.
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 
+# Before and after these a blank is a part of the sign, in French.
+_SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
+
+_SENTENCE_END = re.compile(r"[.!?…]+(?:[\"'’”)\]]|[ \xa0\u202f]?»)*(?=\s|$)")
+
 
 class Translated(Protocol):
     """What comes back for one text."""
@@ -126,10 +131,10 @@ class View:
         """The target with these stretches of it replaced, as the file writes it."""
         segment = self.segment
         if segment.is_like is None:
-            return _replaced(target, changes, segment.escape)
+            return _replaced(target, changes, _like_the_source(segment, segment.escape))
         # An escape that nobody needs is one that everybody sees in the file.
         for escape in (as_it_is, segment.escape):
-            written = _replaced(target, changes, escape)
+            written = _replaced(target, changes, _like_the_source(segment, escape))
             if segment.is_like(segment.raw, written):
                 return written
         return None
@@ -168,17 +173,21 @@ class View:
         return [*others, *(Linked(each.span, span) for span, each in kept)]
 
     def _find_breaks(self, target: str, whole: Sequence[Span]) -> list[tuple[int, Code]]:
-        """For each break a space about as far along; where there is none left, the line goes on."""
+        """For each break a space about as far along; where there is none left, the line goes on.
+
+        A line that ends a sentence does so in the target too, if there are as many sentences.
+        """
         spaces = [
             match.start()
-            for match in re.finditer(r"(?<=\S) (?=\S)", target)
+            for match in _SPACE.finditer(target.rstrip(), 1)
             if not meets_any((match.start(), match.end()), whole)
             and not _STARTS_A_BLOCK.match(target, match.end())
         ]
         found: list[tuple[int, Code]] = []
+        ends = _paired_ends(self.text, target)
         free = 0
         for position, code in self.breaks:
-            wish = position / len(self.text) * len(target)
+            wish = ends.get(position, position / len(self.text) * len(target))
             near = bisect(spaces, wish, lo=free)
             nearest = min(
                 (place for place in (near - 1, near) if free <= place < len(spaces)),
@@ -189,6 +198,12 @@ class View:
                 found.append((spaces[nearest], code))
                 free = nearest + 1
         return found
+
+
+def _paired_ends(source: str, target: str) -> dict[int, int]:
+    """Where the sentences of the source end, and where those of the target that they became; if there are as many."""
+    ends = [[match.end() for match in _SENTENCE_END.finditer(text)] for text in (source, target)]
+    return dict(zip(*ends, strict=True)) if len(ends[0]) == len(ends[1]) else {}
 
 
 def _shifted(span: Span, num_taken: int) -> Span:
@@ -204,6 +219,13 @@ def _replaced(
         written += escape(target[cursor:start]) + raw
         cursor = end
     return written + escape(target[cursor:])
+
+
+def _like_the_source(segment: Segment, escape: Callable[[str], str]) -> Callable[[str], str]:
+    """The same, but an & as the source writes its own: in a catalogue of HTML it is `&amp;`, in others it is not."""
+    runs = (item for item in segment.items if isinstance(item, Run) and item.text == "&")
+    sign = next((run.raw for run in runs if run.raw != "&"), None)
+    return escape if sign is None else lambda text: sign.join(map(escape, text.split("&")))
 
 
 def _bounded(shown: str) -> str:

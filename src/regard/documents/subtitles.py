@@ -15,7 +15,13 @@ _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 
 # Where another speaker begins, after a tag perhaps.
-_SPEAKER = re.compile(r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*[-–—]\s*")
+_TAGS = r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*"
+_SPEAKER = re.compile(rf"{_TAGS}[-–—]\s*")
+
+# The same with a name, which is translated with the rest: it may be a WOMAN's.
+_CAPITALS = re.compile(rf"{_TAGS}[A-ZÀ-Þ][A-ZÀ-Þ0-9 .'’#-]{{0,30}}:(?:\s|$)")
+_NAME = r"[A-ZÀ-Þ0-9#][\w.'’-]{0,20}"
+_NAMED = re.compile(rf"{_TAGS}{_NAME}(?: {_NAME}){{0,2}} ?:(?:\s|$)")
 
 # Orders to the player and notes of music, which the model need not see; but not inside a tag.
 _SIGNS = re.compile(r"<[^<>]*>|(\{\\[^{}]{0,100}\}|[♪♫♬]+)")
@@ -58,8 +64,10 @@ def _cues(text: str) -> Iterator[list[Span]]:
 def _speeches(text: str, cue: list[Span]) -> list[Span]:
     """The lines of a cue as what one speaker says."""
     speeches = cue[:1]
+    # A name in small letters may as well be a word of the sentence, unless the first line begins with one too.
+    named = _NAMED if _NAMED.match(text, *cue[0]) else _CAPITALS
     for start, end in cue[1:]:
-        if _SPEAKER.match(text, start, end):
+        if _SPEAKER.match(text, start, end) or named.match(text, start, end):
             speeches.append((start, end))
         else:
             speeches[-1] = (speeches[-1][0], end)

@@ -49,9 +49,10 @@ class Verb(TyperCommand):
         except Exception as error:
             # What typer raises for an option that it does not know has no public name.
             text = next((each for each in given if each.startswith("-") and " " in each), None)
-            if text is not None and hasattr(error, "option_name"):
+            told = getattr(error, "message", "") if hasattr(error, "option_name") else ""
+            if text is not None and told:
                 command = f"{ctx.command_path} -- {shlex.quote(text)}"
-                error.message += f"; a text that begins with a dash goes after --:  {command}"
+                ctx.fail(f"{told}; a text that begins with a dash goes after --:  {command}")
             raise
 
 

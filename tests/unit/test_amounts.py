@@ -63,6 +63,7 @@ def test_what_agrees(source: str, target: str) -> None:
         ("A$50 or C$40", "A 50 ou C$40"),
         ("$1,299.99 instead of $1,500", "1 299,99 au lieu de 1 500 $"),
         ("$5 and $5", "5 $"),
+        ("He owes me $3,500 since 2019.", "Il me doit 3 500 $."),
         ("A 15 Pro for €20", "Un 15 € Pro pour 20 €"),
     ],
 )

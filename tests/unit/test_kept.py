@@ -30,6 +30,7 @@ def found(text: str) -> list[str]:
         ("½ or 2½", ["½", "2½"]),
         ("At %I:%M %p, on %d/%m/%Y or in %B", ["%I:%M %p", "%d/%m/%Y", "%B"]),
         (":warning: Do :+1: it", [":warning:", ":+1:"]),
+        ("350 M€ ou 1,5Md€", ["350 M€", "1,5Md€"]),
         ("221B Baker Street, room 4A", ["221B", "4A"]),
         ("a {n, plural, one {# b} other {{n} c}} d", ["{n, plural, one {# b} other {{n} c}}"]),
         ("{g, select, m {He} other {They}} and {n}", ["{g, select, m {He} other {They}}", "{n}"]),

@@ -7,7 +7,7 @@ with the sign of another number. What they are worth tells; their digits alone d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
@@ -42,6 +42,7 @@ _MONEY = re.compile(
 )
 _RANGE = re.compile(r"\s?(?:-|–|à|et|ou|to|and|or)\s?", re.IGNORECASE)
 _DASHES = ("-", "–")
+_LEAST_LONG = 4
 _MANY_AFTER = re.compile(rf"[{_SPACES}]?{_MANY}", re.IGNORECASE)
 
 
@@ -115,6 +116,8 @@ class Money:
             if match is None:
                 return False
             left.remove(match)
+        if _long_numbers(given) - {each.value for each in written}:
+            return False
         signs = {(each.value, each.sign) for each in given}
         values = {each.value for each in given}
         return not any(
@@ -122,6 +125,18 @@ class Money:
             or (each.sign and each.value in values and (each.value, each.sign) not in signs)
             for each in left
         )
+
+
+def _long_numbers(amounts: Sequence[_Amount]) -> set[Decimal]:
+    """The numbers beside the amounts that no language writes otherwise, or as a word: years, above all."""
+    return {
+        each.value
+        for each in amounts
+        if not each.sign
+        and each.value is not None
+        and len(each.text) >= _LEAST_LONG
+        and each.text.isdecimal()
+    }
 
 
 def _is_same(source: _Amount, target: _Amount) -> bool:

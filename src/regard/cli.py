@@ -16,7 +16,7 @@ from regard.cli_chat import chat
 from regard.cli_compare import compare
 from regard.cli_corpus import translate_corpus
 from regard.cli_data import data
-from regard.cli_ending import guarded, run
+from regard.cli_ending import Verb, guarded, run
 from regard.cli_exchange import export, import_model
 from regard.cli_look import look
 from regard.cli_models import models
@@ -40,7 +40,7 @@ app = typer.Typer(
 
 
 def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    return app.command()(guarded(function))
+    return app.command(cls=Verb)(guarded(function))
 
 
 def main() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import signal
 import sys
 import warnings
 from collections.abc import Callable
-from typing import ParamSpec, TextIO
+from typing import Any, ParamSpec, TextIO
 
 import typer
+from typer.core import TyperCommand
 
 from regard.errors import RegardError, RegardWarning
 
@@ -35,6 +37,23 @@ def guarded(function: Callable[_Parameters, None]) -> Callable[_Parameters, None
             raise typer.Exit(128 + 13) from None
 
     return verb
+
+
+class Verb(TyperCommand):
+    """A command that says how to give a text that looks like an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # What typer raises for an option that it does not know has no public name.
+            text = next((each for each in given if each.startswith("-") and " " in each), None)
+            told = getattr(error, "message", "") if hasattr(error, "option_name") else ""
+            if text is not None and told:
+                command = f"{ctx.command_path} -- {shlex.quote(text)}"
+                ctx.fail(f"{told}; a text that begins with a dash goes after --:  {command}")
+            raise
 
 
 def run(app: typer.Typer) -> None:

@@ -73,6 +73,12 @@ def search(
         )
     for each in found.left_out:
         warnings.warn(f"left out {each}", RegardWarning, stacklevel=2)
+    if not found.num_passages:
+        warnings.warn(
+            "there is no text to search: the files and folders hold none that can be read; name others",
+            RegardWarning,
+            stacklevel=2,
+        )
     if html is not None:
         write_file(html, found.html().encode())
         typer.echo(f"{html}: {html.stat().st_size / 1e3:.0f} kB", err=True)

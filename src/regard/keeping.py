@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from regard.standing_in import View
+from regard.text.amounts import Money
 from regard.text.as_read import is_shouted
 from regard.text.glossary import where
 from regard.text.kept import OFTEN_COPIED, WHOLE, Stretch, outside
@@ -33,6 +34,7 @@ class _Job:
     sentence: str
     number: int
     held: list[Stretch]
+    money: Money
 
     @property
     def is_all_kept(self) -> bool:
@@ -54,22 +56,36 @@ class _Job:
 
     def is_held_by(self, text: str) -> bool:
         """Whether a translation has every stretch as often as the sentence, and tags in their order."""
-        if any(each.count_in(text) != each.count_in(self.sentence) for each in self.held):
+        exact = [each for each in self.held if each.kind != "amount"]
+        if any(each.count_in(text) != each.count_in(self.sentence) for each in exact):
+            return False
+        if not self.has_amounts_in(text):
             return False
         places = [text.index(tag) for tag in {e.text: 0 for e in self.held if e.kind == "tag"}]
         return places == sorted(places)
+
+    def has_amounts_in(self, text: str) -> bool:
+        if all(each.kind != "amount" for each in self.held):
+            return True
+        return self.money.agree(self.sentence, text)
 
 
 class Keeping:
     """The sentences of a call, and what of them is kept."""
 
-    def __init__(self, search: Search, find: Find, request: Request) -> None:
-        self._search, self._find, self._request = search, find, request
+    def __init__(
+        self,
+        search: Search,
+        find: Find,
+        request: Request,
+        money: Money = Money(),  # noqa: B008 (frozen)
+    ) -> None:
+        self._search, self._find, self._request, self._money = search, find, request, money
 
     def sentences(self, sentences: Sequence[str], numbers: Sequence[int]) -> list[Sentence]:
         """What the search finds for each, and what it finds with other means where that lacks something."""
         jobs = {
-            place: _Job(sentence, number, held)
+            place: _Job(sentence, number, held, self._money)
             for place, (sentence, number) in enumerate(zip(sentences, numbers, strict=True))
             if (held := self._stretches(sentence))
         }
@@ -130,7 +146,9 @@ class Keeping:
                 pool = {each.text: each for each in first.candidates if job.is_held_by(each.text)}
             for candidate in answer.candidates:
                 made = views[place].written(candidate)
-                if made is not None and self._request.allows(made.text):
+                if made is None or not job.has_amounts_in(made.text):
+                    continue
+                if self._request.allows(made.text):
                     pool.setdefault(made.text, self._shown(made))
             if pool:
                 best = list(pool.values())[: self._request.decode.n_best]
@@ -214,9 +232,9 @@ def _joined(job: _Job, known: Mapping[str, Candidate]) -> Candidate:
         text += written + between[before + len(part) :]
         if place < len(job.held):
             stretch = job.held[place]
-            links.append(Link(stretch.span, (len(text), len(text) + len(stretch.text)), 1.0))
-            text += stretch.text
-            pieces.append(stretch.text)
+            links.append(Link(stretch.span, (len(text), len(text) + len(stretch.written)), 1.0))
+            text += stretch.written
+            pieces.append(stretch.written)
             probabilities.append(0.0)
             start = stretch.span[1]
     return Candidate(text, pieces, score, total, probabilities, "end", links)

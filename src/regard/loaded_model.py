@@ -257,6 +257,10 @@ class Model:
 def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:
     """A temperature asks for draws, and one of 0 for none of them."""
     temperature = changes.get("temperature")
+    if isinstance(temperature, int | float) and temperature < 0:
+        raise UsageError(
+            f"temperature must not be negative: got {temperature}; give 0, or one up to 2"
+        )
     if temperature == 0:
         return {**changes, "method": otherwise, "temperature": 1.0}
     return changes if temperature is None else {"method": "sample", **changes}

@@ -74,6 +74,11 @@ def read_manifest(folder: str | Path) -> Manifest:
     if not folder.is_dir():
         raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
     path = folder / CONFIG
+    if not path.is_file() and (folder / "run.json").is_file():
+        raise ModelError(
+            f"{folder} is no model yet: its training was not finished; go on with  "
+            f"regard train --resume --output {folder}"
+        )
     if not path.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}; name a folder that has one")
     try:

@@ -78,7 +78,7 @@ class View:
         marks = place(self.marks, self.shown, candidate.text, links, whole)
         if marks is None:
             return None
-        edits = [_Edit(*span, stretch.text) for span, stretch, _ in spans]
+        edits = [_Edit(*span, stretch.written) for span, stretch, _ in spans]
         edits += [_Edit(at, at, self.marks[index].code.raw) for at, index in marks]
         # Sorting is stable: tags in one place stay in their order, which is well nested.
         edits.sort(key=lambda edit: (edit.start, edit.end))
@@ -191,6 +191,6 @@ def _merged(
         begin = ends[first] - len(pieces[first])
         one = "".join(pieces[first : last + 1])
         at = match.start() - begin
-        pieces[first : last + 1] = [one[:at] + stretch.text + one[at + len(stand_in) :]]
+        pieces[first : last + 1] = [one[:at] + stretch.written + one[at + len(stand_in) :]]
         probabilities[first : last + 1] = [sum(probabilities[first : last + 1])]
     return pieces, probabilities

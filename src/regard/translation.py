@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from regard.text.sentences import Parts
@@ -102,6 +102,43 @@ def copied(sentence: str) -> Sentence:
     whole = (0, len(sentence))
     candidate = Candidate(sentence, [], 0.0, 0.0, [], "end", [Link(whole, whole, 1.0)])
     return Sentence(sentence, [candidate], ["copied"])
+
+
+_NO_SENTENCE = tuple("0123456789$£€¥%)")
+
+
+def without_added_stop(sentence: Sentence) -> Sentence:
+    """Of a label that ends in a number, such as a price, a model may make a sentence: the full stop is taken away."""
+    if not sentence.source.endswith(_NO_SENTENCE):
+        return sentence
+    return replace(sentence, candidates=[_without_stop(each) for each in sentence.candidates])
+
+
+def _without_stop(candidate: Candidate) -> Candidate:
+    text = candidate.text.removesuffix(".")
+    if text == candidate.text or not text.endswith(_NO_SENTENCE):
+        return candidate
+    pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
+    last = pieces.pop().removesuffix(".") if pieces else ""
+    if last:
+        pieces.append(last)
+    else:
+        del probabilities[len(pieces)]
+    links = candidate.alignment
+    if links is not None:
+        ends = [min(link.target[1], len(text)) for link in links]
+        links = [
+            replace(link, target=(link.target[0], end))
+            for link, end in zip(links, ends, strict=True)
+            if link.target[0] < end
+        ]
+    return replace(
+        candidate,
+        text=text,
+        pieces=pieces,
+        token_log_probabilities=probabilities,
+        alignment=links,
+    )
 
 
 def put_together(text: str, parts: Parts, sentences: list[Sentence]) -> Translation:

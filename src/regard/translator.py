@@ -12,6 +12,7 @@ from regard.errors import RegardWarning, UsageError
 from regard.glossing import Glossing
 from regard.keeping import Keeping
 from regard.manifest import Manifest
+from regard.text.amounts import Money
 from regard.text.as_read import as_read, is_shouted, places, shouted
 from regard.text.batches import batches_for_inference
 from regard.text.kept import Alphabet, Stretch, stretches
@@ -19,7 +20,15 @@ from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
-from regard.translation import Candidate, Sentence, Translation, copied, messages, put_together
+from regard.translation import (
+    Candidate,
+    Sentence,
+    Translation,
+    copied,
+    messages,
+    put_together,
+    without_added_stop,
+)
 from regard.wishes import Request, Wishes
 
 __all__ = ["Candidate", "Sentence", "Translation", "Translator", "Wishes"]
@@ -87,12 +96,12 @@ class Translator:
             for place, sentence in enumerate(each.sentences)
             if place not in each.endless
         ]
-        keeping = Keeping(self._search, self._stretches, request)
+        keeping = Keeping(self._search, self._stretches, request, self._money)
         found = iter(keeping.sentences(flat, range(number, number + len(flat))))
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [
-                copied(sentence) if place in each.endless else next(found)
+                copied(sentence) if place in each.endless else without_added_stop(next(found))
                 for place, sentence in enumerate(each.sentences)
             ]
             results.append(put_together(text, each, known))
@@ -163,8 +172,12 @@ class Translator:
     def _alphabet(self) -> Alphabet:
         return Alphabet(self.source)
 
+    @property
+    def _money(self) -> Money:
+        return Money(self.manifest.source_language, self.manifest.target_language)
+
     def _stretches(self, sentence: str) -> list[Stretch]:
-        return stretches(sentence, self._alphabet)
+        return stretches(sentence, self._alphabet, self._money)
 
     def _search(
         self, sentences: Sequence[str], request: Request, numbers: Sequence[int]

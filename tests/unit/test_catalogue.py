@@ -89,6 +89,13 @@ def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> Non
         find(tmp_path / "nowhere")
 
 
+def test_a_run_that_was_stopped_says_how_to_go_on(models: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(ModelError) as told:
+        find(tmp_path)
+    assert str(told.value).endswith(f"go on with  regard train --resume --output {tmp_path}")
+
+
 def test_broken_folders_are_not_listed(models: Path, made: Path) -> None:
     shutil.copytree(made, models / "broken")
     (models / "broken" / "config.json").write_text("{}")

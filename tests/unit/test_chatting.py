@@ -58,6 +58,11 @@ def test_the_same_seed_gives_the_same_conversation(model: Model, options: dict[s
     assert one == two
 
 
+def test_a_temperature_below_the_least_is_refused(model: Model) -> None:
+    with pytest.raises(UsageError, match=r"temperature must not be negative: got -1; give 0"):
+        model.chat(temperature=-1)
+
+
 def test_words_come_one_by_one_and_are_the_reply(model: Model) -> None:
     words = list(model.chat(seed=1).saying("Hello, how are you?"))
     assert "".join(words) == model.reply("Hello, how are you?", seed=1)

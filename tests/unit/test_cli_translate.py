@@ -28,6 +28,20 @@ def test_arguments(folder: str) -> None:
     assert result.stdout == "".join(f"{text}\n" for text in load(folder).translate(texts))
 
 
+def test_a_text_with_a_dash_before_it(folder: str) -> None:
+    result = run("translate", "-m", folder, "- Bonjour le monde")
+    assert result.exit_code == 2
+    assert "translate -- '- Bonjour le monde'" in result.stderr
+    assert run("translate", "-m", folder, "--", "- Bonjour le monde").exit_code == 0
+    assert " -- " not in run("translate", "-m", folder, "--bem", "Le chat").stderr
+
+
+def test_tabs_stay_and_fields_are_translated_one_by_one(folder: str) -> None:
+    result = run("translate", "-m", folder, stdin=b"Le chat\tBonjour\t\n")
+    first, second = load(folder).translate(["Le chat", "Bonjour"])
+    assert result.stdout == f"{first}\t{second}\t\n"
+
+
 def test_lines_in_are_lines_out(folder: str) -> None:
     generator = random.Random(3)
     words = ["Jane", "chat", "dort.", "Bonjour", "é\u2028\x0c", "<s>", "\t"]

@@ -28,6 +28,17 @@ def found(text: str) -> list[str]:
         ("3f2a9bc 0xFF INV-20-7 10.0.0.1", ["3f2a9bc", "0xFF", "INV-20-7", "10.0.0.1"]),
         ("--dry-run and max_count", ["--dry-run", "max_count"]),
         ("½ or 2½", ["½", "2½"]),
+        ("At %I:%M %p, on %d/%m/%Y or in %B", ["%I:%M %p", "%d/%m/%Y", "%B"]),
+        (":warning: Do :+1: it", [":warning:", ":+1:"]),
+        ("350 M€ ou 1,5Md€", ["350 M€", "1,5Md€"]),
+        ("221B Baker Street, room 4A", ["221B", "4A"]),
+        ("a {n, plural, one {# b} other {{n} c}} d", ["{n, plural, one {# b} other {{n} c}}"]),
+        ("{g, select, m {He} other {They}} and {n}", ["{g, select, m {He} other {They}}", "{n}"]),
+        ("{n, plural, one {a and {b}", ["{b}"]),
+        (
+            "US$200, A$50, 1.299,99€ or $19.99 $14.99",
+            ["US$200", "A$50", "1.299,99€", "$19.99", "$14.99"],
+        ),
         ("+33 6 12 34 56 78 or (555) 123-4567", ["+33 6 12 34 56 78", "(555) 123-4567"]),
         ("FR76 3000 6000 0112 3456 7890 189", ["FR76 3000 6000 0112 3456 7890 189"]),
         (
@@ -53,6 +64,7 @@ def test_what_is_kept(text: str, expected: list[str]) -> None:
         "He said: 'Yes!' --- and left.",
         "1 000 000 000 d'habitants, THE BA12 BUSES WERE LATE.",
         "100 % des élèves, 50 %dans la cour.",
+        "Note: at 10:30, LE 2E JOUR À 8H.",
     ],
 )
 def test_ordinary_words_and_numbers_are_not(text: str) -> None:
@@ -89,29 +101,12 @@ def test_a_stretch_stands_alone(text: str, there: str, elsewhere: str) -> None:
     assert (stretch.text, stretch.count_in(there), stretch.count_in(elsewhere)) == (text, 1, 0)
 
 
-@pytest.mark.parametrize(
-    "amount, text, count",
-    [
-        ("$1,299.99", "Cela coûte 1\u202f299,99 $.", 1),
-        ("$1,299.99", "Cela coûte 1 299,99 dollars.", 1),
-        ("$1,299.99", "Cela coûte 1 299,99 £.", 0),
-        ("$1,299.99", "Cela coûte 1 299 $.", 0),
-        ("£5", "5 livres et 5 £", 2),
-    ],
-)
-def test_an_amount_may_be_spelt_as_the_other_language_does(
-    amount: str, text: str, count: int
-) -> None:
-    [stretch] = stretches(f"It costs {amount}.", str.isascii)
-    assert stretch.count_in(text) == count
-
-
 def test_what_stands_between() -> None:
     text = "a@b.org and £5."
     assert outside(text, stretches(text, str.isascii)) == ["", " and ", "."]
 
 
-@pytest.mark.parametrize("part", ["a/", "0 ", "1.", "{{", "<a ", "a_", "(1", "$1", "ж-", "--a", "@a", "a:"])  # fmt: skip
+@pytest.mark.parametrize("part", ["a/", "0 ", "1.", "{{", "<a ", "a_", "(1", "$1", "ж-", "--a", "@a", "a:", "%a ", ":a", "$1 ", "{a, plural,"])  # fmt: skip
 def test_a_hostile_text_costs_no_more_than_its_length(part: str) -> None:
     begin = time.perf_counter()
     pieces = stretches(part * 20_000, str.isascii)

@@ -19,6 +19,12 @@ def test_sentences_and_what_stands_between_them() -> None:
     assert parts.join(["A.", "B!", "C."]) == " A.  B!\r\n\r\nC.\n"
 
 
+def test_fields_between_tabs_are_parts_of_their_own() -> None:
+    parts = split("nom\tprix total\t\tOui. Non.\n\tfin\t\n", "fr", len, NO_LIMIT)
+    assert parts.sentences == ["nom", "prix total", "Oui.", "Non.", "fin"]
+    assert parts.glue == ["", "\t", "\t\t", " ", "\n\t", "\t\n"]
+
+
 @pytest.mark.parametrize("language", ["fr", "en", "de", "zh", "", "no-such-language"])
 @given(text=texts, limit=st.integers(1, 20), sentences=st.booleans())
 def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from regard.text.amounts import AMOUNT, Money
 from regard.text.as_read import as_typed
 from regard.text.pieces import Pieces
-from regard.text.placeholders import PLACEHOLDER
+from regard.text.placeholders import PLACEHOLDER, icu_messages
 
 Span = tuple[int, int]
 
@@ -37,6 +38,17 @@ _DOMAINS = "com|org|net|edu|gov|info|io|dev|app|ai|fr|uk|eu|de|es|it|be|ch|ca|us
 # The repetitions are bounded so that a hostile text costs no more than its length; and there are several patterns, since
 # one of so many ways would try them all at every letter.
 _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
+    (
+        "name",
+        re.compile(
+            r"""
+              %[-_]?[ABFHIMR-TV-Za-bdejmpuwyz](?:[\ :/.,T-]{1,2}%[-_]?[ABFHIMR-TV-Za-bdejmpuwyz]){1,8}+(?![^\W_])  # %d/%m
+            | (?<!\d)(?<!\d[ \u00a0\u202f])%[-_]?[ABHIMSYZbjmpy](?![^\W_])                 # %H of strftime
+            | (?<![\w:]):[a-z+-][a-z\d_+-]{1,40}+:(?![\w:])                              # :warning:
+            """,
+            re.VERBOSE,
+        ),
+    ),
     (
         "tag",
         re.compile(r"</?(?:[A-Za-z][\w:.-]{0,50}(?:\s[^<>\n]{0,500})?|\d{1,3})/?>"),
@@ -99,16 +111,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             re.VERBOSE,
         ),
     ),
-    (
-        "amount",
-        re.compile(
-            r"""
-              (?<!\w)[A-Z]{0,2}[$£€¥]\ ?\d[\d.,]{0,20}(?<=\d)
-            | (?<![\w.,])\d{1,3}(?:[ \u00a0\u202f]?\d{3}){0,4}(?:[.,]\d{1,4})?[ \u00a0\u202f]?[$£€¥](?!\d)
-            """,
-            re.VERBOSE,
-        ),
-    ),
+    ("amount", AMOUNT),
     (
         "number",
         re.compile(
@@ -133,7 +136,9 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
               (?<!\w)\d{0,9}[¼½¾⅐-⅞]
             | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
             | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[a-z]{1,5}\d{0,5})?(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
+            | (?<![\w.,])\d{1,4}(?:[.,]\d{1,3})?[ \u00a0\u202f]?(?:[kKM]|Md)[$£€]             # 350 M€
             | (?<=[Vv]ersion\ )\d{1,5}\.\d{1,5}\b
+            | (?<![\w.,-])\d{1,5}[A-DFGI-Z]\b(?![.’'-]\w)            # 221B; E and H are French: LE 2E, À 8H
             """,
             re.VERBOSE,
         ),
@@ -141,7 +146,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
 ]
 
 # Without one of these there is nothing that _PATTERNS could find, as in most sentences.
-_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w")
+_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
 
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
@@ -154,14 +159,6 @@ _BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
 _LATIN_END = "\u024f"
 """the last of the Latin letters that have a block of their own"""
 
-_NUMBER = re.compile(r"\d(?:[\d.,\s]*\d)?")
-_MONEY = {
-    "$": re.compile(r"\$|dollar|\bUSD\b", re.IGNORECASE),
-    "£": re.compile(r"£|livre|pound|\bGBP\b", re.IGNORECASE),
-    "€": re.compile(r"€|euro|\bEUR\b", re.IGNORECASE),
-    "¥": re.compile(r"¥|yen|yuan|\bJPY\b|\bCNY\b", re.IGNORECASE),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
@@ -171,10 +168,11 @@ class Stretch:
     pattern: str
     """by which it is found in a translation: what stands alone in its sentence is to stand alone there too"""
 
+    written: str
+    """what stands for it in a translation: itself, or an amount as the other language writes it"""
+
     def count_in(self, text: str) -> int:
-        """How often a text holds it; an amount in any spelling."""
-        if self.kind == "amount":
-            return _count_amounts(self.text, text)
+        """How often a text holds it, letter for letter."""
         return len(re.findall(self.pattern, text))
 
 
@@ -197,13 +195,17 @@ class Alphabet:
         return not spelt and self._vocabulary.special_ids.isdisjoint(ids)
 
 
-def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
+def stretches(
+    text: str,
+    knows: Callable[[str], bool],
+    money: Money = Money(),  # noqa: B008 (frozen)
+) -> list[Stretch]:
     """What is to be kept, from left to right; `knows` tells whether a vocabulary has a letter.
 
     >>> [each.text for each in stretches("Write to a@b.org: the word дом cost £5.", str.isascii)]
     ['a@b.org', 'дом', '£5']
     """
-    found = _spelt(text) if _HINT.search(text) else []
+    found = _spelt(text, money) if _HINT.search(text) else []
     if all(map(knows, set(text))):
         return found
     others = [
@@ -214,7 +216,7 @@ def stretches(text: str, knows: Callable[[str], bool]) -> list[Stretch]:
     return sorted([*found, *others], key=lambda each: each.span)
 
 
-def _spelt(text: str) -> list[Stretch]:
+def _spelt(text: str, money: Money) -> list[Stretch]:
     """What is known by its signs; of two that overlap the first, and of these the longest."""
     matches = [
         (match.start(), -match.end(), order, kind)
@@ -222,12 +224,18 @@ def _spelt(text: str) -> list[Stretch]:
         for match in pattern.finditer(text)
         if match[0] != "%%"
     ]
+    matches += [(start, -end, -1, "name") for start, end in icu_messages(text)]
     found: list[Stretch] = []
     end = 0
     for start, stop, _, kind in sorted(matches):
         if start >= end:
             end = -stop
-            found.append(_stretch(text, (start, end), kind))
+            stretch = _stretch(text, (start, end), kind)
+            if kind == "amount":
+                stretch = replace(
+                    stretch, written=money.written(stretch.text, text[end : end + 20])
+                )
+            found.append(stretch)
     return found
 
 
@@ -235,10 +243,10 @@ def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
     start, end = span
     pattern = re.escape(text[start:end])
     if kind != "tag":
-        before = "" if re.match(_BEFORE, text[max(0, start - 1) : start]) else f"(?<!{_BEFORE})"
-        after = "" if re.match(_AFTER, text[end : end + 2]) else f"(?!{_AFTER})"
+        before = "" if _GOES_BEFORE.search(text, max(start - 1, 0), start) else f"(?<!{_BEFORE})"
+        after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
         pattern = before + pattern + after
-    return Stretch(span, text[start:end], kind, pattern)
+    return Stretch(span, text[start:end], kind, pattern, text[start:end])
 
 
 def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
@@ -271,19 +279,6 @@ def _unknown_words(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]
         start, end = first, last
     if end:
         yield _stretch(text, (start, end), "script")
-
-
-def _count_amounts(amount: str, text: str) -> int:
-    """The number may have other separators, and its sign may be a word."""
-    sign = next(sign for sign in amount if sign in _MONEY)
-    if not _MONEY[sign].search(text):
-        return 0
-    value = _digits(amount)
-    return sum(_digits(number) == value for number in _NUMBER.findall(text))
-
-
-def _digits(number: str) -> str:
-    return "".join(filter(str.isdigit, number))
 
 
 def outside(text: str, found: Sequence[Stretch]) -> list[str]:

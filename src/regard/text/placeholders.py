@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 # The repetitions are bounded so that a hostile text costs no more than its length.
 PLACEHOLDER = re.compile(
@@ -22,6 +23,29 @@ PLACEHOLDER = re.compile(
     """,
     re.VERBOSE,
 )
+
+_MESSAGE = re.compile(r"\{\s{0,5}\w{1,50}+\s{0,5},\s{0,5}(?:plural|select|selectordinal)\s{0,5},")
+_BRACE = re.compile("[{}]")
+_LONGEST_MESSAGE = 2000
+
+
+def icu_messages(text: str) -> Iterator[tuple[int, int]]:
+    """Where a message of ICU stands, from its first brace to the one that closes it.
+
+    >>> list(icu_messages("{n, plural, one {# cat} other {{n} cats}}!"))
+    [(0, 41)]
+    """
+    end = 0
+    for head in _MESSAGE.finditer(text):
+        if head.start() < end:
+            continue
+        depth = 0
+        for brace in _BRACE.finditer(text, head.start(), head.start() + _LONGEST_MESSAGE):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                end = brace.end()
+                yield head.start(), end
+                break
 
 
 def placeholders(text: str) -> Counter[str]:

@@ -1,6 +1,6 @@
 """A text as sentences a model can take, and the white space that stands between them.
 
-A model has learnt sentences, not documents: a text is cut at line ends and sentence ends, and a sentence
+A model has learnt sentences, not documents: a text is cut at line ends, tabs and sentence ends, and a sentence
 longer than what the model was trained for is cut again where it hurts least. A single word that long is none of
 its language and is not given to the model. White space around the parts is not translated, nor are emoji, which stand
 between parts of a sentence more often than for a word of it; `Parts.join` puts them back as they were.
@@ -19,6 +19,9 @@ _NEARBY = 500
 
 # A cut nearer to the edge than this share would leave the other part almost as long as before.
 _EDGE = 0.2
+
+# A cell of a table: what stands in one column does not go on in the next.
+_FIELD = re.compile(r"[^\t]*\t+|[^\t]+")
 
 # sentencex 1.0 panics at some white space of more than one byte (a no-break space before a full stop);
 # an ordinary space in its place has the same length in characters and the same meaning.
@@ -139,8 +142,9 @@ def _has_word(text: str) -> bool:
 
 def _sentences(text: str, language: str) -> Iterator[str]:
     """The text in order; only its sentence ends are guessed, no character is lost."""
-    for line in text.splitlines(keepends=True):
-        for stretch in _stretches(line):
+    fields = (field for line in text.splitlines(keepends=True) for field in _FIELD.findall(line))
+    for field in fields:
+        for stretch in _stretches(field):
             begun = ""
             for piece in _segments(stretch, language):
                 if begun and not _is_same_sentence(begun, piece):

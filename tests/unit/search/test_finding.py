@@ -201,5 +201,10 @@ def test_from_the_command_line(model_folder: Path, texts: Path, tmp_path: Path) 
     page = tmp_path / "found.html"
     run = CliRunner().invoke(app, ["search", "cat", "--html", str(page), *index])
     assert run.exit_code == 0 and not run.stdout and "<table>" in page.read_text()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    run = CliRunner().invoke(app, ["search", "cat", str(empty), "--model", str(model_folder)])
+    assert (run.exit_code, run.stdout) == (0, "")
+    assert run.stderr.startswith("regard: there is no text to search")
     run = CliRunner().invoke(app, ["search", "cat", "--model", str(model_folder)])
     assert run.exit_code == 2 and "needs files" in run.stderr

@@ -243,8 +243,8 @@ def _stretch(text: str, span: Span, kind: Kind) -> Stretch:
     start, end = span
     pattern = re.escape(text[start:end])
     if kind != "tag":
-        before = "" if _GOES_BEFORE.search(text, max(start - 1, 0), start) else f"(?<!{_BEFORE})"
-        after = "" if re.compile(_AFTER).match(text, end) else f"(?!{_AFTER})"
+        before = "" if re.match(_BEFORE, text[max(0, start - 1) : start]) else f"(?<!{_BEFORE})"
+        after = "" if re.match(_AFTER, text[end : end + 2]) else f"(?!{_AFTER})"
         pattern = before + pattern + after
     return Stretch(span, text[start:end], kind, pattern, text[start:end])
 

@@ -33,7 +33,7 @@ def test_the_mark_between_turns_stays() -> None:
 
 def test_blanks_change_neither_the_translation_nor_its_words() -> None:
     model = regard.load("fr-en")
-    once, often = "Le chat dort.", "Le\u00a0 chat\t\tdort."
+    once, often = "Le chat dort.", "Le\u00a0 chat  \u2009dort."
     plain, spaced = (
         model.translate(text, details=True, alignment=True).sentences[0].candidates[0]
         for text in (once, often)

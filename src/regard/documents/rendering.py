@@ -32,7 +32,7 @@ _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 # Before and after these a blank is a part of the sign, in French.
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
 
-_SENTENCE_END = re.compile(r"[.!?…]+(?:[\"'’”)\]]|[ \xa0\u202f]?»)*(?=\s|$)")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:[\"'’”)\]]|[ \xa0\u202f]?»)*+(?=\s|$)")
 
 
 class Translated(Protocol):

@@ -65,9 +65,10 @@ def _speeches(text: str, cue: list[Span]) -> list[Span]:
     """The lines of a cue as what one speaker says."""
     speeches = cue[:1]
     # A name in small letters may as well be a word of the sentence, unless the first line begins with one too.
-    named = _NAMED if _NAMED.match(text, *cue[0]) else _CAPITALS
+    has_names = _NAMED.match(text, *cue[0])
     for start, end in cue[1:]:
-        if _SPEAKER.match(text, start, end) or named.match(text, start, end):
+        named = _NAMED.match(text, start, end) if has_names else _CAPITALS.match(text, start, end)
+        if named or _SPEAKER.match(text, start, end):
             speeches.append((start, end))
         else:
             speeches[-1] = (speeches[-1][0], end)

@@ -34,9 +34,9 @@ _MANY = r"(?:mille|thousand|millions?|milliards?|billions?|trillions?|bn|m|k)\b"
 _MONEY = re.compile(
     rf"(?:(?P<left>[A-Z]{{0,2}})(?P<before>[{_SIGNS}])[ \u00a0]?)?"
     rf"(?P<number>(?<![\w.,])(?:{_GROUPED}|{_UNSPACED}))"
-    rf"(?:[{_SPACES}]?(?:{_MANY}[{_SPACES}]?)?(?:de[{_SPACES}]|d[’'])?(?P<right>[A-Z]{{0,2}})"
+    rf"(?:(?=[{_SPACES}]?[a-z{_SIGNS}])[{_SPACES}]?(?:{_MANY}[{_SPACES}]?)?(?:de[{_SPACES}]|d[’'])?(?P<right>[A-Z]{{0,2}})"
     rf"(?P<after>[{_SIGNS}])(?!\d)(?:[ \u00a0]?(?P<end>US|CA|A|C|AU|NZ|HK)\b)?)?"
-    rf"(?P<words>[{_SPACES}]?(?:{_MANY}[{_SPACES}]?)?(?:de[{_SPACES}]|d[’'])?(?:US[{_SPACES}])?"
+    rf"(?P<words>(?=[{_SPACES}]?[a-z])[{_SPACES}]?(?:{_MANY}[{_SPACES}]?)?(?:de[{_SPACES}]|d[’'])?(?:US[{_SPACES}])?"
     rf"(?:{'|'.join(f'(?P<w{place}>{words})' for place, words in enumerate(_CURRENCIES.values()))})\b)?",
     re.IGNORECASE,
 )

@@ -12,8 +12,9 @@ _RUN = re.compile(r"[ \t\u00a0\u2009\u202f\u3000]{2,}|\t")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 # What print has and keyboards have not; each stands for one sign, so that places stay what they are.
 _TYPED = str.maketrans(
-    "\u2010\u2011\u2212\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089",
-    "---0123456789",
+    "\u2010\u2011\u2212\u2018\u2019\u02bc\u201c\u201d\u201e"
+    "\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089",
+    "---'''\"\"\"0123456789",
 ) | {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
 _ENGLISH_I = re.compile(r"\bi\b")
 
@@ -23,8 +24,8 @@ _LEAST_SHOUT = 5
 
 def as_read(text: str, language: str) -> str:
     """
-    >>> as_read("IL FAIT  BEAU.", "fr"), as_read("\u22125 g de CO\u2082", "fr")
-    ('Il fait beau.', '-5 g de CO2')
+    >>> as_read("IL FAIT  BEAU.", "fr"), as_read("\u22125 g de CO\u2082", "fr"), as_read("I don\u2019t.", "en")
+    ('Il fait beau.', '-5 g de CO2', "I don't.")
     """
     text = as_typed(single_spaced(text))
     return _in_small_letters(text, language) if is_shouted(text) else text

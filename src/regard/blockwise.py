@@ -8,7 +8,7 @@ cluster), and the outcome is the same. When all blocks of an input are there the
         news.fr                the translation of news.fr, or of news.fr.xz
         web.fr.blocks/         00000000, 00000001 ...: of an input that is not done yet
         web.fr.unpacked        a packed input, which could not be read from its middle
-        web.fr.unusable        where lines were no text; each has an empty line as its translation
+        web.fr.unusable        where lines were no text, or no pair; each has an empty line as its translation
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 
 from regard.errors import UsageError
 from regard.placing import write_file
+from regard.text.corpus import NO_TAB
 from regard.text.lines import on_one_line
 from regard.text.reading import decode, open_bytes
 
@@ -45,21 +46,46 @@ class Block:
     stop: int
     output: str
 
-    def translate(self, translate: Translate) -> int:
-        """Write the translation; the number of lines."""
+    def translate(self, translate: Translate, side: int | None = None) -> int:
+        """Write the translation; the number of lines.
+
+        side: which column of pairs is translated, 1 or 2; the translation takes the place of the other.
+        """
         lines, unusable = [], []
         for place, line in _lines(Path(self.path), self.start, self.stop):
             text, problem = decode(line.removesuffix(b"\r"))
+            if side and not problem and "\t" not in text:
+                text, problem = "", NO_TAB
             if problem:
                 unusable.append(f"{self.path}: the line at byte {place}: {problem}\n")
-            lines.append((text, "\r\n" if line.endswith(b"\r") else "\n"))
-        texts = translate([text for text, _ in lines], self.start)
-        ended = (on_one_line(new) + end for new, (_, end) in zip(texts, lines, strict=True))
+            end = "\r\n" if line.endswith(b"\r") else "\n"
+            lines.append((*_columns(text, side), end))
+        texts = translate([text for text, *_ in lines], self.start)
         output = Path(self.output)
         if unusable:
             write_file(output.with_name(output.name + UNUSABLE), "".join(unusable).encode())
-        write_file(output, "".join(ended).encode())
+        write = on_one_line if side is None else _in_one_column
+        written = (
+            f"{before}{write(new)}{after}{end}"
+            for new, (_, before, after, end) in zip(texts, lines, strict=True)
+        )
+        write_file(output, "".join(written).encode())
         return len(lines)
+
+
+def _columns(line: str, side: int | None) -> tuple[str, str, str]:
+    """The text to translate, and what stands before and after its translation."""
+    if side is None or not line:
+        return line, "", ""
+    first, second, *others = line.split("\t")
+    if side == 1:
+        return first, f"{first}\t", "".join(f"\t{other}" for other in others)
+    return second, "", "".join(f"\t{column}" for column in (second, *others))
+
+
+def _in_one_column(text: str) -> str:
+    """A model can write a tab as well."""
+    return on_one_line(text).replace("\t", " ")
 
 
 def _lines(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
@@ -87,6 +113,8 @@ class Job:
     options: Mapping[str, Any] = field(default_factory=dict)
     """of the translation"""
     block_bytes: int = BLOCK_BYTES
+    side: int | None = None
+    """of pairs, which one to translate; without it a line is one text"""
 
     def run(self, execute: Execute, say: Callable[[str], None]) -> int:
         """Translate what is not there yet; the number of lines done now."""
@@ -172,7 +200,7 @@ def here(job: Job, blocks: list[Block]) -> Iterator[int]:
     if blocks:
         translate = job.translate()
         for block in blocks:
-            yield block.translate(translate)
+            yield block.translate(translate, job.side)
 
 
 def _unpacked(path: Path, output: Path) -> Path:
@@ -204,6 +232,6 @@ def _join(blocks: list[Block], output: Path, say: Callable[[str], None]) -> None
             os.fsync(file.fileno())
         os.replace(unfinished, final)
         if suffix:
-            say(f"lines that are no text got an empty line: {final} says where")
+            say(f"lines that cannot be used got an empty line: {final} says where")
     shutil.rmtree(output.with_name(output.name + BLOCKS))
     output.with_name(output.name + UNPACKED).unlink(missing_ok=True)

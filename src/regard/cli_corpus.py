@@ -31,6 +31,17 @@ def translate_corpus(
     model: ModelName = None,
     source: From = None,
     target: To = None,
+    side: Annotated[
+        int | None,
+        typer.Option(
+            "--side",
+            metavar="1|2",
+            min=1,
+            max=2,
+            help="The files hold pairs with a tab between: translate this side, and write it with its "
+            "translation, in the same columns.",
+        ),
+    ] = None,
     ray: Annotated[
         str | None,
         typer.Option("--ray", metavar="ADDRESS", help="Of a Ray cluster; local, auto or where."),
@@ -73,6 +84,7 @@ def translate_corpus(
         opening={"engine": engine, "device": device, "threads": threads},
         options={**options, "split": not whole},
         block_bytes=block_bytes,
+        side=side,
     )
 
     def say(text: str) -> None:

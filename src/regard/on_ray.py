@@ -84,7 +84,8 @@ class _Worker:
     """In a process of the cluster: holds the model, and does blocks."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self._translate = Job(**job).translate()
+        self._job = Job(**job)
+        self._translate = self._job.translate()
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[int]]:
         blocks = (
@@ -93,4 +94,5 @@ class _Worker:
                 batch["path"], batch["start"], batch["stop"], batch["output"], strict=True
             )
         )
-        return {"num_lines": [block.translate(self._translate) for block in blocks]}
+        side = self._job.side
+        return {"num_lines": [block.translate(self._translate, side) for block in blocks]}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import json
 import lzma
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli_fixtures import assert_one_sentence, run
+from fixtures import make_model_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.blockwise import Block, Job
+from regard.api import load
+from regard.blockwise import Block, Execute, Job, Translate
 from regard.errors import UsageError
 
 
@@ -22,7 +26,11 @@ def shout(texts: list[str], number: int) -> list[str]:
 
 def shouting(job: Job, blocks: list[Block]) -> Iterator[int]:
     for block in blocks:
-        yield block.translate(shout)
+        yield block.translate(shout, job.side)
+
+
+def executing_with(translate: Translate) -> Execute:
+    return lambda job, blocks: (block.translate(translate, job.side) for block in blocks)
 
 
 def silent(text: str) -> None:
@@ -99,6 +107,122 @@ def test_a_line_that_is_no_text_is_named_and_gets_an_empty_one(job: Job) -> None
     assert (Path(job.output) / "text.fr").read_bytes() == b"UN\r\n\n\nTROIS\n"
     named = (Path(job.output) / "text.fr.unusable").read_text()
     assert named == f"{job.inputs[0]}: the line at byte 7: not UTF-8\n"
+
+
+@pytest.mark.parametrize(
+    ("side", "expected"),
+    [
+        (1, "un\tUN\ntrois\tTROIS\tnews\t\r\n\t\nune\u2028 fin\tUNE\u2028 FIN\n"),
+        (2, "ONE\tone\nTHREE\tthree\tnews\t\r\nFOUR\tfour\n\t\n"),
+    ],
+)
+def test_of_pairs_one_side_is_translated_in_the_place_of_the_other(
+    job: Job, side: int, expected: str
+) -> None:
+    text = "\ufeffun\tone\ntrois\tthree\tnews\t\r\n\tfour\nune\u2028 fin\t\n"
+    Path(job.inputs[0]).write_bytes(text.encode())
+    executing = executing_with(lambda texts, _: [text.upper() for text in texts])
+    assert replace(job, side=side, block_bytes=7).run(executing, silent) == 4
+    assert (Path(job.output) / "text.fr").read_bytes().decode() == expected
+    assert {path.name for path in Path(job.output).iterdir()} == {"text.fr", "job.json"}
+
+
+PAIRS = st.lists(
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\t\0")), min_size=2
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(PAIRS, st.sampled_from([1, 2]), st.integers(1, 41))
+def test_columns_in_are_columns_out(
+    tmp_path_factory: pytest.TempPathFactory, pairs: list[list[str]], side: int, block_bytes: int
+) -> None:
+    folder = tmp_path_factory.mktemp("job")
+    pairs = [["un", "one"], *pairs]
+    (folder / "text").write_bytes("".join("\t".join(pair) + "\n" for pair in pairs).encode())
+    job = Job((str(folder / "text"),), str(folder / "out"), "model", {}, {}, block_bytes, side)
+    assert job.run(shouting, silent) == len(pairs)
+    for pair in pairs:
+        pair[2 - side] = f"{pair[side - 1].upper()}!"
+    written = (folder / "out" / "text").read_bytes().decode()
+    assert written == "".join("\t".join(pair) + "\n" for pair in pairs)
+
+
+@pytest.mark.parametrize("side", [1, 2])
+def test_a_line_that_is_no_pair_is_named_and_gets_an_empty_one(job: Job, side: int) -> None:
+    Path(job.inputs[0]).write_bytes(b"un\tUN\ndeux\r\n\ntr\xe9s\tTRES\nun\tUN\n")
+    said: list[str] = []
+    executing = executing_with(lambda texts, _: texts)
+    assert replace(job, side=side).run(executing, said.append) == 5
+    pair = b"un\tun" if side == 1 else b"UN\tUN"
+    assert (Path(job.output) / "text.fr").read_bytes() == pair + b"\n\r\n\n\n" + pair + b"\n"
+    named = (Path(job.output) / "text.fr.unusable").read_text()
+    assert named.replace(job.inputs[0], "text").splitlines() == [
+        "text: the line at byte 6: no tab between source and target",
+        "text: the line at byte 12: no tab between source and target",
+        "text: the line at byte 13: not UTF-8",
+    ]
+    assert "cannot be used got an empty line" in said[-1]
+
+
+@pytest.mark.parametrize(("side", "expected"), [(1, "un\ta b c d\tx\n"), (2, "a b c d\tone\tx\n")])
+def test_a_translation_with_a_tab_stays_in_its_column(job: Job, side: int, expected: str) -> None:
+    Path(job.inputs[0]).write_text("un\tone\tx\n")
+    replace(job, side=side).run(executing_with(lambda *_: ["a\tb\r\nc\nd"]), silent)
+    assert (Path(job.output) / "text.fr").read_bytes().decode() == expected
+
+
+def test_a_packed_file_of_pairs_goes_on_with_its_side_alone(job: Job) -> None:
+    packed = Path(job.inputs[0]).with_name("text.tsv.gz")
+    pairs = [f"ligne {number}\tline {number}\n" for number in range(97)]
+    packed.write_bytes(gzip.compress("".join(pairs).encode()))
+    job = replace(job, inputs=(str(packed),), side=1)
+
+    def stopping(job: Job, blocks: list[Block]) -> Iterator[int]:
+        yield from shouting(job, blocks[:3])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.run(stopping, silent)
+    for other in (2, None):
+        with pytest.raises(UsageError, match=f"holds a job with side 1: got {other}; go on"):
+            replace(job, side=other).run(shouting, silent)
+    assert 0 < job.run(shouting, silent) < 97
+    written = (Path(job.output) / "text.tsv").read_text().splitlines()
+    assert written == [f"ligne {number}\tLIGNE {number}!" for number in range(97)]
+    assert {path.name for path in Path(job.output).iterdir()} == {"text.tsv", "job.json"}
+
+
+def test_a_job_of_before_there_were_sides_goes_on(job: Job) -> None:
+    job.run(shouting, silent)
+    begun = Path(job.output) / "job.json"
+    asked = json.loads(begun.read_text())
+    del asked["side"]
+    begun.write_text(json.dumps(asked))
+    assert job.run(shouting, silent) == 0
+
+
+@pytest.mark.parametrize("side", [1, 2])
+def test_the_command_writes_pairs(tmp_path: Path, side: int) -> None:
+    def lines(texts: list[str], others: list[str]) -> str:
+        columns = (texts, others) if side == 1 else (others, texts)
+        return "".join(f"{one}\t{two}\tnews\n" for one, two in zip(*columns, strict=True))
+
+    model = make_model_folder(tmp_path / "fr-en")
+    file, output = tmp_path / "pairs.tsv", tmp_path / "out"
+    texts = ["Le chat. Bonjour", "Jane dort."]
+    file.write_text(lines(texts, ["The cat. Hello", "Jane sleeps."]))
+    command = ["translate-corpus", file, "--whole", "-m", model, "-o", output, "--side"]
+    assert run(*command, 3).exit_code == 2 and not output.exists()
+    result = run(*command, side)
+    assert result.exit_code == 0, result.stderr
+    expected = lines(texts, load(model).translate(texts, split=False))
+    assert (output / "pairs.tsv").read_text() == expected
+    refused = run(*command, 3 - side)
+    assert_one_sentence(refused, 2)
+    assert f"holds a job with side {side}: got {3 - side}; go on" in refused.stderr
 
 
 def test_what_cannot_be_gone_on_with_is_refused(job: Job, tmp_path: Path) -> None:

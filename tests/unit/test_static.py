@@ -14,8 +14,9 @@ from regard.decode import Hypothesis, search
 from regard.decode.constraints import Constraints, repeats
 from regard.engine.room import Room
 from regard.engine.slots import repeated
-from regard.engine.static import StaticSearch
+from regard.engine.static import Recording, StaticSearch
 from regard.engine.torch import TorchEngine
+from regard.errors import UsageError
 from regard.model.transformer import Transformer
 
 IDS = dict(bos_id=2, eos_id=3, pad_id=0)
@@ -206,3 +207,23 @@ def test_repeated_bans_what_would_repeat(size):
     assert [set(row.nonzero()[:, 0].tolist()) for row in banned] == [
         repeats(tokens, size) for tokens in rows
     ]
+
+
+def test_where_memory_runs_out_fewer_are_searched_at_a_time(random_model, sources, monkeypatch):
+    model = with_ends(random_model())
+    config = DecodeConfig(beam=2, max_length=9)
+    expected = static(model)(sources, config, limits(sources, config))
+    found, most = static(model), 1 << 26
+
+    class Crowded(Recording):
+        def __init__(self, model, shape, room):
+            if room.memory > most:
+                raise torch.OutOfMemoryError("taken by others")
+            super().__init__(model, shape, room)
+
+    monkeypatch.setattr("regard.engine.static.Recording", Crowded)
+    assert_same(found(sources, config, limits(sources, config)), expected)
+    assert most // 2 < found.room.memory <= most
+    most = 0
+    with pytest.raises(UsageError, match="--device cpu"):
+        static(model)(sources, config, limits(sources, config))

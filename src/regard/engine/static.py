@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -25,6 +26,7 @@ from regard.engine.padding import pad
 from regard.engine.recorded import Recorded
 from regard.engine.room import Room, Shape
 from regard.engine.slots import Slots, repeated
+from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
 from regard.model.layout import Layout
@@ -40,6 +42,8 @@ STEPS_AHEAD = 2
 """steps between two questions of the host, and as many again that it does not wait for the answer"""
 LEAST_POSITIONS = 1024
 """of the decoder, whose vectors are computed once"""
+LEAST_MEMORY = 1 << 24
+"""bytes for the sources of a search: with less nothing is tried any more"""
 SOURCE_STEP = 16
 """sources are padded to a multiple of this, so that recordings of the encoder can be played again"""
 
@@ -85,11 +89,35 @@ class StaticSearch:
                 limit=int(limits[order[begin:]].max()),
             )
             group = order[begin : begin + shape.num_sentences]
-            results = self._recording(shape).run([sources[i] for i in group], limits[group], config)
+            results = self._run(shape, [sources[i] for i in group], limits[group], config)
+            if results is None:
+                self._make_do()
+                continue
             for i, hypotheses in zip(group, results, strict=True):
                 found[i] = hypotheses
             begin += len(group)
         return found
+
+    def _run(
+        self, shape: Shape, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
+    ) -> list[list[Hypothesis]] | None:
+        """Nothing where memory ran out; what the search had is let go with this frame."""
+        try:
+            return self._recording(shape).run(sources, limits, config)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _make_do(self) -> None:
+        """Others may have taken memory that was free when the room was measured: use half of it."""
+        self._recordings.clear()
+        torch.cuda.empty_cache()
+        memory = self.room.memory // 2
+        if memory < LEAST_MEMORY:
+            raise UsageError(
+                "a search needs some memory of the GPU: it is full, even for a few sentences at a time; stop what "
+                "else runs on it, or name --device cpu"
+            )
+        self.room = replace(self.room, memory=memory)
 
     def _recording(self, shape: Shape) -> Recording:
         if shape.max_len > self._num_positions:

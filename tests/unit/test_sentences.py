@@ -130,6 +130,7 @@ def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue:
         ("fr", "Au no. 5, voir p. 12."),
         ("fr", "Lancez d'abord ./configure."),
         ("en", "I know C++ and .NET and others."),
+        ("fr", "Elle a renommé IMG_2031.JPG en vacances.jpg."),
     ],
 )
 def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:

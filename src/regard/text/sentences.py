@@ -42,8 +42,7 @@ _ABBREVIATION = re.compile(
 )
 _NUMBERED = re.compile(r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap)\.\s*\Z", re.IGNORECASE)
 _LONGEST_ABBREVIATION = 20
-# .NET
-_BARE_STOP = re.compile(r"(?:\A|\s)\.\Z")
+# .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")
 _GOES_ON = re.compile(r"\s*(?:[,;:)]|\d|[a-zà-öø-ÿœ])")
 _DAY = re.compile(r"\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{1,3}T|GMT|UTC))\b")
@@ -174,7 +173,7 @@ def _is_same_sentence(left: str, right: str) -> bool:
     # A stop inside of something: ./run, J.-C., <p>Yes.</p>
     if not left[-1:].isspace() and right.startswith(("/", "-", "</")):
         return True
-    if _BARE_STOP.search(left[-2:]) and _CAPITALS.match(right):
+    if left.endswith(".") and _CAPITALS.match(right):
         return True
     end = left[-_LONGEST_ABBREVIATION:]
     if _TITLE.search(end):

@@ -44,7 +44,8 @@ def quartered_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*s
     """Dropout with a quarter of the draws."""
     draws = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     thrown = draws.view(torch.int16)[: x.numel()].view(x.shape)
-    kept = thrown >= min(round(p * 2**16) - 2**15, 2**15 - 1)
+    # Compared in place, as whole numbers: by way of a tensor of truth values it takes three times as long.
+    kept = thrown.ge_(min(round(p * 2**16) - 2**15, 2**15 - 1))
     return x * kept.to(x.dtype).mul_(1 / (1 - p))
 
 

@@ -89,8 +89,8 @@ class Updater:
         self.longest = longest
         self.device = next(model.parameters()).device
         self._loss = loss or Wrapped(LossModule(model, loss_for(settings, self.device)))
-        if settings.compile and model.config.position == "sinusoidal":
-            # The compiler would otherwise compute a sine for every number it adds.
+        if model.config.position == "sinusoidal":
+            # A sine for every number that is added would take longer, most of all in compiled code.
             for side in model.sides.values():
                 side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from regard.text.amounts import AMOUNT, Money
-from regard.text.as_read import as_typed
-from regard.text.pieces import Pieces
 from regard.text.placeholders import PLACEHOLDER, icu_messages
 
 Span = tuple[int, int]
@@ -79,7 +77,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             | (?<![\w&])[#](?:\d{2,9}\b|\d{0,50}[^\W\d]\w{0,100})
             | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
             | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
-            | (?<![\w/.:<~])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
+            | (?<![\w/.:<~$£€¥%)])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
             """,
             re.VERBOSE,
         ),
@@ -133,7 +131,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
         "number",
         re.compile(
             r"""
-              (?<!\w)\d{0,9}[¼½¾⅐-⅞]
+              (?<!\w)(?:\d{1,9}[ \u00a0\u202f]?)?[¼½¾⅐-⅞]
             | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
             | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[a-z]{1,5}\d{0,5})?(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
             | (?<![\w.,])\d{1,4}(?:[.,]\d{1,3})?[ \u00a0\u202f]?(?:[kKM]|Md)[$£€]             # 350 M€
@@ -151,8 +149,6 @@ _HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
 _AFTER = r"(?:[\w@]|[/.?&=#-]\w)"
-
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 _WORD = re.compile(r"\w[\w-]*")
 _BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
@@ -174,25 +170,6 @@ class Stretch:
     def count_in(self, text: str) -> int:
         """How often a text holds it, letter for letter."""
         return len(re.findall(self.pattern, text))
-
-
-class Alphabet:
-    """Which letters a vocabulary has pieces for: others are spelt in bytes, or not at all."""
-
-    def __init__(self, vocabulary: Pieces) -> None:
-        self._vocabulary = vocabulary
-        self._known: dict[str, bool] = {}
-
-    def __call__(self, sign: str) -> bool:
-        if sign not in self._known:
-            typed = as_typed(sign)
-            self._known[sign] = typed.isascii() or self._has(typed)
-        return self._known[sign]
-
-    def _has(self, sign: str) -> bool:
-        ids = self._vocabulary.encode(sign)
-        spelt = any(map(_BYTE.fullmatch, self._vocabulary.pieces(ids)))
-        return not spelt and self._vocabulary.special_ids.isdisjoint(ids)
 
 
 def stretches(
@@ -254,7 +231,7 @@ def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
     yield from _unknown_words(text, knows)
     for place, sign in enumerate(text):
         if unicodedata.category(sign).startswith("S") and not knows(sign):
-            yield _stretch(text, (place, place + 1), "word")
+            yield _stretch(text, (place, place + 1), "number")
 
 
 def _unknown_words(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:

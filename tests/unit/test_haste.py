@@ -13,6 +13,7 @@ from regard.text.respelling import Respelt
         ("en", "Cant come. Its too late", "Can't come. It's too late"),
         ("en", "how r u? u r late, c u tmrw", "how are you? you are late, see you tomorrow"),
         ("en", "At 9am or 2:30pm", "At 9 am or 2:30 pm"),
+        ("en", "At no. 5 in the '90s", "At number 5 in the 1990s"),
         ("en", "w/ or w/o milk, ASAP", "with or without milk, as soon as possible"),
         ("fr", "jai faim, cest bon", "j'ai faim, c'est bon"),
         ("fr", "Dsl, rdv à 8h stp", "Désolé, rendez-vous à 8h s'il te plaît"),
@@ -31,7 +32,7 @@ def test_words_are_written_out(language: str, given: str, read: str) -> None:
     "language, text",
     [
         ("en", "The U.S. and a U-turn on its way, Ur, IM, @im, #thx, a/u, ill"),
-        ("en", "He can't, it's 5 pm, spam"),
+        ("en", "He can't, it's 5 pm, spam. No. 'Twas '99."),
         ("fr", "Va-t-en, parle-t-elle ; la mer. DS, J.-C., fini.Ensuite (et)"),
         ("fr", "C'est-à-dire : dit-elle (e)"),
         ("de", "im Haus, u. a."),

@@ -19,6 +19,8 @@ from regard.text.signs import in_plain_signs, plain
         ("\U0001d5db\U0001d5f6 \uff21\uff11, \u2167", "Hi A1, VIII"),
         ("''yes'' and ,,yes''", '"yes" and "yes"'),
         ("\u22125 g de CO\u2082, 1\u20442, etc\u2026", "-5 g de CO2, 1/2, etc."),
+        ("l&rsquo;&eacute;t&eacute;&nbsp;: I&#39;m &#8220;here&quot;", "l'été : I'm \"here\""),
+        ("Yes,please ,do: 1,5", "Yes, please, do: 1,5"),
         ("\u1112\u1161\u11ab", "\ud55c"),
     ],
 )
@@ -28,7 +30,7 @@ def test_signs_are_those_of_a_keyboard(given: str, read: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Hi. \u2028 Hello.", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "m\u00b2, 5 \u2192 6"]
+    "text", ["Hi. \u2028 Hello.", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "m\u00b2, 5 \u2192 6", "&lt;b&#062; &amp; &#0060;"]
 )  # fmt: skip
 def test_what_means_something_stays(text: str) -> None:
     assert plain(text) == text

@@ -26,6 +26,8 @@ _CAPITALS = re.compile(
 )
 # Soooo; but www, xxx, iii and viii are something else.
 _DRAWN_OUT = re.compile(r"([a-hj-vyzà-öø-ÿ])\1{2,}+|(?<=[a-uyzà-öø-ÿ])i{3,}+")
+# A word that was broken at the end of a line.
+_BROKEN = re.compile(r"(?<![\w-])([^\W\d_]{2,20}+)-\s([a-zà-öø-ÿ]{2,20}+)(?![\w-])")
 # After a name or a title capitals are a name: John BAKER, Mr. BAKER.
 _NAMED = re.compile(rf"(?<!\w)[{_CAPITAL}](?:[^\W\d_]++\.?|\.) \Z")
 _LETTERS = re.compile(r"[^\W\d_]*+")
@@ -70,7 +72,7 @@ class AsRead:
         if self._language == "en":
             read = read.sign_by_sign(in_double_quotes(read.text))
         read = read.sign_by_sign(self._in_small_letters(read.text))
-        read = read.with_each(_DRAWN_OUT, self._not_drawn_out)
+        read = read.with_each(_DRAWN_OUT, self._not_drawn_out).with_each(_BROKEN, self._whole)
         return written_out(read, self._language) if self._in_full else read
 
     def _in_small_letters(self, text: str) -> str:
@@ -109,6 +111,12 @@ class AsRead:
     def _is_stressed(self, word: str) -> bool:
         known = self._num_pieces(self._of_capitals(word)) == 1
         return len(word) >= _LEAST_STRESSED and known and self._num_pieces(word) > 1
+
+    def _whole(self, match: re.Match[str]) -> str:
+        """One word, unless it is two: pre- and post-war."""
+        parts = sum(map(self._num_pieces, match.groups()))
+        whole = match[1] + match[2]
+        return whole if self._num_pieces(whole) < parts else match[0]
 
     def _not_drawn_out(self, match: re.Match[str]) -> str:
         """A letter once or twice, as the word is known."""

@@ -30,7 +30,9 @@ _ENGLISH = _table(
     "bday=birthday;tmrw=tomorrow;tmr=tomorrow;tho=though;thru=through;cuz=because;coz=because;gotta=have to;lemme=let me;"
     "gimme=give me;dunno=don't know;kinda=kind of;ofc=of course;smth=something;idk=I don't know;btw=by the way;"
     "nvm=never mind;ttyl=talk to you later;asap=as soon as possible;ASAP=as soon as possible;omg=oh my God;b4=before;"
-    "gr8=great;l8r=later;w/o=without;w/=with;"
+    "gr8=great;l8r=later;thanx=thanks;luv=love;tbh=to be honest;imo=in my opinion;fyi=for your information;"
+    "FYI=for your information;afaik=as far as I know;ily=I love you;brb=I'll be right back;hbu=how about you;"
+    "wyd=what are you doing;'til=until;til=until;nope=no;yup=yes;c'mon=come on;y'all=you all;w/o=without;w/=with;"
     "ill be=I'll be;ill go=I'll go;ill come=I'll come;ill call=I'll call;"
     "ill see=I'll see;ill do=I'll do;ill try=I'll try;ill send=I'll send;ill let=I'll let;its a=it's a;its the=it's the;"
     "its not=it's not;its too=it's too;its so=it's so;its very=it's very;its just=it's just;its been=it's been;"
@@ -68,8 +70,10 @@ _TABLES = {
     language: (_pattern(table), table) for language, table in (("en", _ENGLISH), ("fr", _FRENCH))
 }
 
-# 9am
+# 9am, No. 5, the '90s
 _HOUR = re.compile(r"(?<=\d)(?=[ap]m\b)")
+_NUMBER = re.compile(r"(?<!\w)[Nn]o\. ?(?=\d)")
+_DECADE = re.compile(r"(?<!\w)'(?=[2-9]0s\b)")
 # étudiant·e·s, salarié(e)s, venu.e.s: read in their first form.
 _BOTH_GENDERS = re.compile(
     r"(?<=[^\W\d_])(?:[·•‧][a-zéè]{1,5}?(?:[·•‧]?(s))?|\((?:e|ne|le|trice|rice|euse)\)(s)?|\.e\.?(s)?|-e-(s))(?![\w·.]\w|\w)"
@@ -89,7 +93,8 @@ def written_out(text: Respelt, language: str) -> Respelt:
     text = text.with_each(pattern, lambda match: table[match[0]])
     if language == "fr":
         return text.with_each(_BOTH_GENDERS, _first_gender)
-    return text.with_each(_HOUR, lambda match: " ")
+    text = text.with_each(_HOUR, lambda match: " ").with_each(_NUMBER, lambda match: "number ")
+    return text.with_each(_DECADE, lambda match: "19")
 
 
 def _first_gender(match: re.Match[str]) -> str:

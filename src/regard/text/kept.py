@@ -74,6 +74,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             r"""
               `[^`\n]{1,200}`
             | \$[A-Za-z_]\w{0,100}
+            | &(?:amp|lt|gt|\#0?38|\#0?6[02]);
             | (?<![\w&])[#](?:\d{2,9}\b|\d{0,50}[^\W\d]\w{0,100})
             | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
             | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
@@ -143,8 +144,13 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
     ),
 ]
 
-# Without one of these there is nothing that _PATTERNS could find, as in most sentences.
-_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
+# *So* people stress a word in a message; a mark stands at both ends.
+_STRESSED = re.compile(
+    r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])"
+)
+
+# Without one of these there is nothing that these could find, as in most sentences.
+_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
 
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
@@ -202,6 +208,9 @@ def _spelt(text: str, money: Money) -> list[Stretch]:
         if match[0] != "%%"
     ]
     matches += [(start, -end, -1, "name") for start, end in icu_messages(text)]
+    for match in _STRESSED.finditer(text):
+        length = len(match["mark"])
+        matches += [(at, -at - length, -1, "tag") for at in (match.start(), match.end() - length)]
     found: list[Stretch] = []
     end = 0
     for start, stop, _, kind in sorted(matches):

@@ -17,6 +17,7 @@ from regard.text.respelling import Respelt
         ("en", "w/ or w/o milk, ASAP", "with or without milk, as soon as possible"),
         ("fr", "jai faim, cest bon", "j'ai faim, c'est bon"),
         ("fr", "Dsl, rdv à 8h stp", "Désolé, rendez-vous à 8h s'il te plaît"),
+        ("fr", "A demain, cdlt. 2 c. à soupe", "À demain, cordialement. 2 cuillère à soupe"),
         ("fr", "Ou vas-tu ? Ca va", "Où vas-tu ? Ça va"),
         ("fr", "Le lun. 3 janv. 2025", "Le lundi 3 janvier 2025"),
         ("fr", "Les étudiant·e·s sont arrivé·es", "Les étudiants sont arrivés"),

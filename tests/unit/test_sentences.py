@@ -149,6 +149,7 @@ def test_the_marks_of_a_list_are_not_translated(
         ("en", "Apples, etc. are for sale."),
         ("fr", "Il vécut av. J.-C. selon lui."),
         ("fr", "Au no. 5, voir p. 12."),
+        ("fr", "Ajoutez 1 c. à soupe de sel, max. 2 fois."),
         ("fr", "Le lun. 3 févr. 2025 à midi."),
         ("en", "On Mon. 3 Feb. 2025 at noon."),
         ("fr", "Lancez d'abord ./configure."),

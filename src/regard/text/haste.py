@@ -50,9 +50,13 @@ _FRENCH = _table(
     "slt=salut;dsl=désolé;càd=c'est-à-dire;tlm=tout le monde;mtn=maintenant;vrmt=vraiment;"
     "ca=ça;lun.=lundi;mer.=mercredi;jeu.=jeudi;ven.=vendredi;sam.=samedi;dim.=dimanche;"
     "janv.=janvier;févr.=février;avr.=avril;juil.=juillet;déc.=décembre;c bon=c'est bon;c quoi=c'est quoi;tas vu=tu as vu;"
-    "tes où=tu es où;ou es-tu=où es-tu;ou vas-tu=où vas-tu;ou est-il=où est-il;ou est-elle=où est-elle;ou sont-ils=où sont-ils;"
+    "tes où=tu es où;chui=je suis;koi=quoi;g faim=j'ai faim;g pas=je n'ai pas;tt le monde=tout le monde;"
+    "tt à l'heure=tout à l'heure;à tte=à tout à l'heure;a tte=à tout à l'heure;a+=à bientôt;à+=à bientôt;"
+    "a demain=à demain;a bientot=à bientôt;a bientôt=à bientôt;d'acc=d'accord;dac=d'accord;cdlt=cordialement;cdt=cordialement;"
+    "c. à soupe=cuillère à soupe;c. à café=cuillère à café;"
+    "ou es-tu=où es-tu;ou vas-tu=où vas-tu;ou est-il=où est-il;ou est-elle=où est-elle;ou sont-ils=où sont-ils;"
     "ou allez-vous=où allez-vous;ou êtes-vous=où êtes-vous;ou est le=où est le;ou est la=où est la;ou est mon=où est mon",
-    "cad=c'est-à-dire;ds=dans",
+    "cad=c'est-à-dire;ds=dans;SVP=s'il vous plaît",
 )
 
 

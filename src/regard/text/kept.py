@@ -123,7 +123,9 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             | \b(?=[A-Z]{2}(?:[A-Z\ ]{0,6}\d){10})[A-Z]{2}\d{2}(?:\ ?[A-Z\d]{4}){2,7}(?:\ ?[A-Z\d]{1,3})?\b
             | (?<![\w.,-])\d{4}(?:[ -]\d{4}){2,4}\b(?![.,]\d)                         # cards
             | (?<![\w.,-])\d{1,5}(?:-\d{1,7}){3,5}\b(?!-)                             # books
-            | (?<![\w.,-])(?:\d{3}[ ]\d{3}[ ]\d{3}[ ]\d{5}|\d{9,30})\b(?![.,]\d)       # firms
+            | (?<![\w.,-])(?:\d{3}[ ]\d{3}[ ]\d{3}[ ]\d{5}|\d{5,30})\b(?![.,]\d)       # firms
+            | §{1,2}+[ \u00a0\u202f]?\d{1,5}\b
+            | (?<![\w.,-])\d{1,4}[ ](?:bis|ter)\b                                    # houses
             """,
             re.VERBOSE,
         ),
@@ -144,13 +146,19 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
     ),
 ]
 
+# A surname in capitals: Mme Anne PETIT.
+_SURNAME = re.compile(
+    r"(?<!\w)(?:MM?\.|Mmes?|Mlles?|Mr\.?|Mrs\.?|Ms\.?|Dr\.?)[ \u00a0\u202f](?:[A-ZÀ-Þ][a-zà-ÿ-]{1,20}+[ ]){0,2}"
+    r"(?P<name>[A-ZÀ-Þ]{2,20}+(?:[-' ’][A-ZÀ-Þ]{2,20}+)*+)(?!\w)"
+)
+
 # *So* people stress a word in a message; a mark stands at both ends.
 _STRESSED = re.compile(
     r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])"
 )
 
 # Without one of these there is nothing that these could find, as in most sentences.
-_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
+_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&§¼½¾⅐-⅞]|--|\.\w|:[\w+-]|[A-ZÀ-Þ]{2}")
 
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
@@ -211,6 +219,9 @@ def _spelt(text: str, money: Money) -> list[Stretch]:
     for match in _STRESSED.finditer(text):
         length = len(match["mark"])
         matches += [(at, -at - length, -1, "tag") for at in (match.start(), match.end() - length)]
+    if not text.isupper():
+        names = (match.span("name") for match in _SURNAME.finditer(text))
+        matches += [(start, -end, 0, "word") for start, end in names]
     found: list[Stretch] = []
     end = 0
     for start, stop, _, kind in sorted(matches):

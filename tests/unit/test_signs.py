@@ -20,7 +20,7 @@ from regard.text.signs import in_plain_signs, plain
         ("''yes'' and ,,yes''", '"yes" and "yes"'),
         ("\u22125 g de CO\u2082, 1\u20442, etc\u2026", "-5 g de CO2, 1/2, etc."),
         ("l&rsquo;&eacute;t&eacute;&nbsp;: I&#39;m &#8220;here&quot;", "l'été : I'm \"here\""),
-        ("Yes,please ,do: 1,5", "Yes, please, do: 1,5"),
+        ("Yes,please: 1,5", "Yes, please: 1,5"),
         ("\u1112\u1161\u11ab", "\ud55c"),
     ],
 )

@@ -25,11 +25,12 @@ _CAPITALS = re.compile(
     rf"(?<![\w-])[{_CAPITAL}]{{2,}}+(?: [{_CAPITAL}]{{2,}}+(?![\w-]))*+(?![\w-])"
 )
 # Soooo; but www, xxx, iii and viii are something else.
-_DRAWN_OUT = re.compile(r"([a-hj-vyzà-öø-ÿ])\1{2,}+|(?<=[a-uyzà-öø-ÿ])i{3,}+")
+_DRAWN_OUT = re.compile(r"([a-hj-vyzàâçèéêëîïôöùûü])\1{2,}+|(?<=[a-uyzà-öø-ÿ])i{3,}+")
 # A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<![\w-])([^\W\d_]{2,20}+)-\s([a-zà-öø-ÿ]{2,20}+)(?![\w-])")
 # After a name or a title capitals are a name: John BAKER, Mr. BAKER.
 _NAMED = re.compile(rf"(?<!\w)[{_CAPITAL}](?:[^\W\d_]++\.?|\.) \Z")
+_THRICE = [3 * letter for letter in "abcdefghijklmnopqrstuvyzàâçèéêëîïôöùûü"]
 _LETTERS = re.compile(r"[^\W\d_]*+")
 _LONGEST = 20
 """letters on one side of those that are drawn out"""
@@ -62,17 +63,20 @@ class AsRead:
     def __init__(self, language: str, pieces: Pieces, *, in_full: bool = True) -> None:
         """in_full: what was typed in haste is written out, for a model that has not met it."""
         self._language, self._in_full = language[:2], in_full
+        # A sentence is read to be measured, and again to be translated.
+        self._read = functools.lru_cache(1 << 10)(lambda text: self.respelt(text).text)
         self._num_pieces = functools.lru_cache(1 << 14)(lambda word: len(pieces.encode(word)))
 
     def __call__(self, text: str) -> str:
-        return self.respelt(text).text
+        return self._read(text)
 
     def respelt(self, text: str) -> Respelt:
         read = in_plain_signs(Respelt.of(text))
         if self._language == "en":
             read = read.sign_by_sign(in_double_quotes(read.text))
         read = read.sign_by_sign(self._in_small_letters(read.text))
-        read = read.with_each(_DRAWN_OUT, self._not_drawn_out).with_each(_BROKEN, self._whole)
+        read = read.with_each(_DRAWN_OUT, self._not_drawn_out, *_THRICE)
+        read = read.with_each(_BROKEN, self._whole, "- ", "-\n", "-\r")
         return written_out(read, self._language) if self._in_full else read
 
     def _in_small_letters(self, text: str) -> str:

@@ -7,7 +7,8 @@ what can be no other word is here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 
 from regard.text.respelling import Respelt
 
@@ -60,10 +61,20 @@ _FRENCH = _table(
 )
 
 
+def _any_of(words: Iterable[str]) -> str:
+    """By their first letters, so that few are tried, and the longest first."""
+    by_letter = sorted(words, key=lambda word: (word[0], -len(word)))
+    groups = groupby(by_letter, key=lambda word: word[0])
+    return "|".join(
+        f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})"
+        for first, group in groups
+    )
+
+
 def _pattern(table: Mapping[str, str]) -> re.Pattern[str]:
     """Abbreviations with a stop are those of a date, before or after a number."""
-    dated = "|".join(re.escape(each) for each in table if each.endswith("."))
-    plain = "|".join(re.escape(each) for each in table if not each.endswith("."))
+    dated = _any_of(each for each in table if each.endswith("."))
+    plain = _any_of(each for each in table if not each.endswith("."))
     found = rf"(?<![\w'’.@#/-])(?:{plain})(?![\w'’@/-]|\.\w)"
     return re.compile(
         rf"{found}|(?<!\w)(?:{dated})(?=\ \d)|(?<=\d\ )(?:{dated})" if dated else found
@@ -83,6 +94,8 @@ _BOTH_GENDERS = re.compile(
     r"(?<=[^\W\d_])(?:[·•‧][a-zéè]{1,5}?(?:[·•‧]?(s))?|\((?:e|ne|le|trice|rice|euse)\)(s)?|\.e\.?(s)?|-e-(s))(?![\w·.]\w|\w)"
 )
 
+_GENDER_SIGNS = ("·", "•", "‧", "(", ".e", "-e-")
+
 
 def written_out(text: Respelt, language: str) -> Respelt:
     """
@@ -96,9 +109,10 @@ def written_out(text: Respelt, language: str) -> Respelt:
     pattern, table = _TABLES[language]
     text = text.with_each(pattern, lambda match: table[match[0]])
     if language == "fr":
-        return text.with_each(_BOTH_GENDERS, _first_gender)
-    text = text.with_each(_HOUR, lambda match: " ").with_each(_NUMBER, lambda match: "number ")
-    return text.with_each(_DECADE, lambda match: "19")
+        return text.with_each(_BOTH_GENDERS, _first_gender, *_GENDER_SIGNS)
+    text = text.with_each(_HOUR, lambda match: " ", "am", "pm")
+    text = text.with_each(_NUMBER, lambda match: "number ", "o.")
+    return text.with_each(_DECADE, lambda match: "19", "0s")
 
 
 def _first_gender(match: re.Match[str]) -> str:

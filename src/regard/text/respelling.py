@@ -22,13 +22,17 @@ class Respelt:
         assert len(text) == len(self.text)
         return replace(self, text=text)
 
-    def with_each(self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Respelt:
+    def with_each(
+        self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str], *hints: str
+    ) -> Respelt:
         """With something new for each match: its characters stand where those of the match did, the last of them
-        where that ended.
+        where that ended. Without one of the hints, if there are any, there is no match.
 
         >>> Respelt.of("a -- b").with_each(re.compile("--"), lambda match: "-").places
         [0, 1, 2, 4, 5, 6]
         """
+        if hints and not any(hint in self.text for hint in hints):
+            return self
         parts: list[str] = []
         places: list[int] = []
         done = 0

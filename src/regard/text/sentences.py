@@ -44,8 +44,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|tél|tel|lun|mar|mer|jeu|ven|sam|dim|janv|févr|avr|juil|sept|oct|nov|déc|"
-    r"jan|feb|apr|aug|dec|mon|tue|tues|wed|thu|thurs|fri|sat|sun)\.\s*\Z",
+    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|m[ae]r|jeu|ven|sam|dim|janv|févr|avr|juil|déc|mon|tue|wed|thu|fri|sat|sun)\.\s*\Z",
     re.IGNORECASE,
 )
 _LONGEST_ABBREVIATION = 20

@@ -26,13 +26,15 @@ _OF_PARTS = re.compile(
 _BLANK = "\t\u00a0\u1680\u2000-\u200a\u202f\u205f"
 _BLANKS = re.compile(f"[ \u3000{_BLANK}]{{2,}}|[{_BLANK}]")
 _DASH = re.compile("(?<=\\w)\u2014(?=\\w)")
+# Most texts have none of what is read otherwise: signs of a keyboard, Latin letters, and some that stay as they are.
+_PRINTED = re.compile("[^\t\n\r -~\u00a0-\u00ac\u00ae-\u00b3\u00b5-\u02af\u2013\u2028\u20ac]")
 _DOUBLED = re.compile("(?<![\\w'])''(?=[^\\s'])|(?<=[^\\s'])''(?![\\w'])|,,(?=\\w)")
 # What a page has for a letter, a blank or a quotation mark; what stands there for < and & stays as it is.
 _OF_PAGES = re.compile(
     r"&(?:nbsp|[aeiouyAEIOU](?:acute|grave|circ|uml)|[cC]cedil|oelig|hellip|[mn]dash|[lr][sd]quo|[lr]aquo|quot|apos|"
     r"#0?3[49]|#x2[27]|#160|#19[2-9]|#2[0-5]\d|#82[0-3]\d);"
 )
-_COMMA = re.compile(r"(?<=[^\W\d_]) ?,(?=[^\W\d_])")
+_COMMA = re.compile(r",(?=[^\W\d_])")
 _AND_SO_ON = re.compile(r"(?<=\betc)\.\.\.")
 _SINGLE = str.maketrans(
     "\u2010\u2011\u2212\u2012\u2014\u2015\u2018\u2019\u201a\u201b\u02bc\u00b4\u2032\u201c\u201d\u201e\u201f\u2033\u2039\u203a"
@@ -46,14 +48,15 @@ def in_plain_signs(text: Respelt) -> Respelt:
     >>> in_plain_signs(Respelt.of("\u201cCe ne\u0301tait qu\u2019un \ufb01lm\u2026\u201d\u200b")).text
     '"Ce nétait qu\\'un film..."'
     """
-    text = text.with_each(_OF_PAGES, lambda match: html.unescape(match[0]))
-    if not text.text.isascii():
+    text = text.with_each(_OF_PAGES, lambda match: html.unescape(match[0]), "&")
+    if _PRINTED.search(text.text):
         text = text.with_each(_UNSEEN, lambda match: "").with_each(_OF_PARTS, _composed)
-        text = text.with_each(_DASH, lambda match: " \u2013 ")
+        text = text.with_each(_DASH, lambda match: " \u2013 ", "\u2014")
         text = text.sign_by_sign(text.text.translate(_SINGLE))
     text = text.with_each(_BLANKS, lambda match: " ")
-    text = text.with_each(_DOUBLED, lambda match: '"').with_each(_COMMA, lambda match: ", ")
-    return text.with_each(_AND_SO_ON, lambda match: ".")
+    text = text.with_each(_DOUBLED, lambda match: '"', "''", ",,")
+    text = text.with_each(_COMMA, lambda match: ", ", ",")
+    return text.with_each(_AND_SO_ON, lambda match: ".", "etc...")
 
 
 def plain(text: str) -> str:

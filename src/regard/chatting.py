@@ -22,6 +22,7 @@ from regard.errors import UsageError
 from regard.text.back_reference import refers_back
 from regard.text.claims import Told
 from regard.text.repetition import is_looping
+from regard.text.signs import plain
 from regard.translator import Translator
 from regard.writing import Prompt, conversation, positions
 
@@ -98,6 +99,7 @@ class Judge:
     """Which draft is said, after these turns, of which a person has said the last."""
 
     def __init__(self, turns: Sequence[str]) -> None:
+        turns = [plain(turn) for turn in turns]
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
         self._told = Told(turns[-1::-2][::-1])
         heard = _words(turns[-1])

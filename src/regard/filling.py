@@ -10,7 +10,6 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError
 from regard.manifest import Manifest
-from regard.text.as_read import as_read
 from regard.text.pieces import Pieces
 
 _SPACE_MARK = "\u2581"
@@ -40,7 +39,7 @@ def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
     mask = manifest.tokenizer.mask
     if manifest.model.has_decoder:
-        text = as_read(text, manifest.source_language)
+        text = manifest.as_read(tokenizer)(text)
     parts = text.split(mask) if mask else [text]
     if len(parts) == 1:
         return [*tokenizer.beginning, *tokenizer.encode(text), manifest.model.eos_id]

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
 from regard.errors import ModelError, UsageError
 from regard.tensors import WeightForm
+from regard.text.as_read import AsRead
+from regard.text.pieces import Pieces
 
 FORMAT_VERSION = 1
 CONFIG = "config.json"
@@ -64,6 +66,10 @@ class Manifest:
     """how to search when nobody says otherwise"""
     longest: int = 256
     """pieces of the longest sentence it was trained on; longer ones are split"""
+
+    def as_read(self, pieces: Pieces) -> AsRead:
+        """How its texts are read; what is typed in haste a chatbot has learnt from those who type it."""
+        return AsRead(self.source_language, pieces, in_full=self.task == "translate")
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"

@@ -120,8 +120,8 @@ def _placed_tags(tags: Sequence[Stretch]) -> dict[Stretch, tuple[Code, int | Non
     Each with its partner's place among them, if it has one; one that opens and is never closed may be a name.
     """
     codes = [
-        Code(each.text, "close" if each.text.startswith("</") else "open", name=_name(each.text))
-        for each in tags
+        Code(each.text, "close" if _closes(each, tags[:place_]) else "open", name=_name(each.text))
+        for place_, each in enumerate(tags)
     ]
     pairs = partners(codes)
     chosen = [
@@ -134,6 +134,13 @@ def _placed_tags(tags: Sequence[Stretch]) -> dict[Stretch, tuple[Code, int | Non
         tags[place_]: (codes[place_], order[pairs[place_]] if place_ in pairs else None)
         for place_ in chosen
     }
+
+
+def _closes(tag: Stretch, before: Sequence[Stretch]) -> bool:
+    if tag.text.startswith("<"):
+        return tag.text.startswith("</")
+    # A mark of stress, the same at both ends.
+    return sum(each.text == tag.text for each in before) % 2 == 1
 
 
 def _name(tag: str) -> str:

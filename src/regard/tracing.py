@@ -17,6 +17,7 @@ from regard.engine.torch import TorchEngine
 from regard.filling import with_blanks
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model
+from regard.text.alphabet import in_known_signs
 from regard.trace import Trace
 from regard.translator import Translator
 
@@ -63,7 +64,7 @@ def trace_text(
     manifest, own = translator.manifest, translator.target
     has_encoder = manifest.model.has_encoder
     ids = with_blanks(manifest, translator.source, source) if has_encoder else []
-    given = [] if has_encoder else own.encode(source)
+    given = [] if has_encoder else own.encode(in_known_signs(source, own))
     if search is not None:
         trace = trace_search(model, ids, search, edits, given)
     else:

@@ -12,10 +12,11 @@ from regard.errors import RegardWarning, UsageError
 from regard.glossing import Glossing
 from regard.keeping import Keeping
 from regard.manifest import Manifest
+from regard.text.alphabet import Alphabet
 from regard.text.amounts import Money
-from regard.text.as_read import as_read, is_shouted, places, shouted
+from regard.text.as_read import AsRead, is_shouted, shouted, with_english_i
 from regard.text.batches import batches_for_inference
-from regard.text.kept import Alphabet, Stretch, stretches
+from regard.text.kept import Stretch, stretches
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
@@ -136,18 +137,17 @@ class Translator:
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """What the encoder reads."""
-        language = self.manifest.source_language
-        encoded = self.source.encode_batch([as_read(text, language) for text in texts])
+        encoded = self.source.encode_batch([self.as_read(text) for text in texts])
         return [[*self.source.beginning, *ids, self.config.eos_id] for ids in encoded]
 
     def _source_spans(self, text: str) -> list[tuple[int, int]]:
         """Where each piece that the encoder reads stands in the text as it was given."""
-        at = places(text)
+        read = self.as_read.respelt(text)
         # Foreign tokenizers may write a text longer than it is.
-        last = len(at) - 1
+        at, last = read.places, len(read.text)
         return [
             (at[min(start, last)], at[min(end, last)])
-            for start, end in self.source.spans_in(as_read(text, self.manifest.source_language))
+            for start, end in self.source.spans_in(read.text)
         ]
 
     @property
@@ -159,7 +159,7 @@ class Translator:
         return split(
             text,
             self.manifest.source_language,
-            lambda part: len(self.source.encode(part)),
+            lambda part: len(self.source.encode(self.as_read(part))),
             self.longest,
             sentences=sentences,
         )
@@ -167,6 +167,10 @@ class Translator:
     @functools.cached_property
     def _spellings(self) -> Spellings:
         return Spellings(self.target)
+
+    @functools.cached_property
+    def as_read(self) -> AsRead:
+        return self.manifest.as_read(self.source)
 
     @functools.cached_property
     def _alphabet(self) -> Alphabet:
@@ -266,6 +270,9 @@ class Translator:
 
     def _candidate(self, source: str, hypothesis: Hypothesis) -> Candidate:
         text, links = self.target.decode(hypothesis.tokens), None
+        # What is written in small letters is translated so, but for this word.
+        if self.manifest.target_language == "en" and with_english_i(source) == source:
+            text = with_english_i(text)
         if hypothesis.attention is not None:
             links = align(
                 hypothesis.attention,

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
 from regard.errors import UsageError
+from regard.text.alphabet import in_known_signs
 from regard.text.growing import GrowingText
 from regard.text.one_line import recent, to_lines, to_one_line
+from regard.text.pictures import in_words
 from regard.text.pieces import Pieces
 from regard.translator import Translator
 
@@ -79,12 +81,14 @@ class Prompt:
 
 def conversation(translator: Translator, turns: Sequence[str]) -> Prompt:
     """The turns as a chat model reads them: the last ones that fit, the first of them cut at its beginning."""
-    text = "\n".join(recent(turns))
+    turns = recent(turns)
     if translator.config.has_encoder:
+        text = "\n".join(translator.as_read(in_words(turn)) for turn in turns)
         ids = translator.source.encode(_as_trained(translator, text))
         room = translator.longest - 1
         return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)
-    return replace(beginning(translator, text + "\n", REPLY_TOKENS), stops=("\n",))
+    text = "\n".join([*turns, ""])
+    return replace(beginning(translator, text, REPLY_TOKENS), stops=("\n",))
 
 
 def beginning(translator: Translator, text: str, num_default: int = STORY_TOKENS) -> Prompt:
@@ -93,7 +97,7 @@ def beginning(translator: Translator, text: str, num_default: int = STORY_TOKENS
         raise UsageError(
             "going on with a text takes a language model: got one that reads a source; name another"
         )
-    ids = translator.target.encode(text)
+    ids = translator.target.encode(in_known_signs(text, translator.target))
     room = positions(translator) - 1
     return Prompt([], ids[-max(room - num_default, room // 2, 1) :], num_default)
 

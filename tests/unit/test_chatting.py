@@ -341,3 +341,21 @@ def test_without_a_model_there_is_one_sentence(
     ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])
     assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
     assert "no model is there to chat" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "typed, plain",
+    [
+        ("I don\u2019t know\u2026", "I don't know..."),
+        ("Good night! \U0001f634", "Good night!"),
+        ("\U0001f44b", "Hello!"),
+        ("WHO ARE YOU?", "Who are you?"),
+    ],
+)
+def test_a_turn_is_read_as_it_was_learnt(typed: str, plain: str) -> None:
+    translator = regard.load("chat")._translator
+    assert conversation(translator, [typed]) == conversation(translator, [plain])
+
+
+def test_a_name_with_accents_of_their_own_is_one_that_was_told() -> None:
+    assert Judge(["My name is Zoe\u0301."])._told.false_claim("Nice to meet you, Zoé!") is None

@@ -51,6 +51,13 @@ def test_a_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_term_is_found_whatever_its_apostrophes_and_accents() -> None:
+    sentence = "L\u2019ho\u0302tel d\u2019E\u0301tat\u00a0dort."
+    for term in ("hôtel d'État dort", "hôtel d\u2019État dort"):
+        [place] = Glossary([(term, "x")]).places_in(sentence)
+        assert sentence[slice(*place.span)] == sentence[2:-1]
+
+
 @pytest.mark.parametrize(
     "content, message",
     [

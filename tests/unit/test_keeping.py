@@ -111,6 +111,14 @@ def test_tags_go_around_the_words_that_translate_theirs() -> None:
     assert found.candidates[0].text == "Clique <0>ici</0> vite"
 
 
+@pytest.mark.parametrize("mark", ["*", "**", "_", "~", "~~"])
+def test_marks_of_stress_go_around_the_words_that_translate_theirs(mark: str) -> None:
+    model = Model(lambda text: ["Clique ici vite"])
+    found = translated(model, f"Click {mark}here{mark} fast")
+    assert model.asked == ["Click here fast"]
+    assert found.candidates[0].text == f"Clique {mark}ici{mark} vite"
+
+
 def test_a_tag_alone_goes_between_its_words() -> None:
     model = Model(lambda text: ["Un chat dort"])
     found = translated(model, "A <img src='x'/> cat<wbr>sleeps")

@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from regard.text.kept import Alphabet, outside, stretches
+from regard.text.alphabet import Alphabet, in_known_signs
+from regard.text.kept import outside, stretches
 from regard.text.tokenizer import Tokenizer
 
 
@@ -27,7 +28,14 @@ def found(text: str) -> list[str]:
         ("v1.2, 1.2.3-rc.1, 2.0.0rc1, version 3.11", ["v1.2", "1.2.3-rc.1", "2.0.0rc1", "3.11"]),
         ("3f2a9bc 0xFF INV-20-7 10.0.0.1", ["3f2a9bc", "0xFF", "INV-20-7", "10.0.0.1"]),
         ("--dry-run and max_count", ["--dry-run", "max_count"]),
-        ("½ or 2½", ["½", "2½"]),
+        ("*so* or **so it is**, ~not~ _this_.", ["*", "*", "**", "**", "~", "~", "_", "_"]),
+        ("2*3*4, * a *, *args, **kwargs and __init__", []),
+        ("Mme Anne PETIT, Dr. LE-BLANC et OTAN", ["PETIT", "LE-BLANC"]),
+        ("M. PETIT EST LÀ", []),
+        ("§ 12, §§3, 12 bis, 40000 et 2024", ["§ 12", "§§3", "12 bis", "40000"]),
+        ("Tom &amp; Jerry &#60; &eacute;", ["&amp;", "&#60;"]),
+        ("½ or 2½ or 1 ½", ["½", "2½", "1 ½"]),
+        ("5 €/mois or 20 %/an in /mois", ["5 €", "/mois"]),
         ("At %I:%M %p, on %d/%m/%Y or in %B", ["%I:%M %p", "%d/%m/%Y", "%B"]),
         (":warning: Do :+1: it", [":warning:", ":+1:"]),
         ("350 M€ ou 1,5Md€", ["350 M€", "1,5Md€"]),
@@ -78,13 +86,20 @@ def test_words_with_unknown_latin_letters_are_told_apart() -> None:
 
 def test_signs_that_the_vocabulary_lacks() -> None:
     found = [(each.text, each.kind) for each in stretches("© 2024, a ≤ b", str.isascii)]
-    assert found == [("©", "word"), ("≤", "word")]
+    assert found == [("©", "number"), ("≤", "number")]
 
 
 def test_what_a_vocabulary_knows() -> None:
     knows = Alphabet(Tokenizer.train(["le chat d'été"] * 3, vocabulary=300, exact=False))
     assert knows("é") and knows("Z") and not knows("ж")
     assert knows("\uff21")  # read as a plain A
+    assert knows("\ufb01") and knows("\u2019") and not knows("\u2192")
+
+
+def test_a_text_to_go_on_from_has_the_signs_of_its_vocabulary() -> None:
+    tokenizer = Tokenizer.train(["le chat d'été…"] * 3, vocabulary=300, exact=False)
+    text = "L\u2019e\u0301te\u0301\u2026  \u201cdit\u00a0il\u201d\n\tдом"
+    assert in_known_signs(text, tokenizer) == 'L\'été…  "dit il"\n\tдом'
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,18 @@ def test_lines_and_spaces_do_not_matter() -> None:
     assert language.rank("Où est\n\n le\tchat ?") == language.rank("Où est le chat ?")
 
 
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("LE CHAT EST NOIR", "fr"),
+        ("THE CAT IS BLACK", "en"),
+        ("Ça marche, c\u2019était l\u2019été".replace("é", "e\u0301"), "fr"),
+    ],
+)
+def test_capitals_and_signs_do_not_hide_a_language(text: str, expected: str) -> None:
+    assert language.rank(text)[0][0] == expected
+
+
 @pytest.mark.parametrize("text", ["", "   \n", "12:30", "!!! 🙂 ???"])
 def test_a_text_without_letters_is_in_no_language(text: str) -> None:
     assert language.rank(text) == []

@@ -106,9 +106,30 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
         ("👨‍👩‍👧 Oui. 🇫🇷", ["Oui."], ["👨‍👩‍👧 ", " 🇫🇷"]),
         ("Tapez 1️⃣ puis 22 °C.", ["Tapez", "puis 22 °C."], ["", " 1️⃣ ", ""]),
         ("👍", [], ["👍"]),
+        ("À demain :) Bises <3", ["À demain", "Bises"], ["", " :) ", " <3"]),
+        (":-) à demain", ["à demain"], [":-) ", ""]),
+        ("Note : (oui) à 12:30 ou a<3b", ["Note : (oui) à 12:30 ou a<3b"], ["", ""]),
     ],
 )
 def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue: list[str]) -> None:
+    parts = split(text, "fr", len, NO_LIMIT)
+    assert (parts.sentences, parts.glue) == (sentences, glue)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "glue"),
+    [
+        ("• Oui.\n ‣  Non.", ["Oui.", "Non."], ["• ", "\n ‣  ", ""]),
+        ("— Tu viens ?\n– Non.", ["Tu viens ?", "Non."], ["— ", "\n– ", ""]),
+        ("> > Oui.\n>Non.", ["Oui.", "Non."], ["> > ", "\n>", ""]),
+        ("\uf0b7\u00a0Oui.", ["Oui."], ["\uf0b7\u00a0", ""]),
+        ("-5 °C et -- non", ["-5 °C et -- non"], ["", ""]),
+        ("- ?", ["- ?"], ["", ""]),
+    ],
+)
+def test_the_marks_of_a_list_are_not_translated(
+    text: str, sentences: list[str], glue: list[str]
+) -> None:
     parts = split(text, "fr", len, NO_LIMIT)
     assert (parts.sentences, parts.glue) == (sentences, glue)
 
@@ -128,6 +149,9 @@ def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue:
         ("en", "Apples, etc. are for sale."),
         ("fr", "Il vécut av. J.-C. selon lui."),
         ("fr", "Au no. 5, voir p. 12."),
+        ("fr", "Ajoutez 1 c. à soupe de sel, max. 2 fois."),
+        ("fr", "Le lun. 3 févr. 2025 à midi."),
+        ("en", "On Mon. 3 Feb. 2025 at noon."),
         ("fr", "Lancez d'abord ./configure."),
         ("en", "I know C++ and .NET and others."),
         ("fr", "Elle a renommé IMG_2031.JPG en vacances.jpg."),

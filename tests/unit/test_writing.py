@@ -111,3 +111,12 @@ def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     assert [each["text"] for each in shown] == endings
     ran = CliRunner().invoke(app, ["write", "-m", str(folder), "Jane", "--endings", "0"])
     assert ran.exit_code == 2 and "--endings must be at least 1" in ran.stderr
+
+
+def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:
+    translator = regard.load("story")._translator
+    printed, plain = (
+        "\u201cI don\u2019t,\u201d said the of\ufb01cer.",
+        '"I don\'t," said the officer.',
+    )
+    assert beginning(translator, printed) == beginning(translator, plain)

@@ -6,6 +6,8 @@ import random
 import re
 import zlib
 
+from regard.text.as_read import in_double_quotes
+
 _PLAIN = str.maketrans(
     {
         "\u2019": "'",
@@ -26,9 +28,6 @@ _SPACES = re.compile(r"\s+")
 _GUILLEMETS = re.compile(r"« ?| ?»")
 _HIGH = re.compile(r"(?<=[\w»\")\]%…'])\s*([?!;:]+)(?=[\s»\"]|$)")
 """two-part punctuation at the end of a word"""
-_QUOTED = re.compile(r"(?<![\w'])'(?=\w)([^']++(?:'\w[^']*+)*+)((?<=[\w.,!?])'(?!\w))?")
-"""what stands between single quotation marks, apostrophes inside allowed; or has no such end and is passed over,
-for none that begins inside it has one either"""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _PAIR = re.compile(r'(?<![\w"])"([^"]+)"(?![\w"])')
 
@@ -60,9 +59,7 @@ def english_quotes(text: str, french: str) -> str:
     >>> english_quotes("It's 'time for the future'.", 'Le "temps".')
     'It\\'s "time for the future".'
     """
-    if '"' not in french:
-        return text
-    return _QUOTED.sub(lambda match: f'"{match[1]}"' if match[2] else match[0], text)
+    return in_double_quotes(text) if '"' in french else text
 
 
 def as_typed(french: str) -> str:

@@ -16,6 +16,7 @@ from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
+from regard.text.alphabet import in_known_signs
 from regard.trace import Trace
 from regard.tracing import Found, find, record_steps, trace_pair
 
@@ -135,7 +136,7 @@ class Session:
         if subject.config.has_encoder:
             source, given = subject.source_ids(text), []
         else:
-            source, given = [], subject.target.encode(text)
+            source, given = [], subject.target.encode(in_known_signs(text, subject.target))
         if len(source) + len(given) > subject.manifest.longest:
             raise UsageError(
                 f"a sentence to look at must have at most {subject.manifest.longest} pieces: got "

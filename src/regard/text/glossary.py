@@ -10,6 +10,8 @@ from pathlib import Path
 
 from regard.errors import DataError
 from regard.text.lines import arriving, open_lines
+from regard.text.respelling import Respelt
+from regard.text.signs import in_plain_signs, plain
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -54,7 +56,7 @@ class Glossary:
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._terms: dict[tuple[str, ...], list[Term]] = {}
         for source, target in pairs:
-            term = Term(" ".join(source.split()), " ".join(target.split()))
+            term = Term(" ".join(plain(source).split()), " ".join(target.split()))
             others = self._terms.setdefault(_key(term.source), [])
             if clash := next((other for other in others if other.source == term.source), None):
                 if clash.target != term.target:
@@ -82,18 +84,22 @@ class Glossary:
         return sum(map(len, self._terms.values()))
 
     def places_in(self, sentence: str) -> list[Place]:
-        """The terms of a sentence from left to right; where two overlap, the first, and of these the longest."""
-        matches = list(_TOKEN.finditer(sentence))
+        """The terms of a sentence from left to right; where two overlap, the first, and of these the longest.
+
+        Both are compared as a model reads them, whatever apostrophes they have.
+        """
+        read = in_plain_signs(Respelt.of(sentence))
+        matches = list(_TOKEN.finditer(read.text))
         folded = [match.group().casefold() for match in matches]
         found: list[Place] = []
         place = 0
         while place < len(matches):
             for size in range(min(self._longest, len(matches) - place), 0, -1):
                 start, end = matches[place].start(), matches[place + size - 1].end()
-                text = sentence[start:end]
+                text = read.text[start:end]
                 term = self._term(tuple(folded[place : place + size]), " ".join(text.split()))
                 if term is not None:
-                    found.append(Place(term, (start, end)))
+                    found.append(Place(term, (read.places[start], read.places[end])))
                     place += size - 1
                     break
             place += 1

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from regard.text.amounts import AMOUNT, Money
-from regard.text.as_read import as_typed
-from regard.text.pieces import Pieces
 from regard.text.placeholders import PLACEHOLDER, icu_messages
 
 Span = tuple[int, int]
@@ -76,10 +74,11 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             r"""
               `[^`\n]{1,200}`
             | \$[A-Za-z_]\w{0,100}
+            | &(?:amp|lt|gt|\#0?38|\#0?6[02]);
             | (?<![\w&])[#](?:\d{2,9}\b|\d{0,50}[^\W\d]\w{0,100})
             | (?<![\w-])--[a-z][\w-]{1,50}(?:=[^\s=]{1,100})?
             | (?<!\S)\.[A-Za-z][\w.-]{0,50}\w                                     # .env
-            | (?<![\w/.:<~])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
+            | (?<![\w/.:<~$£€¥%)])(?:~|\.{1,2})?/(?:[\w.@+%-]{1,100}/){0,20}[\w.@+%-]{0,99}[\w@+%-]/?   # /a/b
             """,
             re.VERBOSE,
         ),
@@ -133,7 +132,7 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
         "number",
         re.compile(
             r"""
-              (?<!\w)\d{0,9}[¼½¾⅐-⅞]
+              (?<!\w)(?:\d{1,9}[ \u00a0\u202f]?)?[¼½¾⅐-⅞]
             | \bv\d{1,5}(?:\.\d{1,9}){0,5}(?:-\w{1,20}(?:\.\w{1,20}){0,3})?\b            # versions
             | (?<![\w.,])\d{1,9}(?:\.\d{1,9}){2,5}(?:[a-z]{1,5}\d{0,5})?(?:[-+]\w{1,20}(?:\.\w{1,20}){0,3})?\b
             | (?<![\w.,])\d{1,4}(?:[.,]\d{1,3})?[ \u00a0\u202f]?(?:[kKM]|Md)[$£€]             # 350 M€
@@ -143,16 +142,36 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
             re.VERBOSE,
         ),
     ),
+    (
+        "number",
+        re.compile(
+            r"""
+              §{1,2}+[ \u00a0\u202f]?\d{1,5}\b
+            | (?<![\w.,-])\d{1,4}[ ](?:bis|ter)\b                                    # houses
+            | (?<![\w.,-])\d{5,8}\b(?![.,]\d)                                       # towns
+            """,
+            re.VERBOSE,
+        ),
+    ),
 ]
 
-# Without one of these there is nothing that _PATTERNS could find, as in most sentences.
-_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_¼½¾⅐-⅞]|--|\.\w|:[\w+-]")
+# A surname in capitals: Mme Anne PETIT.
+_SURNAME = re.compile(
+    r"(?<!\w)(?:MM?\.|Mmes?|Mlles?|Mr\.?|Mrs\.?|Ms\.?|Dr\.?)[ \u00a0\u202f](?:[A-ZÀ-Þ][a-zà-ÿ-]{1,20}+[ ]){0,2}"
+    r"(?P<name>[A-ZÀ-Þ]{2,20}+(?:[-' ’][A-ZÀ-Þ]{2,20}+)*+)(?!\w)"
+)
+
+# *So* people stress a word in a message; a mark stands at both ends.
+_STRESSED = re.compile(
+    r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])"
+)
+
+# Without one of these there is nothing that these could find, as in most sentences.
+_HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&§¼½¾⅐-⅞]|--|\.\w|:[\w+-]|[A-ZÀ-Þ]{2}")
 
 # What a stretch would be a part of, if it stood there.
 _BEFORE = r"[\w/@]"
 _AFTER = r"(?:[\w@]|[/.?&=#-]\w)"
-
-_BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 _WORD = re.compile(r"\w[\w-]*")
 _BETWEEN = re.compile(r"[\s,'’、，。：；？！・-]{0,2}")
@@ -174,25 +193,6 @@ class Stretch:
     def count_in(self, text: str) -> int:
         """How often a text holds it, letter for letter."""
         return len(re.findall(self.pattern, text))
-
-
-class Alphabet:
-    """Which letters a vocabulary has pieces for: others are spelt in bytes, or not at all."""
-
-    def __init__(self, vocabulary: Pieces) -> None:
-        self._vocabulary = vocabulary
-        self._known: dict[str, bool] = {}
-
-    def __call__(self, sign: str) -> bool:
-        if sign not in self._known:
-            typed = as_typed(sign)
-            self._known[sign] = typed.isascii() or self._has(typed)
-        return self._known[sign]
-
-    def _has(self, sign: str) -> bool:
-        ids = self._vocabulary.encode(sign)
-        spelt = any(map(_BYTE.fullmatch, self._vocabulary.pieces(ids)))
-        return not spelt and self._vocabulary.special_ids.isdisjoint(ids)
 
 
 def stretches(
@@ -225,6 +225,12 @@ def _spelt(text: str, money: Money) -> list[Stretch]:
         if match[0] != "%%"
     ]
     matches += [(start, -end, -1, "name") for start, end in icu_messages(text)]
+    for match in _STRESSED.finditer(text):
+        length = len(match["mark"])
+        matches += [(at, -at - length, -1, "tag") for at in (match.start(), match.end() - length)]
+    if not text.isupper():
+        names = (match.span("name") for match in _SURNAME.finditer(text))
+        matches += [(start, -end, 0, "word") for start, end in names]
     found: list[Stretch] = []
     end = 0
     for start, stop, _, kind in sorted(matches):
@@ -254,7 +260,7 @@ def _unknown(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:
     yield from _unknown_words(text, knows)
     for place, sign in enumerate(text):
         if unicodedata.category(sign).startswith("S") and not knows(sign):
-            yield _stretch(text, (place, place + 1), "word")
+            yield _stretch(text, (place, place + 1), "number")
 
 
 def _unknown_words(text: str, knows: Callable[[str], bool]) -> Iterator[Stretch]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import UsageError
+from regard.text.signs import plain
 
 # Below these a detector guesses; a corpus this small is better looked at by a person.
 MIN_LINES = 1000
@@ -85,10 +86,11 @@ def rank(text: str) -> list[tuple[str, float]]:
             "telling a text's language needs the package fasttext-predict, which is not installed: "
             "run  pip install fasttext-predict, or name the language"
         )
-    letters = text[:NUM_CHARACTERS_RANKED]
+    letters = plain(text[:NUM_CHARACTERS_RANKED])
     if not any(map(str.isalpha, letters)):
         return []
-    return _predict(model, letters, _NUM_RANKED)
+    # The detector, too, has hardly met capitals.
+    return _predict(model, letters.lower() if letters.isupper() else letters, _NUM_RANKED)
 
 
 def has_enough(text: str) -> bool:

@@ -2,8 +2,9 @@
 
 A model has learnt sentences, not documents: a text is cut at line ends, tabs and sentence ends, and a sentence
 longer than what the model was trained for is cut again where it hurts least. A single word that long is none of
-its language and is not given to the model. White space around the parts is not translated, nor are emoji, which stand
-between parts of a sentence more often than for a word of it; `Parts.join` puts them back as they were.
+its language and is not given to the model. White space around the parts is not translated, nor are the marks of a list,
+nor emoji, which stand between parts of a sentence more often than for a word of it; `Parts.join` puts them back as they
+were.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from regard.text.pictures import MARK, PICTURES, has_word
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
@@ -36,11 +39,14 @@ _END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’�
 _TITLE = re.compile(r"(?<![\w.])(?:M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste)\.\s*\Z")
 _HOUR = re.compile(r"(?<![\w.])[ap]\.\s?m\.\s*\Z", re.IGNORECASE)
 _ABBREVIATION = re.compile(
-    r"(?<![\w.])(?:etc|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
+    r"(?<![\w.])(?:etc|c|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
     r"\.\s*\Z",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap)\.\s*\Z", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|m[ae]r|jeu|ven|sam|dim|janv|févr|avr|juil|déc|mon|tue|wed|thu|fri|sat|sun)\.\s*\Z",
+    re.IGNORECASE,
+)
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")
@@ -50,13 +56,6 @@ _DAY = re.compile(r"\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: written without spaces, so a long stretch is no word.
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-
-
-# A picture with what changes it: a skin, a joiner, a flag's letters; a digit in a frame; or a tag that ends a line.
-_PICTURES = re.compile(
-    "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
-    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3|<[bBhH][rR] ?/?>)+"
 )
 
 
@@ -127,16 +126,15 @@ def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
     """What is translated in one go, and the pictures after it; signs that are left alone between these are no sentence."""
     for sentence in _sentences(text, language):
         start = 0
-        for match in _PICTURES.finditer(sentence):
+        if (mark := MARK.match(sentence)) and has_word(sentence[mark.end() :]):
+            start = mark.end()
+            yield "", mark[0]
+        for match in PICTURES.finditer(sentence, start):
             words = sentence[start : match.start()]
-            yield (words, match[0]) if _has_word(words) else ("", words + match[0])
+            yield (words, match[0]) if has_word(words) else ("", words + match[0])
             start = match.end()
         rest = sentence[start:]
-        yield (rest, "") if not start or _has_word(rest) else ("", rest)
-
-
-def _has_word(text: str) -> bool:
-    return any(sign.isalnum() for sign in text)
+        yield (rest, "") if not start or has_word(rest) else ("", rest)
 
 
 def _sentences(text: str, language: str) -> Iterator[str]:

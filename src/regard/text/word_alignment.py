@@ -16,7 +16,7 @@ import numpy as np
 
 Span = tuple[int, int]
 
-_WORD = re.compile(r"[^\W_]+|[^\w\s]|_")
+_WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
 
 
 # A word that was looked at less than this is not meant.

@@ -57,7 +57,9 @@ class Block:
             if side and not problem and "\t" not in text:
                 text, problem = "", NO_TAB
             if problem:
-                unusable.append(f"{self.path}: the line at byte {place}: {problem}\n")
+                unusable.append(
+                    f"{self.path.removesuffix(UNPACKED)}: the line at byte {place}: {problem}\n"
+                )
             end = "\r\n" if line.endswith(b"\r") else "\n"
             lines.append((*_columns(text, side), end))
         texts = translate([text for text, *_ in lines], self.start)

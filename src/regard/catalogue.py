@@ -170,9 +170,11 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates from and to these languages; what is not said may be anything."""
     if not source and not target:
         source, target = DEFAULT_LANGUAGES
+    source, target = (code and code.lower() for code in (source, target))
     models = [info for info in available() if info.manifest.task == "translate"]
     for info in models:
-        if source in (None, "", info.languages[0]) and target in (None, "", info.languages[1]):
+        reads, writes = (code.lower() for code in info.languages)
+        if source in (None, "", reads) and target in (None, "", writes):
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"
     known = ", ".join(f"{source} to {target}" for source, target in (m.languages for m in models))

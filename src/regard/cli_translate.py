@@ -193,10 +193,10 @@ class _Doubt:
         from regard.text import language
 
         self.seen = " ".join([self.seen, *texts])[: language.NUM_CHARACTERS_RANKED]
-        if not language.has_enough(self.seen):
+        found, reads = language.sure_language(self.seen), model.manifest.source_language
+        if not found and not language.has_enough(self.seen):
             return
         self.is_sure = True
-        found, reads = language.sure_language(self.seen), model.manifest.source_language
         if found and reads and found != language.main_language(reads):
             warnings.warn(
                 f"the text seems to be in {found}, and {model.folder.name} reads {reads}: "

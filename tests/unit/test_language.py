@@ -59,7 +59,10 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     ("text", "code"),
     [
         ("Where is the cat today, my friend?", "en"),
-        ("Where is it?", ""),
+        ("Thank you very much", "en"),
+        ("Where is it?", "en"),
+        ("Is it?", ""),
+        ("Non", ""),
         ("1 2 3 " * 200 + "Where is the cat today, my friend?", ""),
     ],
 )

@@ -110,10 +110,11 @@ def _pattern(table: _Table) -> re.Pattern[str]:
         if each.endswith(".")
     }
     worded = {each for each in dated if each.lower() in ("mer.", "jeu.")}
-    before, after = r"(?<![\w'’.@#/-])", r"(?![\w'’@/+-]|\.\w)"
+    anywhere, beginnings = (
+        _any_of(words.keys() - dated) for words in (table.anywhere, table.at_beginnings)
+    )
     ways = [
-        rf"{before}(?:{_any_of(table.anywhere.keys() - dated)}){after}",
-        rf"{before}(?<!\w )(?:{_any_of(table.at_beginnings.keys() - dated)}){after}",
+        rf"(?<![\w'’.@#/-])(?:(?:{anywhere})|(?<!\w )(?:{beginnings}))(?![\w'’@/+-]|\.\w)",
     ]
     if dated:
         short = _any_of(dated - worded)

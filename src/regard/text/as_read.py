@@ -10,22 +10,28 @@ from __future__ import annotations
 import functools
 import re
 
+from regard.text.alphabet import Alphabet
 from regard.text.haste import written_out
 from regard.text.pieces import Pieces
 from regard.text.respelling import Respelt
-from regard.text.signs import in_plain_signs
+from regard.text.signs import SIGNS, in_plain_signs, plain
 
 _WORD = re.compile(r"[^\W\d_]++")
-_ENGLISH_I = re.compile(r"(?<![\w(.-])i(?!\w|[.)-]\w|\))")
+# A list has a number of this name, and a program a variable: for i in, i = 0, i++.
+_ENGLISH_I = re.compile(r"(?<![\w(.\[-])(?<!for )i(?!\w|[.)-]\w|\)| ?[=+<>*/\[\]])")
 # What stands between single quotation marks, apostrophes inside allowed; or has no such end and is passed over, for none
-# that begins inside it has one either.
-_QUOTED = re.compile(r"(?<![\w'])'(?=\w)([^']++(?:'\w[^']*+)*+)((?<=[\w.,!?])'(?!\w))?")
+# that begins inside it has one either. Before a year and before words that have lost their beginning it is an apostrophe.
+_QUOTED = re.compile(
+    r"(?<![\w'])'(?=\w)(?!(?:\d\ds?|(?i:em|til|cause|tis|twas|n|bout))\b)([^']++(?:'\w[^']*+)*+)((?<=[\w.,!?])'(?!\w))?"
+)
 _CAPITAL = "A-ZÀ-ÖØ-ÞŒŸ"
 _CAPITALS = re.compile(
     rf"(?<![\w-])[{_CAPITAL}]{{2,}}+(?: [{_CAPITAL}]{{2,}}+(?![\w-]))*+(?![\w-])"
 )
 # Soooo; but www, xxx, iii and viii are something else.
 _DRAWN_OUT = re.compile(r"([a-hj-vyzàâçèéêëîïôöùûü])\1{2,}+|(?<=[a-uyzà-öø-ÿ])i{3,}+")
+# The languages whose reading was measured; and whose words have no letter thrice, as German Schifffahrt has.
+_OURS = ("en", "fr")
 # A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<![\w-])([^\W\d_]{2,20}+)-\s([a-zà-öø-ÿ]{2,20}+)(?![\w-])")
 # After a name or a title capitals are a name: John BAKER, Mr. BAKER.
@@ -63,6 +69,7 @@ class AsRead:
     def __init__(self, language: str, pieces: Pieces, *, in_full: bool = True) -> None:
         """in_full: what was typed in haste is written out, for a model that has not met it."""
         self._language, self._in_full = language[:2], in_full
+        self._alphabet = Alphabet(pieces)
         # A sentence is read to be measured, and again to be translated.
         self._read = functools.lru_cache(1 << 10)(lambda text: self.respelt(text).text)
         self._num_pieces = functools.lru_cache(1 << 14)(lambda word: len(pieces.encode(word)))
@@ -71,13 +78,25 @@ class AsRead:
         return self._read(text)
 
     def respelt(self, text: str) -> Respelt:
-        read = in_plain_signs(Respelt.of(text))
+        read = in_plain_signs(Respelt.of(text), frozenset() if text.isascii() else self._stays)
         if self._language == "en":
             read = read.sign_by_sign(in_double_quotes(read.text))
         read = read.sign_by_sign(self._in_small_letters(read.text))
-        read = read.with_each(_DRAWN_OUT, self._not_drawn_out, *_THRICE)
+        if self._language in _OURS:
+            read = read.with_each(_DRAWN_OUT, self._not_drawn_out, *_THRICE)
         read = read.with_each(_BROKEN, self._whole, "- ", "-\n", "-\r")
         return written_out(read, self._language) if self._in_full else read
+
+    @functools.cached_property
+    def _stays(self) -> frozenset[str]:
+        """Signs of print that the vocabulary has, where it lacks those of a keyboard, or its language may need them."""
+        learnt = self._alphabet.has_learnt
+        is_ours = self._language in _OURS
+        return frozenset(
+            sign
+            for sign in SIGNS
+            if learnt(sign) and not (is_ours and all(map(learnt, plain(sign))))
+        )
 
     def _in_small_letters(self, text: str) -> str:
         """Where everything was in capitals, or words of a sentence are; names that began with none get theirs."""

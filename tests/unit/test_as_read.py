@@ -113,6 +113,7 @@ def test_capitals_are_read_as_small_letters(language: str, given: str, read: str
         ("NATO AND PARIS ARE REALLY IT", "NATO and Paris are really it"),
         ("i went to paris on monday, i think", "I went to Paris on Monday, I think"),
         ("She went to paris.", "She went to paris."),
+        ("we ate turkey by the windows in paris", "we ate turkey by the windows in Paris"),
         ("I'm sooo happy, yesss!", "I'm so happy, yes!"),
         ("See www.a.org, part viii, zzz", "See www.a.org, part viii, zzz"),
         ("Coool", "Cool"),
@@ -121,7 +122,7 @@ def test_capitals_are_read_as_small_letters(language: str, given: str, read: str
     ],
 )
 def test_the_vocabulary_says_which_word_is_meant(given: str, read: str) -> None:
-    words = "really please note NATO Paris Monday and are it went so yes who Cool happy I think on"
+    words = "Turkey Windows window really please note NATO Paris Monday and are it went so yes who Cool happy I think on"
     assert reader("en", *words.split(), "to", in_full=False)(given) == read
 
 

@@ -41,6 +41,12 @@ _LETTERS = re.compile(r"[^\W\d_]*+")
 _LONGEST = 20
 """letters on one side of those that are drawn out"""
 
+# Known with a capital only, as a name or as the beginning of one, and in small letters no name: turkey for dinner, en lin.
+_NO_NAMES = frozenset(
+    "turkey bush trump ruby barn bran ash dad bow mug nap pin bay ale jar oak hen hug jet sin pal cub lad pad ram "
+    "bol coton gal gré lin maman papa verts vil".split()
+)
+
 # A single short word in capitals is an abbreviation, such as NATO.
 _LEAST_SHOUT = 5
 _LEAST_STRESSED = 4
@@ -115,9 +121,15 @@ class AsRead:
         return min(small, word[0] + small[1:], word, key=self._num_pieces)
 
     def _name(self, word: str) -> str:
+        if word in _NO_NAMES or (self._language == "en" and self._is_plural(word)):
+            return word
         name = word[0].upper() + word[1:]
         known = self._num_pieces(name) == 1 < self._num_pieces(word)
         return name if known and len(name) == len(word) else word
+
+    def _is_plural(self, word: str) -> bool:
+        """Of a word that is known in small letters: windows, heads."""
+        return word.endswith("s") and self._num_pieces(word[:-1]) == 1
 
     def _without_stress(self, match: re.Match[str]) -> str:
         """Words in capitals are said with stress where one is long and known in small letters only.

@@ -18,8 +18,23 @@ ODD = (" ", "\t", "\u00a0", "\u202f", "\u200b", "e\u0301", "\ufb01", "\u2026", "
 
 def reader(language: str, *words: str, **options: Any) -> AsRead:
     """For a vocabulary of these words and of letters."""
-    pieces = SimpleNamespace(encode=lambda text: [0] if text in words else [0] * max(2, len(text)))
-    return AsRead(language, cast("Pieces", pieces), **options)
+    return AsRead(language, vocabulary(*words), **options)
+
+
+def vocabulary(*words: str, unknown: str = "") -> Pieces:
+    """Of these words and of the signs of a keyboard, less those that are unknown."""
+
+    def encode(text: str) -> list[int]:
+        if text in words:
+            return [0]
+        known = text.isascii() and text not in unknown
+        return [0 if known else 1] * max(2, len(text))
+
+    def pieces(ids: list[int]) -> list[str]:
+        return ["<0x00>" if number else "a" for number in ids]
+
+    found = SimpleNamespace(encode=encode, pieces=pieces, special_ids=frozenset())
+    return cast("Pieces", found)
 
 
 def test_every_character_is_found_again() -> None:
@@ -98,6 +113,7 @@ def test_capitals_are_read_as_small_letters(language: str, given: str, read: str
         ("NATO AND PARIS ARE REALLY IT", "NATO and Paris are really it"),
         ("i went to paris on monday, i think", "I went to Paris on Monday, I think"),
         ("She went to paris.", "She went to paris."),
+        ("we ate turkey by the windows in paris", "we ate turkey by the windows in Paris"),
         ("I'm sooo happy, yesss!", "I'm so happy, yes!"),
         ("See www.a.org, part viii, zzz", "See www.a.org, part viii, zzz"),
         ("Coool", "Cool"),
@@ -106,12 +122,58 @@ def test_capitals_are_read_as_small_letters(language: str, given: str, read: str
     ],
 )
 def test_the_vocabulary_says_which_word_is_meant(given: str, read: str) -> None:
-    words = "really please note NATO Paris Monday and are it went so yes who Cool happy I think on"
+    words = "Turkey Windows window really please note NATO Paris Monday and are it went so yes who Cool happy I think on"
     assert reader("en", *words.split(), "to", in_full=False)(given) == read
 
 
 def test_french_words_in_capitals_may_be_names() -> None:
     assert reader("fr", "petit")("Jean et la maison PETIT.") == "Jean et la maison PETIT."
+
+
+@pytest.mark.parametrize(
+    "language, unknown, read",
+    [
+        # It has learnt both, and the plain ones were found to do.
+        ("fr", "", "L'eau, c'est \"\u2013\""),
+        # It has never seen a straight one.
+        ("fr", "'", 'L\u2019eau, c\u2019est "\u2013"'),
+        # What a language needs is its vocabulary's affair.
+        ("uk", "", 'L\u2019eau, c\u2019est "\u2014"'),
+    ],
+)
+def test_the_vocabulary_says_which_signs_are_meant(language: str, unknown: str, read: str) -> None:
+    pieces = vocabulary("\u2019", "\u2013", "\u2014", unknown=unknown)
+    assert AsRead(language, pieces)("L\u2019eau, c\u2019est \u201c\u2014\u201d") == read
+
+
+def test_models_of_ours_read_plain_signs_alone() -> None:
+    for name in ("fr-en", "en-fr", "chat"):
+        read = regard.load(name)._translator.as_read
+        assert read("L\u2019\u201ca\u201d\u00a0\u2014 \u2026") == 'L\'"a" \u2013 ...'
+
+
+def test_a_letter_thrice_is_a_word_in_german() -> None:
+    text = "Die Schifffahrt, das Betttuch"
+    assert reader("de", "Schiffahrt", "Betttuch")(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["for i in range(10)", "Set i = 0, then i++ and a[i].", "\u4f60\u597d,\u4e16\u754c"]
+)
+def test_programs_and_other_scripts_stay(text: str) -> None:
+    assert reader("en")(text) == text
+
+
+@pytest.mark.parametrize(
+    "given, read",
+    [
+        ("'Twas the boys' fault, in '99 and the girls' too", None),
+        ("rock 'n' roll", None),
+        ("Give 'em the '90s and the kids' toys", "Give 'em the 1990s and the kids' toys"),
+    ],
+)
+def test_an_apostrophe_opens_no_quotation(given: str, read: str | None) -> None:
+    assert reader("en")(given) == (read or given)
 
 
 @pytest.mark.parametrize(

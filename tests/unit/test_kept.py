@@ -32,6 +32,7 @@ def found(text: str) -> list[str]:
         ("2*3*4, * a *, *args, **kwargs and __init__", []),
         ("Mme Anne PETIT, Dr. LE-BLANC et OTAN", ["PETIT", "LE-BLANC"]),
         ("M. PETIT EST LÀ", []),
+        ("M. LE MAIRE, Mme LA MINISTRE et M. LE GOFF", ["LE GOFF"]),
         ("§ 12, §§3, 12 bis, 40000 et 2024", ["§ 12", "§§3", "12 bis", "40000"]),
         ("Tom &amp; Jerry &#60; &eacute;", ["&amp;", "&#60;"]),
         ("½ or 2½ or 1 ½", ["½", "2½", "1 ½"]),

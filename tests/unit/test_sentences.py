@@ -108,6 +108,8 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
         ("👍", [], ["👍"]),
         ("À demain :) Bises <3", ["À demain", "Bises"], ["", " :) ", " <3"]),
         (":-) à demain", ["à demain"], [":-) ", ""]),
+        ("Merci xD à demain XD", ["Merci", "à demain"], ["", " xD ", " XD"]),
+        ("Adobe XD ouvre, si x <3.", ["Adobe XD ouvre, si x <3."], ["", ""]),
         ("Note : (oui) à 12:30 ou a<3b", ["Note : (oui) à 12:30 ou a<3b"], ["", ""]),
     ],
 )
@@ -151,6 +153,7 @@ def test_the_marks_of_a_list_are_not_translated(
         ("fr", "Au no. 5, voir p. 12."),
         ("fr", "Ajoutez 1 c. à soupe de sel, max. 2 fois."),
         ("fr", "Le lun. 3 févr. 2025 à midi."),
+        ("fr", "Le mer. 3 févr. 2025, ou le jeu. 12/01 à midi."),
         ("en", "On Mon. 3 Feb. 2025 at noon."),
         ("fr", "Lancez d'abord ./configure."),
         ("en", "I know C++ and .NET and others."),
@@ -168,6 +171,9 @@ def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
         ("en", "Bring food, etc. We leave.", ["Bring food, etc.", "We leave."]),
         ("fr", "Il dort. elle lit.", ["Il dort.", "elle lit."]),
         ("en", "I said no. They left.", ["I said no.", "They left."]),
+        ("en", "He sat. 5 minutes later he left.", ["He sat.", "5 minutes later he left."]),
+        ("fr", "Ils vont à la mer. 15 minutes.", ["Ils vont à la mer.", "15 minutes."]),
+        ("fr", "De la vitamine C. 3 par jour.", ["De la vitamine C.", "3 par jour."]),
     ],
 )
 def test_a_stop_that_does(language: str, text: str, expected: list[str]) -> None:

@@ -20,6 +20,8 @@ from regard.text.signs import in_plain_signs, plain
         ("''yes'' and ,,yes''", '"yes" and "yes"'),
         ("\u22125 g de CO\u2082, 1\u20442, etc\u2026", "-5 g de CO2, 1/2, etc."),
         ("l&rsquo;&eacute;t&eacute;&nbsp;: I&#39;m &#8220;here&quot;", "l'été : I'm \"here\""),
+        ("R\u00e9glages \u203a Langue", "R\u00e9glages > Langue"),
+        ("le \u2039 mot \u203a", 'le " mot "'),
         ("Yes,please: 1,5", "Yes, please: 1,5"),
         ("\u1112\u1161\u11ab", "\ud55c"),
     ],

@@ -25,8 +25,10 @@ class Alphabet:
         return self._known[sign]
 
     def has(self, sign: str) -> bool:
-        if sign.isascii():
-            return True
+        return sign.isascii() or self.has_learnt(sign)
+
+    def has_learnt(self, sign: str) -> bool:
+        """Those of a keyboard may be missing too, where a corpus had others."""
         ids = self._vocabulary.encode(sign)
         spelt = any(map(_BYTE.fullmatch, self._vocabulary.pieces(ids)))
         return not spelt and self._vocabulary.special_ids.isdisjoint(ids)

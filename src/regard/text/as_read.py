@@ -10,22 +10,28 @@ from __future__ import annotations
 import functools
 import re
 
+from regard.text.alphabet import Alphabet
 from regard.text.haste import written_out
 from regard.text.pieces import Pieces
 from regard.text.respelling import Respelt
-from regard.text.signs import in_plain_signs
+from regard.text.signs import SIGNS, in_plain_signs, plain
 
 _WORD = re.compile(r"[^\W\d_]++")
-_ENGLISH_I = re.compile(r"(?<![\w(.-])i(?!\w|[.)-]\w|\))")
+# A list has a number of this name, and a program a variable: for i in, i = 0, i++.
+_ENGLISH_I = re.compile(r"(?<![\w(.\[-])(?<!for )i(?!\w|[.)-]\w|\)| ?[=+<>*/\[\]])")
 # What stands between single quotation marks, apostrophes inside allowed; or has no such end and is passed over, for none
-# that begins inside it has one either.
-_QUOTED = re.compile(r"(?<![\w'])'(?=\w)([^']++(?:'\w[^']*+)*+)((?<=[\w.,!?])'(?!\w))?")
+# that begins inside it has one either. Before a year and before words that have lost their beginning it is an apostrophe.
+_QUOTED = re.compile(
+    r"(?<![\w'])'(?=\w)(?!(?:\d\ds?|(?i:em|til|cause|tis|twas|n|bout))\b)([^']++(?:'\w[^']*+)*+)((?<=[\w.,!?])'(?!\w))?"
+)
 _CAPITAL = "A-ZÀ-ÖØ-ÞŒŸ"
 _CAPITALS = re.compile(
     rf"(?<![\w-])[{_CAPITAL}]{{2,}}+(?: [{_CAPITAL}]{{2,}}+(?![\w-]))*+(?![\w-])"
 )
 # Soooo; but www, xxx, iii and viii are something else.
 _DRAWN_OUT = re.compile(r"([a-hj-vyzàâçèéêëîïôöùûü])\1{2,}+|(?<=[a-uyzà-öø-ÿ])i{3,}+")
+# The languages whose reading was measured; and whose words have no letter thrice, as German Schifffahrt has.
+_OURS = ("en", "fr")
 # A word that was broken at the end of a line.
 _BROKEN = re.compile(r"(?<![\w-])([^\W\d_]{2,20}+)-\s([a-zà-öø-ÿ]{2,20}+)(?![\w-])")
 # After a name or a title capitals are a name: John BAKER, Mr. BAKER.
@@ -34,6 +40,12 @@ _THRICE = [3 * letter for letter in "abcdefghijklmnopqrstuvyzàâçèéêëîï�
 _LETTERS = re.compile(r"[^\W\d_]*+")
 _LONGEST = 20
 """letters on one side of those that are drawn out"""
+
+# Known with a capital only, as a name or as the beginning of one, and in small letters no name: turkey for dinner, en lin.
+_NO_NAMES = frozenset(
+    "turkey bush trump ruby barn bran ash dad bow mug nap pin bay ale jar oak hen hug jet sin pal cub lad pad ram "
+    "bol coton gal gré lin maman papa verts vil".split()
+)
 
 # A single short word in capitals is an abbreviation, such as NATO.
 _LEAST_SHOUT = 5
@@ -63,6 +75,7 @@ class AsRead:
     def __init__(self, language: str, pieces: Pieces, *, in_full: bool = True) -> None:
         """in_full: what was typed in haste is written out, for a model that has not met it."""
         self._language, self._in_full = language[:2], in_full
+        self._alphabet = Alphabet(pieces)
         # A sentence is read to be measured, and again to be translated.
         self._read = functools.lru_cache(1 << 10)(lambda text: self.respelt(text).text)
         self._num_pieces = functools.lru_cache(1 << 14)(lambda word: len(pieces.encode(word)))
@@ -71,13 +84,25 @@ class AsRead:
         return self._read(text)
 
     def respelt(self, text: str) -> Respelt:
-        read = in_plain_signs(Respelt.of(text))
+        read = in_plain_signs(Respelt.of(text), frozenset() if text.isascii() else self._stays)
         if self._language == "en":
             read = read.sign_by_sign(in_double_quotes(read.text))
         read = read.sign_by_sign(self._in_small_letters(read.text))
-        read = read.with_each(_DRAWN_OUT, self._not_drawn_out, *_THRICE)
+        if self._language in _OURS:
+            read = read.with_each(_DRAWN_OUT, self._not_drawn_out, *_THRICE)
         read = read.with_each(_BROKEN, self._whole, "- ", "-\n", "-\r")
         return written_out(read, self._language) if self._in_full else read
+
+    @functools.cached_property
+    def _stays(self) -> frozenset[str]:
+        """Signs of print that the vocabulary has, where it lacks those of a keyboard, or its language may need them."""
+        learnt = self._alphabet.has_learnt
+        is_ours = self._language in _OURS
+        return frozenset(
+            sign
+            for sign in SIGNS
+            if learnt(sign) and not (is_ours and all(map(learnt, plain(sign))))
+        )
 
     def _in_small_letters(self, text: str) -> str:
         """Where everything was in capitals, or words of a sentence are; names that began with none get theirs."""
@@ -96,9 +121,15 @@ class AsRead:
         return min(small, word[0] + small[1:], word, key=self._num_pieces)
 
     def _name(self, word: str) -> str:
+        if word in _NO_NAMES or (self._language == "en" and self._is_plural(word)):
+            return word
         name = word[0].upper() + word[1:]
         known = self._num_pieces(name) == 1 < self._num_pieces(word)
         return name if known and len(name) == len(word) else word
+
+    def _is_plural(self, word: str) -> bool:
+        """Of a word that is known in small letters: windows, heads."""
+        return word.endswith("s") and self._num_pieces(word[:-1]) == 1
 
     def _without_stress(self, match: re.Match[str]) -> str:
         """Words in capitals are said with stress where one is long and known in small letters only.

@@ -155,10 +155,10 @@ _PATTERNS: list[tuple[Kind, re.Pattern[str]]] = [
     ),
 ]
 
-# A surname in capitals: Mme Anne PETIT.
+# A surname in capitals: Mme Anne PETIT, M. LE GOFF, but not M. LE MAIRE.
 _SURNAME = re.compile(
     r"(?<!\w)(?:MM?\.|Mmes?|Mlles?|Mr\.?|Mrs\.?|Ms\.?|Dr\.?)[ \u00a0\u202f](?:[A-ZÀ-Þ][a-zà-ÿ-]{1,20}+[ ]){0,2}"
-    r"(?P<name>[A-ZÀ-Þ]{2,20}+(?:[-' ’][A-ZÀ-Þ]{2,20}+)*+)(?!\w)"
+    r"(?!L[AE] (?:PR[EÉ]SIDENT|MINISTRE|MAIRE|DIRECT|PR[EÉ]FET|D[EÉ]PUT|S[EÉ]NAT))(?P<name>[A-ZÀ-Þ]{2,20}+(?:[-' ’][A-ZÀ-Þ]{2,20}+)*+)(?!\w)"
 )
 
 # *So* people stress a word in a message; a mark stands at both ends.

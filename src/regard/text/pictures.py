@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 # A picture with what changes it: a skin, a joiner, a flag's letters; a digit in a frame; a face; or a tag that ends a line.
+# x <3 is a comparison, and Adobe XD a name.
 PICTURES = re.compile(
     "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
     "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3|<[bBhH][rR] ?/?>"
-    r"|(?<!\S)(?:[:;=]'?-?(?:\)++|\(++|[DPpoO/|*])|<3|[xX]D|\^\^)(?![^\s.,!?]))+"
+    r"|(?<!\S)(?:[:;=]'?-?(?:\)++|\(++|[DPpoO/|*])|(?<!\b\w )<3|xD|XD(?=\s*+\Z)|\^\^)(?![^\s.,!?]))+"
 )
 
 # What begins an item of a list, what somebody says, or a line that a letter quotes.

@@ -25,8 +25,8 @@ class Respelt:
     def with_each(
         self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str], *hints: str
     ) -> Respelt:
-        """With something new for each match: its characters stand where those of the match did, the last of them
-        where that ended. Without one of the hints, if there are any, there is no match.
+        """With something new for each match: its characters stand where those of the match did, what is beyond these
+        where the last of them did. Without one of the hints, if there are any, there is no match.
 
         >>> Respelt.of("a -- b").with_each(re.compile("--"), lambda match: "-").places
         [0, 1, 2, 4, 5, 6]

@@ -39,13 +39,19 @@ _END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’�
 _TITLE = re.compile(r"(?<![\w.])(?:M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste)\.\s*\Z")
 _HOUR = re.compile(r"(?<![\w.])[ap]\.\s?m\.\s*\Z", re.IGNORECASE)
 _ABBREVIATION = re.compile(
-    r"(?<![\w.])(?:etc|c|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
+    r"(?<![\w.])(?:etc|(?-i:c)|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
     r"\.\s*\Z",
     re.IGNORECASE,
 )
 _NUMBERED = re.compile(
-    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|m[ae]r|jeu|ven|sam|dim|janv|févr|avr|juil|déc|mon|tue|wed|thu|fri|sat|sun)\.\s*\Z",
+    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc|(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun))"
+    r"\.\s*\Z",
     re.IGNORECASE,
+)
+# Days whose names are words too, la mer and le jeu: before a day of a month.
+_WEEKDAY = re.compile(r"(?<![\w.])(?:mar|mer|jeu)\.\s*\Z", re.IGNORECASE)
+_DATE = re.compile(
+    r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"
 )
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
@@ -180,6 +186,8 @@ def _is_same_sentence(left: str, right: str) -> bool:
         return bool(_GOES_ON.match(right) or _DAY.match(right))
     if _NUMBERED.search(end):
         return right.lstrip()[:1].isdigit()
+    if _WEEKDAY.search(end):
+        return bool(_DATE.match(right))
     return bool(_ABBREVIATION.search(end) and _GOES_ON.match(right))
 
 

@@ -90,7 +90,7 @@ _LONGEST_BEFORE = 7
 
 def _any_of(words: Iterable[str]) -> str:
     """By their first letters, so that few are tried, and the longest first."""
-    by_letter = sorted(words, key=lambda word: (word[0], -len(word)))
+    by_letter = sorted(words, key=lambda word: (word[0], -len(word), word))
     groups = groupby(by_letter, key=lambda word: word[0])
     return "|".join(
         f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})"
@@ -98,7 +98,8 @@ def _any_of(words: Iterable[str]) -> str:
     )
 
 
-_MONTH = "(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)"
+MONTH = "(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)"
+"""as dates shorten it, or begin it"""
 
 
 def _pattern(table: _Table) -> re.Pattern[str]:
@@ -120,7 +121,7 @@ def _pattern(table: _Table) -> re.Pattern[str]:
         short = _any_of(dated - worded)
         ways += [
             rf"(?<!\w)(?:{short})(?= \d)|(?<=\d )(?:{short})",
-            rf"(?<!\w)(?:{_any_of(worded)})(?= \d{{1,2}}(?:er)?(?: {_MONTH}|/\d))",
+            rf"(?<!\w)(?:{_any_of(worded)})(?= \d{{1,2}}(?:er)?(?: {MONTH}|/\d))",
         ]
     return re.compile("|".join(ways))
 

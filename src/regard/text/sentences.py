@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from regard.text.haste import MONTH
 from regard.text.pictures import MARK, PICTURES, has_word
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
@@ -50,9 +51,7 @@ _NUMBERED = re.compile(
 )
 # Days whose names are words too, la mer and le jeu: before a day of a month.
 _WEEKDAY = re.compile(r"(?<![\w.])(?:mar|mer|jeu)\.\s*\Z", re.IGNORECASE)
-_DATE = re.compile(
-    r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"
-)
+_DATE = re.compile(rf"\s*\d{{1,2}}(?:er)?(?:\s{MONTH}|/\d)")
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")

@@ -19,7 +19,7 @@ from regard.checkpoint import WEIGHTS
 from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.manifest import CONFIG, Manifest, read_manifest
 from regard.tensors import expected_tensors
-from regard.text.language import rank
+from regard.text.language import language_of_all, rank
 
 BUNDLED = Path(__file__).parent / "assets"
 MODELS_VARIABLE = "REGARD_MODELS"
@@ -136,6 +136,15 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
             stacklevel=2,
         )
     return chosen
+
+
+def direction_of(texts: Sequence[str]) -> tuple[str, str]:
+    """From and to which languages texts are meant to go when nobody says: the usual ones.
+
+    What is surely in the language to be written, all of it, is meant to go the other way.
+    """
+    source, target = DEFAULT_LANGUAGES
+    return (target, source) if language_of_all(texts) == target else DEFAULT_LANGUAGES
 
 
 def find_by_task(task: str) -> Path:

@@ -151,12 +151,21 @@ class _Choice:
         return self.source == "auto"
 
     def open_for(self, texts: Sequence[str]) -> Model:
-        from regard.catalogue import source_language_of
+        from regard.catalogue import DEFAULT_LANGUAGES, direction_of, source_language_of
 
-        source = self.source
+        source, target = self.source, self.target
         if self.needs_texts:  # a model that is named has its language
-            source = None if self.model else source_language_of(texts, self.target)
-        return self._load(source, self.target)
+            source = None if self.model else source_language_of(texts, target)
+        elif not (self.model or source or target):
+            source, target = direction_of(texts)
+            if (source, target) != DEFAULT_LANGUAGES:
+                warnings.warn(
+                    f"the text is in {source}, so it is translated into {target}: "
+                    f"say --to {source} to have it read as {target}",
+                    RegardWarning,
+                    stacklevel=2,
+                )
+        return self._load(source, target)
 
     def for_lines(self) -> Callable[..., tuple[Model | None, list[Translation]]]:
         """What translates lines as they arrive, and says which model it was."""

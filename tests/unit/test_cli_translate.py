@@ -206,6 +206,27 @@ def test_another_language_is_told_once_and_translated_all_the_same(folder: str) 
     assert_one_warning(piped.stderr, "in en, and fr-en reads fr")
 
 
+def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> None:
+    french = load("en-fr").translate(ENGLISH)
+    (tmp_path / "letter.txt").write_text(f"{ENGLISH}\n")
+    for given in (ENGLISH, tmp_path / "letter.txt"):
+        result = run("translate", given)
+        assert result.exit_code == 0 and result.stdout == f"{french}\n"
+        assert_one_warning(result.stderr, "in en, so it is translated into fr: say --to en")
+    as_french = load("fr-en").translate(ENGLISH)
+    assert run("translate", "--to", "en", ENGLISH).stdout == f"{as_french}\n"
+    assert run("translate", "--model", "fr-en", ENGLISH).stdout == f"{as_french}\n"
+    assert run("translate", stdin=ENGLISH.encode()).stdout == f"{as_french}\n"
+
+
+@pytest.mark.parametrize(
+    "texts", [["Où est le chat ?"], ["Hello."], [ENGLISH, "Où est le chat, mon ami ?"]]
+)
+def test_what_may_be_french_goes_to_english(texts: list[str]) -> None:
+    result = run("translate", *texts)
+    assert result.stdout == "".join(f"{text}\n" for text in load("fr-en").translate(texts))
+
+
 def test_a_language_that_no_model_reads(folder: str) -> None:
     assert_one_warning(run("translate", "-m", folder, GERMAN).stderr, "no model that is installed")
 

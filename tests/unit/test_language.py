@@ -73,3 +73,23 @@ def test_a_language_is_sure_where_there_are_letters_enough(text: str, code: str)
 @pytest.mark.parametrize(("code", "main"), [("fr", "fr"), ("pt-BR", "pt"), ("zh_Hant", "zh")])
 def test_a_country_or_script_is_no_other_language(code: str, main: str) -> None:
     assert language.main_language(code) == main
+
+
+ENGLISH = "Where is the cat today, my friend?"
+
+
+@pytest.mark.parametrize(
+    "texts, code",
+    [
+        ([ENGLISH], "en"),
+        (["How are you?"], "en"),
+        ([f"{ENGLISH}\nOK"] * 9 + ["Le chat dort ici."], "en"),
+        ([ENGLISH, "Où est le chat, mon ami ?"], ""),
+        ([ENGLISH * 40 + "\n" + "Le chat dort sur la table rouge. " * 40], ""),
+        (["Good morning"], ""),
+        (["relation"], ""),
+        ([], ""),
+    ],
+)
+def test_all_of_a_text_has_a_language_where_most_of_it_is_sure(texts: list[str], code: str) -> None:
+    assert language.language_of_all(texts) == code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,10 @@ _NUM_RANKED = 20
 _MIN_LETTERS_RANKED = 20
 # Of 604 short sentences of French and 926 of English none is taken for another language so surely.
 _MIN_LETTERS_SURE, _SURE_OF_FEW = 8, 0.98
+# Of a whole text: so much of what is sure may be in another language, such as a name or a quotation.
+_MAX_SHARE_QUOTED = 0.1
+# Fewer may be of both languages: relation, long distance.
+_MIN_WORDS_OF_ALL = 3
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
@@ -110,6 +115,17 @@ def sure_language(text: str) -> str:
         return ""
     language, probability = rank(text)[0]
     return language if probability >= (_SURE if has_enough(text) else _SURE_OF_FEW) else ""
+
+
+def language_of_all(texts: Sequence[str]) -> str:
+    """The language that texts are surely in from beginning to end; nothing where one of them may be in another."""
+    lines = [line for text in texts for line in text.splitlines()]
+    whole, num_letters = " ".join(lines), Counter[str]()
+    found = sure_language(whole) if len(whole.split()) >= _MIN_WORDS_OF_ALL else ""
+    for line in lines if found else ():
+        num_letters[sure_language(line)] += _num_letters(line)
+    num_sure = num_letters.total() - num_letters[""]
+    return found if num_sure - num_letters[found] <= _MAX_SHARE_QUOTED * num_sure else ""
 
 
 def main_language(code: str) -> str:

@@ -48,7 +48,8 @@ def seconds(suffix: str, text: str) -> float:
     ["a ", "a\n", "<a=", "<!-- ", "<!-- a -->", "<b>a</b> ", "&a", "{a} ", "*a ", "*a* ", "[a](", "[a](b) ",
      "`a", "``a` ", "| a ", "# a #  ", "a  ", "|  -\n", "字。", "a@a.", "<b>", "</b>", "<", "<a ", "&", "{{", "{", "[",
      "](", "`", "``a", "<b>a", "%(", "|", "> ", "- ", "a@", "http://", "=\"'", "1\n",
-     "**a *b", "***", "_a", "a_", "*", "**a** ", "![", "![a](b) ", ": a\n", "[^a]: b\n", "\\\n", "a.", ". ", "~~a"],
+     "**a *b", "***", "_a", "a_", "*", "**a** ", "![", "![a](b) ", ": a\n", "[^a]: b\n", "\\\n", "a.", ". ", "~~a",
+     "<b title='a'>a", "<p title=a>", "<b a='", "<b title=a/"],
 )  # fmt: skip
 def test_a_long_document_takes_in_proportion(suffix: str, piece: str) -> None:
     def is_in_proportion() -> bool:

@@ -1,11 +1,13 @@
-"""HTML: what stands between two blocks is a segment; scripts, styles, code and attributes stay as they are."""
+"""HTML: what stands between two blocks is a segment, and so is what an attribute says to a reader; the rest stays."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
+from regard.documents.attributes import Value, stays, values_of, with_values
 from regard.documents.formats import Languages
+from regard.documents.images import free_sign
 from regard.documents.markup import (
     Token,
     attributes,
@@ -13,7 +15,7 @@ from regard.documents.markup import (
     text_with_references,
     tokens,
 )
-from regard.documents.segments import Code, Item, Slot, parts_of, shown
+from regard.documents.segments import Code, Item, Segment, Slot, parts_of, shown
 
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
@@ -30,22 +32,27 @@ _NUM_SHOWN = 40
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     slots: list[Slot] = []
     items: list[Item] = []
-    start, around = 0, _Around()
+    said: dict[str, list[Value]] = {}
+    start, around = 0, _Around(free_sign(text))
     for token, item in _items(text):
+        values = values_of(token) if token.kind == "open" and token.name != "html" else []
         if item is not None:
             if not items:
                 start = token.start
             items += item
+            if values:
+                said[text[token.start : token.end]] = values
             continue
         if items:
-            slots.append(around.slot(start, token.start, items))
-            items = []
+            slots.append(around.slot(start, token.start, items, said))
+            items, said = [], {}
         around.note(token)
+        slots += [value.slot(token) for value in values]
         if token.name == "html" and token.kind == "open" and all(languages):
             tag = text[token.start : token.end]
             slots.append(Slot(token.start, token.end, [_in_language(tag, *languages)]))
     if items:
-        slots.append(around.slot(start, len(text), items))
+        slots.append(around.slot(start, len(text), items, said))
     return slots, []
 
 
@@ -60,7 +67,9 @@ def _in_language(tag: str, source: str, target: str) -> str:
 class _Around:
     """What stands around a block: a heading or a row of a table."""
 
-    def __init__(self) -> None:
+    def __init__(self, sign: str) -> None:
+        self.sign = sign
+        """to tell a block from what its tags say"""
         self.level = 0
         self.row: int | None = None
         self.is_head = False
@@ -76,9 +85,29 @@ class _Around:
         elif token.name == "table":
             self.row = None
 
-    def slot(self, start: int, end: int, items: list[Item]) -> Slot:
+    def slot(self, start: int, end: int, items: list[Item], said: dict[str, list[Value]]) -> Slot:
+        """A block; what the tags in it say is translated alone, written behind it, and put in its places at the end."""
         parts, is_head = parts_of(items, escape), self.row is not None and self.is_head
-        return Slot(start, end, parts, level=self.level, row=self.row, is_head=is_head)
+        asides: list[str | Segment] = []
+        for values in said.values():
+            for value in values:
+                asides += [self.sign, *value.parts()]
+
+        def finish(written: str, doubtful: bool) -> str:
+            block, *new = written.split(self.sign)
+            return _put_back(block, said, iter(new)) if said else written
+
+        return Slot(
+            *(start, end, [*parts, *asides], finish),
+            level=self.level, row=self.row, is_head=is_head, num_asides=len(asides),
+        )  # fmt: skip
+
+
+def _put_back(block: str, said: dict[str, list[Value]], new: Iterator[str]) -> str:
+    """The block with what became of the values of its tags."""
+    became = {tag: with_values(tag, values, new) for tag, values in said.items()}
+    pieces = ((token.kind, block[token.start : token.end]) for token, _ in _items(block))
+    return "".join(became.get(raw, raw) if kind == "open" else raw for kind, raw in pieces)
 
 
 def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
@@ -108,8 +137,7 @@ def _is_opaque(token: Token) -> bool:
         return False
     if token.name in _OPAQUE:
         return True
-    told = attributes(token)
-    return told.get("translate") == "no" or "notranslate" in told.get("class", "").split()
+    return stays(attributes(token))
 
 
 def _skip(opened: Token, stream: Iterator[Token]) -> tuple[int, bool]:

@@ -89,6 +89,8 @@ class Slot:
     """of a table that it is a cell of: where the row begins"""
     is_head: bool = False
     """whether it is the head of a column"""
+    num_asides: int = 0
+    """of its last parts, those that are said of something and are no text of the page"""
 
 
 def shown(item: Item) -> str:

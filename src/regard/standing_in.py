@@ -97,6 +97,27 @@ class View:
         )
 
 
+def corrected(candidate: Candidate, corrections: Sequence[tuple[Span, str]]) -> Candidate:
+    """The candidate with other words in some places, from left to right."""
+    edits = [_Edit(*span, written) for span, written in corrections]
+    pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
+    # Other tokenizers than SentencePiece mark their pieces otherwise; theirs stay as the model wrote them.
+    before = len("".join(pieces)) - len(candidate.text)
+    if "".join(pieces)[before:].replace("▁", " ").casefold() == candidate.text.casefold():
+        for edit in reversed(edits):
+            _merge(pieces, probabilities, (edit.start + before, edit.end + before), edit.text)
+    links = candidate.alignment
+    if links is not None:
+        links = [replace(link, target=_moved(link.target, edits)) for link in links]
+    return replace(
+        candidate,
+        text=_applied(candidate.text, edits),
+        pieces=pieces,
+        token_log_probabilities=probabilities,
+        alignment=links,
+    )
+
+
 def _free_stand_ins(sentence: str) -> dict[str, Iterator[str]]:
     """By kind, what the sentence does not hold and a model copies."""
     folded = sentence.casefold()
@@ -190,14 +211,17 @@ def _merged(
     pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
     for stand_in, stretch, _ in kept:
         match = re.search(_alone(stand_in), "".join(pieces), re.IGNORECASE)
-        if match is None:
-            continue
-        ends = list(accumulate(map(len, pieces)))
-        first = next(number for number, end in enumerate(ends) if end > match.start())
-        last = next(number for number, end in enumerate(ends) if end >= match.end())
-        begin = ends[first] - len(pieces[first])
-        one = "".join(pieces[first : last + 1])
-        at = match.start() - begin
-        pieces[first : last + 1] = [one[:at] + stretch.written + one[at + len(stand_in) :]]
-        probabilities[first : last + 1] = [sum(probabilities[first : last + 1])]
+        if match is not None:
+            _merge(pieces, probabilities, match.span(), stretch.written)
     return pieces, probabilities
+
+
+def _merge(pieces: list[str], probabilities: list[float], span: Span, written: str) -> None:
+    """One piece of those that a span of them all joined meets."""
+    ends = list(accumulate(map(len, pieces)))
+    first = next(number for number, end in enumerate(ends) if end > span[0])
+    last = next(number for number, end in enumerate(ends) if end >= span[1])
+    begin = ends[first] - len(pieces[first])
+    one = "".join(pieces[first : last + 1])
+    pieces[first : last + 1] = [one[: span[0] - begin] + written + one[span[1] - begin :]]
+    probabilities[first : last + 1] = [sum(probabilities[first : last + 1])]

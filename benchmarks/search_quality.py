@@ -3,7 +3,8 @@
     python benchmarks/search_quality.py [--model NAME …] [--data FOLDER] [--most N] [--save]
 
 Sets: `written` is search_set.tsv beside this script, 60 passages in French and English with a query each, in the
-same language or the other. `pages` is search_pages: four pages of headings, paragraphs and tables, cut as a search cuts
+same language or the other; `among lines` the same passages among those of search_lines.txt, a word or a few each, of which
+none answers. `pages` is search_pages: four pages of headings, paragraphs and tables, cut as a search cuts
 them, and queries with words of the passage that answers. With --data five more are made of held-out text, which stays where it is:
 
     everyday, news   a sentence looks for its translation (fr-en/tatoeba-dev.*, fr-en/newstest2013.*)
@@ -150,6 +151,8 @@ def written() -> Iterator[Set]:
     for name, belongs in kinds.items():
         places = [place for place, row in enumerate(rows) if belongs(row)]
         yield Set(name, passages, [rows[place][3] for place in places], places)
+    others = list(read_lines(HERE / "search_lines.txt"))
+    yield Set("among lines", passages + others, [row[3] for row in rows], list(range(len(rows))))
 
 
 def pages() -> Set:

@@ -17,7 +17,7 @@ from regard.search.kept import update
 from regard.search.matching import compare
 from regard.search.ranking import nearest
 from regard.search.reading import Reader
-from regard.search.wording import WEIGHT
+from regard.search.wording import ENOUGH_WORDS, WEIGHT, WEIGHT_OF_SHORT, words_in
 
 
 @pytest.fixture
@@ -32,9 +32,13 @@ def test_a_text_finds_itself_first(reader: Reader, texts: Path) -> None:
         assert (best.text, best.line, best.score) == (
             passage.text,
             passage.line,
-            1 + WEIGHT,
+            pytest.approx(1 + WEIGHT - shortness(passage.text), abs=1e-4),
         )
         assert best.file == index.entry_of(number).path
+
+
+def shortness(text: str) -> float:
+    return WEIGHT_OF_SHORT * max(0.0, 1 - len(set(words_in(text))) / ENOUGH_WORDS) ** 2
 
 
 def test_scores_are_those_of_the_formula(reader: Reader, found: Found) -> None:
@@ -47,6 +51,7 @@ def test_scores_are_those_of_the_formula(reader: Reader, found: Found) -> None:
     for hit in found:
         share = {"The cat sleeps.": 1.0}.get(hit.text, 0.0)
         score = vector("the cat sleeps") @ vector(hit.text) + WEIGHT * share**2
+        score -= shortness(hit.text)
         assert hit.score == pytest.approx(score, abs=1e-4)
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
 

@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 
 from regard.search.ranking import nearest
-from regard.search.wording import NUM_NEAREST, WEIGHT, best, words_in
+from regard.search.wording import (
+    ENOUGH_WORDS,
+    NUM_NEAREST,
+    WEIGHT,
+    WEIGHT_OF_SHORT,
+    best,
+    words_in,
+)
 
 NUM_PASSAGES = 41
+REST = " and enough of words that nobody looks for, ten in all"
+"""of a passage that is not short"""
 
 
 @pytest.fixture
@@ -20,16 +29,18 @@ def vectors() -> np.ndarray:
 def test_without_a_common_word_the_order_is_that_of_the_vectors(
     vectors: np.ndarray, query: str, count: int
 ) -> None:
-    rows, scores = best(query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!", count)
+    rows, scores = best(
+        query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!{REST}", count
+    )
     [(expected, cosines)] = nearest(vectors[2:3], vectors, count)
     assert rows == expected.tolist() and scores == cosines.tolist()
 
 
 def test_a_passage_with_the_word_comes_before_a_nearer_heading() -> None:
     texts = [
-        "Cuisine",
-        "Le marché a lieu le samedi matin.",
-        "Il faut éplucher les pommes de terre.",
+        f"Cuisine{REST}",
+        f"Le marché a lieu le samedi matin.{REST}",
+        f"Il faut éplucher les pommes de terre.{REST}",
     ]
     vectors = np.array([[0.42], [0.41], [0.1]], np.float32)
     rows, scores = best("Samedi", np.ones(1, np.float32), vectors, texts.__getitem__, 3)
@@ -51,18 +62,33 @@ def test_a_passage_with_the_word_comes_before_a_nearer_heading() -> None:
 )
 def test_the_share_counts_letters_of_whole_words(query: str, text: str, share: float) -> None:
     zero = np.zeros((1, 3), np.float32)
-    assert best(query, zero[0], zero, lambda row: text, 1) == (
+    assert best(query, zero[0], zero, lambda row: text + REST, 1) == (
         [0],
         [pytest.approx(WEIGHT * share**2)],
     )
 
 
 def test_equal_scores_stay_in_the_order_of_the_passages(vectors: np.ndarray) -> None:
-    texts = ["a word" if row % 3 else "another" for row in range(NUM_PASSAGES)]
+    texts = [("a word" if row % 3 else "another") + REST for row in range(NUM_PASSAGES)]
     rows, scores = best("word", vectors[5], vectors, texts.__getitem__, NUM_PASSAGES)
-    every = vectors @ vectors[5] + WEIGHT * np.array([text == "a word" for text in texts])
+    every = vectors @ vectors[5] + WEIGHT * np.array([text.startswith("a word") for text in texts])
     assert rows == sorted(range(NUM_PASSAGES), key=lambda row: (-every[row], row))
     assert scores == every[rows].tolist() and len(set(scores)) < NUM_PASSAGES
+
+
+@pytest.mark.parametrize("num_words", [0, 1, 3, ENOUGH_WORDS - 1, ENOUGH_WORDS, 97])
+def test_a_passage_of_few_words_has_to_be_nearer(num_words: int) -> None:
+    text = " ".join(f"w{number}" for number in range(num_words))
+    lacking = max(0.0, 1 - num_words / ENOUGH_WORDS)
+    [row], [score] = best("?", np.ones(1), np.ones((1, 1), np.float32), lambda row: text, 1)
+    assert row == 0 and score == pytest.approx(1 - WEIGHT_OF_SHORT * lacking**2)
+    assert (score == 1) == (num_words >= ENOUGH_WORDS)
+
+
+def test_a_word_said_again_is_no_other_word() -> None:
+    vectors = np.ones((2, 1), np.float32)
+    texts = ["oh " * ENOUGH_WORDS, f"oh{REST}"]
+    assert best("?", np.ones(1), vectors, texts.__getitem__, 2)[0] == [1, 0]
 
 
 def test_only_the_nearest_are_read() -> None:

@@ -25,6 +25,17 @@ from regard.text.claims import Told
         ("Have you said anything yet?", ["I'm Ann."], None),
         ("Have you said it? You said Bob.", ["I'm Ann."], "Bob"),
         ("", [""], None),
+        ("You said your name is jazz.", ["I'm Tom", "I love jazz", "Who am I?"], "jazz"),
+        ("Your name is Rex, isn't it?", ["My dog's name is Rex.", "A dog called Rex"], "Rex"),
+        ("You said your name is tired.", ["I am tired."], "tired"),
+        ("You said your name is Tom.", ["Hi, I'm Tom.", "I love jazz"], None),
+        ("You said your name is Tom.", ["i'm tom"], None),
+        ("Your name is Tom.", ["My name is Tom Hill"], None),
+        ("Your name is Tom.", ["call me tom"], None),
+        ("Your name is Tom.", ["Tom."], None),
+        ("Your name is Tom.", ["Tom, and yours?"], None),
+        ("Your name is Tom.", ["hello, tom here"], None),
+        ("Your name is not known to me.", ["hello"], None),
     ],
 )
 def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:
@@ -44,6 +55,8 @@ def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> Non
         ("You said Bob.", ["hello"], []),
         ("You said 44.", ["I'm Ann, 43."], ["You said 43."]),
         ("You said danger.", ["I'm Ann, 43."], []),
+        ("Your name is jazz.", ["I'm Ann.", "In Rome I love jazz."], ["Your name is Ann."]),
+        ("Your name is jazz.", ["I love jazz in Rome."], []),
         (
             "You said Bob.",
             ["at A, at B, at C, at D, at E, at B"],

@@ -12,6 +12,13 @@ _CALLED = re.compile(r", (?P<word>(?!I\b)[A-Z]\w*+(?: \w++){0,3}+)(?=[.!?]|$)")
 _SAID = re.compile(
     r"\b[Yy]ou (?:said|told me)\b(?:[^.!?]*\b(?P<word>(?!best\b)\w++)(?: best)?(?=[.!]|$)|[^.!?]*+)"
 )
+_NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
+# How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
+_TOLD = re.compile(
+    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|[Cc]alls? me|[Tt]his is|[Ii](?:'m| am) called|I go by|i(?:'m| am))\W{1,3}"
+    r"|^\W*(?=\w++\W*(?:$|[.,!;]))|\b(?:I(?:'m| am)|[Ii]t(?:'s| is)) (?=[A-Z]))(?P<name>\w++)"
+    r"|\b(?P<here>\w++) here\b"
+)
 _NAMES = re.compile(r"(?:(?<=[\w,] )|^\W*+(?=\w++\W*+$))((?!I\b)[A-Z]\w*+)")
 """words with a capital that does not come from beginning a sentence"""
 _NUMBERS = re.compile(r"\b\d++\b")
@@ -30,16 +37,28 @@ class Told:
     def _words(self) -> set[str]:
         return {word for turn in self._turns for word in _WORDS.findall(turn.lower())}
 
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """What they said they are called, by its small letters."""
+        found = (match for turn in self._turns for match in _TOLD.finditer(turn))
+        told = [match["name"] or match["here"] for match in found]
+        return {name.lower(): name for name in told}
+
     def false_claim(self, reply: str) -> re.Match[str] | None:
         """Where a reply calls a person what is in none of their turns, or makes them say what ends in such a word.
+
+        What it says their name is they must have told as their name.
 
         >>> Told(["I'm Ann."]).false_claim("Nice to meet you, Bob!")["word"]
         'Bob'
         >>> Told(["I am 43."]).false_claim("You said that you are 43.")
+        >>> Told(["I'm Ann.", "I love jazz."]).false_claim("You said your name is jazz.")["word"]
+        'jazz'
         """
-        claims = (found for each in (_CALLED, _SAID) for found in each.finditer(reply))
+        claims = (found for each in (_NAMED, _CALLED, _SAID) for found in each.finditer(reply))
         for claim in claims:
-            if claim["word"] and not self._words.issuperset(_WORDS.findall(claim["word"].lower())):
+            told = self._names.keys() if claim.re is _NAMED else self._words
+            if claim["word"] and not set(_WORDS.findall(claim["word"].lower())) <= told:
                 return claim
         return None
 
@@ -53,6 +72,8 @@ class Told:
         number, name = claim["word"].isdigit(), claim["word"][0].isupper()
         kind = _NUMBERS if number else _NAMES if name else None
         told = [word for turn in self._turns for word in kind.findall(turn)] if kind else []
+        if claim.re is _NAMED:
+            told = [name for name in self._names.values() if name[0].isupper()]
         texts = [reply[:start] + word + reply[end:] for word in [*dict.fromkeys(told)][-_MOST:]]
         unnamed = [reply[: claim.start()] + reply[end:]] if claim.re is _CALLED else []
         return texts or unnamed

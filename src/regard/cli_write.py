@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,7 @@ from regard.cli_options import (
     Threads,
     decode_options,
 )
-from regard.errors import UsageError
+from regard.errors import RegardWarning, UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model
@@ -55,6 +56,7 @@ def write(
     loaded = load_for(model, "write", engine=engine, device=device, threads=threads)
     if endings < 1:
         raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
+    _doubt(text, loaded)
     with Writer(None) as writer:
         for number in range(endings):
             parts = loaded.writing(text, length=length, number=number, **options)
@@ -94,6 +96,21 @@ def fill(
         for row in blanks:
             for each in row:
                 writer.write(f"{each.probability:.4f}  {on_one_line(each.text)}\n")
+
+
+def _doubt(text: str, model: Model) -> None:
+    """Says that a text is surely not in the language that the model writes, where that is known."""
+    from regard.text.language import main_language, sure_language
+
+    writes = main_language(model.manifest.target_language)
+    found = sure_language(text) if writes else ""
+    if found and found != writes:
+        warnings.warn(
+            f"the text seems to be in {found}, and {model.folder.name} writes {writes}: "
+            "what follows may make little sense",
+            RegardWarning,
+            stacklevel=2,
+        )
 
 
 def _read(text: str) -> str:

@@ -113,6 +113,20 @@ def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     assert ran.exit_code == 2 and "--endings must be at least 1" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    "text", ["Il était une fois un petit chat", "Once upon a time a cat", "Jane"]
+)
+def test_a_beginning_in_another_language_is_told_and_goes_on(
+    folder: Path, model: Model, text: str
+) -> None:
+    options = ["--length", "5", "--seed", "3"]
+    ran = CliRunner().invoke(app, ["write", "-m", str(folder), "--threads", "1", text, *options])
+    assert ran.exit_code == 0
+    assert ran.stdout == model.write(text, length=5, seed=3) + "\n"
+    told = "regard: the text seems to be in fr, and story writes en: what follows may make little sense\n"
+    assert ran.stderr == (told if text.startswith("Il") else "")
+
+
 def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:
     translator = regard.load("story")._translator
     printed, plain = (

@@ -15,7 +15,7 @@ _SAID = re.compile(
 _NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
 # How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
 _TOLD = re.compile(
-    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|[Cc]alls? me|[Tt]his is|[Ii](?:'m| am) called|I go by|i(?:'m| am))\W{1,3}"
+    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|(?i:calls?) me|[Tt]his is|[Ii](?:'m| am) called|I go by|i(?:'m| am))\W{1,3}"
     r"|^\W*(?=\w++\W*(?:$|[.,!;]))|\b(?:I(?:'m| am)|[Ii]t(?:'s| is)) (?=[A-Z]))(?P<name>\w++)"
     r"|\b(?P<here>\w++) here\b"
 )

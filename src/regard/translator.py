@@ -9,16 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Constraints, Hypothesis, StepModel, score, search, whole_search
 from regard.errors import RegardWarning, UsageError
+from regard.finishing import Finishing
 from regard.glossing import Glossing
 from regard.keeping import Keeping
 from regard.manifest import Manifest
-from regard.numbering import Numbering
 from regard.text.alphabet import Alphabet
 from regard.text.amounts import Money
 from regard.text.as_read import AsRead, is_shouted, shouted, with_english_i
 from regard.text.batches import batches_for_inference
 from regard.text.kept import Stretch, stretches
-from regard.text.ordinals import Ordinals
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
@@ -30,7 +29,6 @@ from regard.translation import (
     copied,
     messages,
     put_together,
-    without_added_stop,
 )
 from regard.wishes import Request, Wishes
 
@@ -101,13 +99,12 @@ class Translator:
         ]
         keeping = Keeping(self._search, self._stretches, request, self._money)
         found = iter(keeping.sentences(flat, range(number, number + len(flat))))
-        ordinals = Ordinals(self.manifest.source_language, self.manifest.target_language)
-        numbering = Numbering(lambda text: keeping.sentences([text], [0])[0], request, ordinals)
-        finished = map(without_added_stop, map(numbering.with_ordinals, found))
+        languages = (self.manifest.source_language, self.manifest.target_language)
+        finishing = Finishing(keeping, self._stretches, request, languages)
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [
-                copied(sentence) if place in each.endless else next(finished)
+                copied(sentence) if place in each.endless else finishing.finished(next(found))
                 for place, sentence in enumerate(each.sentences)
             ]
             results.append(put_together(text, each, known))

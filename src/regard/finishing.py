@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from regard.keeping import Keeping
 from regard.naming import Naming
 from regard.numbering import Numbering
 from regard.text.kept import Stretch
@@ -18,13 +17,15 @@ class Finishing:
 
     def __init__(
         self,
-        keeping: Keeping,
+        sentences: Callable[[Sequence[str], Sequence[int]], list[Sentence]],
         find: Callable[[str], list[Stretch]],
         request: Request,
         languages: tuple[str, str],
     ) -> None:
+        """sentences: what is found for some, from them and the numbers of their draws; find: what is kept of one."""
+
         def search(text: str) -> Sentence:
-            [found] = keeping.sentences([text], [0])
+            [found] = sentences([text], [0])
             return found
 
         self._naming = Naming(search, find, request)

@@ -100,7 +100,7 @@ class Translator:
         keeping = Keeping(self._search, self._stretches, request, self._money)
         found = iter(keeping.sentences(flat, range(number, number + len(flat))))
         languages = (self.manifest.source_language, self.manifest.target_language)
-        finishing = Finishing(keeping, self._stretches, request, languages)
+        finishing = Finishing(keeping.sentences, self._stretches, request, languages)
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [

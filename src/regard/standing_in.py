@@ -187,12 +187,14 @@ def _image(stand_in: str) -> str:
     """What a model makes of a stand-in: of a time, this in the manner of its language."""
     time = re.fullmatch(r"(\d+)(?: h |:)(\d\d)", stand_in)
     if time is None:
-        return _alone(stand_in).replace(" ", _B)
+        return _alone(stand_in).replace(" minutes", rf"(?:{_B}minutes|-minute)")
     return rf"(?<![\w:.,])0?{time[1]}(?:{_B}?h{_B}?|:){time[2]}(?![\w:])(?:{_B}?min\b)?{_HALF}"
 
 
 def _edit(text: str, span: Span, written: str) -> _Edit:
-    """The stop of an abbreviation, such as p.m., is also that of the sentence."""
+    """The stop of an abbreviation, such as p.m., is also that of the sentence; a 75-minute film has no plural."""
+    if text[slice(*span)].endswith("-minute"):
+        written = re.sub(r" (hour|minute)s?", r"-\1", written).replace(" and ", "-")
     is_doubled = written.endswith(".") and text[span[1] : span[1] + 1] == "."
     return _Edit(*span, written[:-1] if is_doubled else written)
 

@@ -7,6 +7,7 @@ how long something takes was read as a time of the clock, the model sees stand-i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,10 @@ from regard.wishes import Request
 
 Search = Callable[[Sequence[str], Request, Sequence[int]], list[Sentence]]
 
+_DASHES = ("-", "–")
+_REST = re.compile(r"[ .,:]{0,2}\d|:")
+"""of a time that was not read to its end, such as 36 in 6 p.m. 36"""
+
 
 @dataclass(frozen=True, slots=True)
 class _Times:
@@ -34,18 +39,25 @@ class _Times:
         return self.clock.agree(self.given, text)
 
     def stretches(self) -> list[Stretch]:
-        return [
-            Stretch(each.span, each.text, _kind(each), "", self._written(each))
-            for each in self.given
-            if each.in_digits
-        ]
+        """Those in digits; two with a dash between them are one."""
+        made: list[Stretch] = []
+        for each in self.given:
+            if not each.in_digits:
+                continue
+            new = Stretch(each.span, each.text, _kind(each), "", self._written(each))
+            between = self.sentence[made[-1].span[1] : each.span[0]] if made else ""
+            if between.strip() in _DASHES and made:
+                new = _one(made.pop(), between, new)
+            made.append(new)
+        return made
 
     def corrected(self, candidate: Candidate) -> Candidate:
         """With the right times where as many are wrong; a length of time has other words around it than a time."""
-        lacking, strange = self.clock.differences(self.given, candidate.text)
-        if len(lacking) != len(strange) or not all(
-            "clock" in each.kinds for each in (*lacking, *strange)
-        ):
+        text = candidate.text
+        lacking, strange = self.clock.differences(self.given, text)
+        are_times = all("clock" in each.kinds for each in (*lacking, *strange))
+        are_whole = not any(_REST.match(text, each.span[1]) for each in strange)
+        if not (are_times and are_whole) or len(lacking) != len(strange):
             return candidate
         lacking.sort(key=lambda each: each.span)
         pairs = zip(strange, lacking, strict=True)
@@ -124,6 +136,15 @@ class Timekeeping:
                 best = list(pool.values())[: self._request.decode.n_best]
                 found[place] = Sentence(times.sentence, best, flags)
         return found
+
+
+def _one(first: Stretch, between: str, last: Stretch) -> Stretch:
+    return replace(
+        last,
+        span=(first.span[0], last.span[1]),
+        text=first.text + between + last.text,
+        written=first.written + between + last.written,
+    )
 
 
 def _kind(time: Time) -> Kind:

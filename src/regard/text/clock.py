@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from regard.text.clock_reading import DAY, HALF_DAY, LANGUAGES, Time, times
 
 _TIGHT = re.compile(r"\d(?:h\d?|[ \u00a0]?[ap]m$)", re.IGNORECASE)
+_ENGLISH_REST = re.compile(r"(?<!\w)[aph]\.m\b")
+"""of p.m., which French has not"""
 _IN_WORDS = re.compile(r"heure|hour|hr|minute", re.IGNORECASE)
 
 
@@ -42,22 +44,25 @@ class Clock:
         >>> [each.text for each in lacking], [each.text for each in strange]
         (['13h'], ['3 p.m'])
         """
-        left = times(translation, self.target[:2])
+        left = dict(enumerate(times(translation, self.target[:2])))
         lacking: list[Time] = []
         spoken = 0
-        for each in sorted(given, key=lambda each: not each.in_digits):
-            match = next((other for other in left if _is_same(each, other)), None)
-            if match:
-                left.remove(match)
+        for place, each in sorted(enumerate(given), key=lambda pair: not pair[1].in_digits):
+            matches = [number for number, other in left.items() if _is_same(each, other)]
+            if matches:
+                # Of two that are the same time, that which comes in its turn.
+                del left[min(matches, key=lambda number: abs(number - place))]
             elif each.in_digits:
                 lacking.append(each)
             else:
                 spoken += 1
         # Half an hour in words may have become 30 minutes.
-        strange = [each for each in left if each.in_digits or lacking]
+        strange = [each for each in left.values() if each.in_digits or lacking]
         return lacking, strange if lacking else strange[spoken:]
 
     def agree(self, given: Sequence[Time], translation: str) -> bool:
+        if self.target[:2] == "fr" and _ENGLISH_REST.search(translation):
+            return False
         return self.differences(given, translation) == ([], [])
 
     def written(self, time: Time, like: str = "") -> str:
@@ -73,6 +78,8 @@ class Clock:
         """
         if "always" in time.kinds:
             return self._always(time)
+        if time.minutes[0] < 0 and self.target[:2] == "en":
+            return ":".join(re.findall(r"\d+", time.text))
         if time.minutes[0] < 0 or (time.kinds == {"length"} and self._is_plain(time)):
             return time.text
         if time.kinds == {"length"}:

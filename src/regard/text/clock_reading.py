@@ -51,7 +51,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _MINUTES = _pattern(
-    rf"{_ALONE}(?P<minute>\d{{1,3}}|{_SOME}|{_FEW})(?:{_B}?(?:mins?|mn)\b|(?:{_B}|-)minutes?\b)"
+    rf"{_ALONE}(?P<minute>\d{{1,3}}|{_SOME}|{_FEW})(?:{_B}?(?:mins?|mn)\b|(?:{_B}|-)(?:premières{_B}|dernières{_B})?minutes?\b)"
 )
 _DIGITAL = _pattern(rf"{_HOUR}:{_MINUTE}(?::(?P<second>[0-5]\d))?(?![\w:])")
 
@@ -64,7 +64,7 @@ _PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
             rf"{_HOUR}{_B}?h{_B}?(?P<minute>[0-5]?\d){_B}?mi?n(?:{_B}?(?P<second>[0-5]?\d){_B}?s)?(?!\w)"
         )),
         (_BOTH, _pattern(
-            rf"{_SAID}{_B}heures?\b(?:{_B}et{_B}(?P<minute>demie?|quart)\b|{_B}moins{_B}(?P<minus>le{_B}quart|{_SOME}|{_FEW})\b)?{_OF_DAY}"
+            rf"{_SAID}{_B}(?:premières{_B}|dernières{_B})?heures?\b(?:{_B}et{_B}(?P<minute>demie?|quart)\b|{_B}moins{_B}(?P<minus>le{_B}quart|{_SOME}|{_FEW})\b)?{_OF_DAY}"
         )),
         (_BOTH, _pattern(rf"{_SAID}{_B}heures?{_B}(?P<minute>[0-5]\d|{_SOME})\b{_OF_DAY}")),
         (_LENGTH, _pattern(
@@ -104,11 +104,15 @@ _PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
 
 LANGUAGES = frozenset(_PATTERNS)
 
+_N = r"\d{1,2}"
+_FREE = r"(?<![\w.,:/-])"
 # What follows a range or a list says what the numbers before it are.
 _BEFORE = {
-    "fr": _pattern(r"(?:\b(?:de|entre) )(\d{1,2})(?: à | et | ou )\Z|(?<![\w.,:/-])(\d{1,2}) ?[-–] ?\Z"),
-    "en": _pattern(r"(?:\b(?:from|between) )(\d{1,2})(?: to | and | until )\Z|(?<![\w.,:/-])(\d{1,2}) ?[-–] ?\Z"),
+    "fr": _pattern(rf"(?:\b(?:de|entre|à|vers) )({_N}) (?:à|et) \Z|{_FREE}({_N})(?: ou | ?[-–] ?)\Z"),
+    "en": _pattern(rf"(?:\b(?:from|between|at|around) )({_N}) (?:to|and|until) \Z|{_FREE}({_N})(?: or | ?[-–] ?)\Z"),
 }  # fmt: skip
+# 12 à 14 heures par jour; but le 12 à 14 heures is a day and a time.
+_BEFORE_LENGTHS = _pattern(rf"{_FREE}({_N}) (?:à|to) \Z")
 _BETWEEN = _pattern(r"(?:,| ?[-–/] ?| (?:à|et|ou|to|and|or|until) )(?:(?:à|at|and|from) )? ?")
 _FAR = 30
 """letters before and after a time that are looked at"""
@@ -211,7 +215,7 @@ def _time(match: re.Match[str], kinds: frozenset[Kind], language: str, *, of_sou
             if of_source
             else _CLOCK
         )
-    if hour > 24 or (hour == 24 and minute):
+    if hour > 24 or (hour == 24 and kinds == _BOTH):
         kinds = kinds & _LENGTH
     values = [total % DAY if "clock" in kinds else total]
     if "clock" in kinds and hour <= 12 and text[0] != "0" and is_twelve:
@@ -280,6 +284,8 @@ def _first(text: str, last: Time, language: str) -> Time | None:
     end = last.span[0]
     start = max(0, end - _FAR)
     match = _BEFORE[language].search(text[start:end])
+    if not match and last.kinds == _LENGTH:
+        match = _BEFORE_LENGTHS.search(text[start:end])
     if not match or last.kinds == _ALWAYS:
         return None
     group = match.lastindex or 1

@@ -67,6 +67,8 @@ class View:
                 stand_in = next(free[each.kind] if each.kind in free else free["name"])
                 if each.kind == "clock" and "h" in each.text.lower():
                     stand_in = stand_in.replace(":", " h ")
+                if each.kind in ("clock", "length") and each.text.isupper():
+                    stand_in = stand_in.upper()
                 self.kept.append((stand_in, each, (len(shown), len(shown) + len(stand_in))))
             self.edits.append(_Edit(*each.span, stand_in))
             shown += stand_in
@@ -185,9 +187,9 @@ def _alone(stand_in: str) -> str:
 
 def _image(stand_in: str) -> str:
     """What a model makes of a stand-in: of a time, this in the manner of its language."""
-    time = re.fullmatch(r"(\d+)(?: h |:)(\d\d)", stand_in)
+    time = re.fullmatch(r"(\d+)(?: [hH] |:)(\d\d)", stand_in)
     if time is None:
-        return _alone(stand_in).replace(" minutes", rf"(?:{_B}minutes|-minute)")
+        return _alone(stand_in.lower()).replace(" minutes", rf"(?:{_B}minutes|-minute)")
     return rf"(?<![\w:.,])0?{time[1]}(?:{_B}?h{_B}?|:){time[2]}(?![\w:])(?:{_B}?min\b)?{_HALF}"
 
 

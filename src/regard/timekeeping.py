@@ -23,7 +23,8 @@ from regard.wishes import Request
 Search = Callable[[Sequence[str], Request, Sequence[int]], list[Sentence]]
 
 _DASHES = ("-", "–")
-_REST = re.compile(r"[ .,:]{0,2}\d|:")
+_TO = {" à ": " to ", " ou ": " or ", " to ": " à ", " or ": " ou "}
+_REST = re.compile(r"[ .:]?\d|[ .]?[ap]?\.?m\b|:")
 """of a time that was not read to its end, such as 36 in 6 p.m. 36"""
 
 
@@ -39,14 +40,19 @@ class _Times:
         return self.clock.agree(self.given, text)
 
     def stretches(self) -> list[Stretch]:
-        """Those in digits; two with a dash between them are one."""
+        """Of those that have to come back; the two of 9h-17h are one, and those of 2 to 3 hours."""
         made: list[Stretch] = []
         for each in self.given:
-            if not each.in_digits:
+            if not each.is_exact:
                 continue
             new = Stretch(each.span, each.text, _kind(each), "", self._written(each))
             between = self.sentence[made[-1].span[1] : each.span[0]] if made else ""
-            if between.strip() in _DASHES and made:
+            is_dash = between.strip() in _DASHES
+            is_counted = new.kind == "length" and made and made[-1].text.isdecimal()
+            if is_counted and (is_dash or between in _TO):
+                number = made.pop()
+                new = _one(replace(number, written=number.text), _TO.get(between, between), new)
+            elif is_dash:
                 new = _one(made.pop(), between, new)
             made.append(new)
         return made
@@ -139,11 +145,12 @@ class Timekeeping:
 
 
 def _one(first: Stretch, between: str, last: Stretch) -> Stretch:
+    """A range, from what is written for its ends."""
     return replace(
         last,
         span=(first.span[0], last.span[1]),
-        text=first.text + between + last.text,
-        written=first.written + between + last.written,
+        text=f"{first.text}{between}{last.text}",
+        written=f"{first.written}{between}{last.written}",
     )
 
 

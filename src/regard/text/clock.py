@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from regard.text.clock_reading import DAY, HALF_DAY, LANGUAGES, Time, times
 
 _TIGHT = re.compile(r"\d(?:h\d?|[ \u00a0]?[ap]m$)", re.IGNORECASE)
-_ENGLISH_REST = re.compile(r"(?<!\w)[aph]\.m\b")
-"""of p.m., which French has not"""
+_ENGLISH_REST = re.compile(r"[ .]?[apAP]?\.?[mM]\b(?!\.)|\. (?=[a-zà-ÿ]|[A-Z]{2})")
+"""of p.m., which French has not, or its stop inside a sentence"""
 _IN_WORDS = re.compile(r"heure|hour|hr|minute", re.IGNORECASE)
 
 
@@ -33,11 +33,11 @@ class Clock:
         """The times of a source; none where not one of them is in digits."""
         if not self._is_known or not any(map(str.isdigit, sentence)):
             return []
-        found = times(sentence, self.source[:2], of_source=True)
+        found = [each for each in times(sentence, self.source[:2], of_source=True) if each.minutes]
         return found if any(each.in_digits for each in found) else []
 
     def differences(self, given: Sequence[Time], translation: str) -> tuple[list[Time], list[Time]]:
-        """What of the source, in digits, a translation lacks; and what it has that is not of the source.
+        """What of the source a translation lacks; and what it has that is not of the source.
 
         >>> clock = Clock("fr", "en")
         >>> lacking, strange = clock.differences(clock.given("De 8h à 13h."), "From 8 a.m. to 3 p.m.")
@@ -47,12 +47,12 @@ class Clock:
         left = dict(enumerate(times(translation, self.target[:2])))
         lacking: list[Time] = []
         spoken = 0
-        for place, each in sorted(enumerate(given), key=lambda pair: not pair[1].in_digits):
+        for place, each in sorted(enumerate(given), key=lambda pair: not pair[1].is_exact):
             matches = [number for number, other in left.items() if _is_same(each, other)]
             if matches:
                 # Of two that are the same time, that which comes in its turn.
                 del left[min(matches, key=lambda number: abs(number - place))]
-            elif each.in_digits:
+            elif each.is_exact:
                 lacking.append(each)
             else:
                 spoken += 1
@@ -61,7 +61,9 @@ class Clock:
         return lacking, strange if lacking else strange[spoken:]
 
     def agree(self, given: Sequence[Time], translation: str) -> bool:
-        if self.target[:2] == "fr" and _ENGLISH_REST.search(translation):
+        if self.target[:2] == "fr" and any(
+            _ENGLISH_REST.match(translation, each.span[1]) for each in times(translation, "fr")
+        ):
             return False
         return self.differences(given, translation) == ([], [])
 
@@ -95,10 +97,10 @@ class Clock:
         return is_short and (self.target[:2] == "fr" or "min" in time.text)
 
     def _always(self, time: Time) -> str:
-        all_week = "7" in time.text
+        all_day, all_week = "24" in time.text, "7" in time.text
         if self.target[:2] == "fr":
-            return "24 heures sur 24" + ", 7 jours sur 7" * all_week
-        return "24/7" if all_week else "24 hours a day"
+            return ", ".join(["24 heures sur 24"] * all_day + ["7 jours sur 7"] * all_week)
+        return ("24/7" if all_day else "7 days a week") if all_week else "24 hours a day"
 
     def _length(self, minutes: int) -> str:
         is_french = self.target[:2] == "fr"
@@ -113,6 +115,8 @@ def _french(time: Time, *, is_tight: bool) -> str:
     hour, minute = divmod(time.minutes[0] % DAY, 60)
     if time.minutes[0] % DAY == 0:
         return "minuit"
+    if not time.in_digits:
+        return "midi"
     if "clock" in time.text.lower():
         return f"{hour} heure{'s' * (hour > 1)}"
     has_minute = minute or re.search(r"[:.]\d", time.text)
@@ -132,11 +136,8 @@ def _english(time: Time) -> str:
         return "noon" if value else "midnight"
     half = "p.m." if value >= HALF_DAY else "a.m."
     shown = (hour - 1) % 12 + 1
-    return (
-        f"{shown}:{minute:02} {half}"
-        if minute or re.search(r"h ?00", time.text)
-        else f"{shown} {half}"
-    )
+    has_minute = minute or re.search(r"h ?00", time.text)
+    return f"{shown}:{minute:02} {half}" if has_minute else f"{shown} {half}"
 
 
 def _is_same(source: Time, target: Time) -> bool:

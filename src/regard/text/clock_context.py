@@ -13,7 +13,7 @@ _FAR = 30
 _BEFORE_LENGTH = pattern(
     r"(?:"
     r"(?:\bdur\w+|\bprend\w*|\bpris|\bfa(?:ut|llait|udra)|\bmet|\bmettre|\bmis)"
-    r"(?: entre| environ| au moins| à peine| presque| plus de| moins de)?"
+    r"(?: entre| de| environ| au moins| à peine| presque| plus de| moins de)?"
     r"|\bpendant|\bdurant|\bt(?:ous|outes) les|\ben|\bdans|\bsous|\bil y a|\bdormi|\battend(?:u|s|re|ez|ons|ent)|\btravaill\w+|\breste\w*"
     r"|\bcompte[rz]?|\broulé|\bmarché|\bcouru|\bencore|\btient|\b(?:plus|moins) de"
     r"|\b(?:retard\w*|décal\w+|durée|délai|attente|escale|pause|prolong\w+) de"
@@ -32,9 +32,8 @@ _AT = pattern(r"(?<![\dh] )\bà \Z")
 _THERE = pattern(r"\b(?:est|sommes|suis|sont|situé\w*|habit\w+|trouve\w*) à \Z")
 _FROM_A_PLACE = pattern(r" d(?:e |['’])(?-i:[A-ZÀ-Þ]|ici\b)")
 _AWAY = pattern(r" de (?:route|marche|vol|voiture|train|avion|bateau)\b")
-_BEFORE_CLOCK = pattern(
-    r"(?:\bà|\bvers|\bdès|\bavant|\baprès|\bil est|\ble \w{1,20} de|\d ?h(?: ?\d\d)? à) \Z"
-)
+_BEFORE_CLOCK = pattern(r"\b(?:vers|dès|avant|après|il est|le \w{1,20} de) \Z")
+_OPENS_A_RANGE = pattern(r"\bde \Z"), pattern(r" à \d")
 
 _EVENING = pattern(r"\bsoir(?:ée)?\b|\bdîn\w+")
 _AFTERNOON = pattern(r"\baprès-midi\b")
@@ -75,7 +74,10 @@ def is_length(match: re.Match[str]) -> bool:
 
 
 def is_clock(match: re.Match[str]) -> bool:
-    return bool(_BEFORE_CLOCK.search(_around(match)[0]))
+    before, after = _around(match)
+    opening, closing = _OPENS_A_RANGE
+    is_open = opening.search(before) and closing.match(after)
+    return bool(is_open or _AT.search(before) or _BEFORE_CLOCK.search(before))
 
 
 def _around(match: re.Match[str]) -> tuple[str, str]:

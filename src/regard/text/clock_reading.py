@@ -140,14 +140,20 @@ def _joined(text: str, found: list[Time], language: str) -> list[Time]:
     joined: list[Time] = []
     for each in reversed(found):
         if joined and _BETWEEN.fullmatch(text, each.span[1], joined[0].span[0]):
-            if each.kinds == LENGTH and joined[0].kinds == BOTH:
-                joined[0] = replace(joined[0], kinds=LENGTH)
+            if text[each.span[1]] != "," or CLOCK in (each.kinds, joined[0].kinds):
+                each, joined[0] = _of_kind(each, joined[0]), _of_kind(joined[0], each)
             each = _like(each, joined[0])
         joined.insert(0, each)
         first = _first(text, each, language)
         if first and not any(_meet(first, other) for other in found):
             joined.insert(0, _like(first, each))
     return joined
+
+
+def _of_kind(time: Time, other: Time) -> Time:
+    """Of two in a range, what is known of one is known of the other; in a list only that it is of the clock."""
+    is_known = time.kinds == BOTH and other.kinds in (CLOCK, LENGTH)
+    return replace(time, kinds=other.kinds) if is_known else time
 
 
 def _first(text: str, last: Time, language: str) -> Time | None:
@@ -162,8 +168,6 @@ def _first(text: str, last: Time, language: str) -> Time | None:
 
 
 def _like(first: Time, last: Time) -> Time:
-    if last.kinds == LENGTH and first.kinds == BOTH:
-        return replace(first, kinds=LENGTH)
     is_open = "clock" in first.kinds and not first.has_half and 0 < first.hour <= 12
     if not (is_open and last.has_half and last.minutes):
         return first

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from regard.text.clock_reading import DAY, HALF_DAY, LANGUAGES, Time, times
 
 _TIGHT = re.compile(r"\d(?:h\d?|[ \u00a0]?[ap]m$)", re.IGNORECASE)
-_ENGLISH_REST = re.compile(r"[ .]?[apAP]?\.?[mM]\b(?!\.)|\. (?=[a-zà-ÿ]|[A-Z]{2})")
-"""of p.m., which French has not, or its stop inside a sentence"""
+_LEFT_OVER = re.compile(r"[ .]?[apAP]?\.?[mM]\b(?!\.)|\. (?=[a-zà-ÿ]|[A-Z]{2})| ?h ?\d")
+"""in French: of p.m., which it has not, its stop inside a sentence, or minutes that come twice"""
 _IN_WORDS = re.compile(r"heure|hour|hr|minute", re.IGNORECASE)
 
 
@@ -62,7 +62,7 @@ class Clock:
 
     def agree(self, given: Sequence[Time], translation: str) -> bool:
         if self.target[:2] == "fr" and any(
-            _ENGLISH_REST.match(translation, each.span[1]) for each in times(translation, "fr")
+            _LEFT_OVER.match(translation, each.span[1]) for each in times(translation, "fr")
         ):
             return False
         return self.differences(given, translation) == ([], [])

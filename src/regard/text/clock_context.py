@@ -12,8 +12,8 @@ _FAR = 30
 # How long something is, by the words before it or after it.
 _BEFORE_LENGTH = pattern(
     r"(?:"
-    r"(?:\bdur\w+|\bprend\w*|\bpris|\bfa(?:ut|llait|udra)|\bmet|\bmettre|\bmis)"
-    r"(?: entre| de| environ| au moins| à peine| presque| plus de| moins de)?"
+    r"(?:\bdur\w+|\b(?:prend\w*|pris|faut|fallait|faudra|met|mettre|mis)(?: de)?)"
+    r"(?: entre| environ| au moins| à peine| presque| plus de| moins de)?"
     r"|\bpendant|\bdurant|\bt(?:ous|outes) les|\ben|\bdans|\bsous|\bil y a|\bdormi|\battend(?:u|s|re|ez|ons|ent)|\btravaill\w+|\breste\w*"
     r"|\bcompte[rz]?|\broulé|\bmarché|\bcouru|\bencore|\btient|\b(?:plus|moins) de"
     r"|\b(?:retard\w*|décal\w+|durée|délai|attente|escale|pause|prolong\w+) de"
@@ -33,7 +33,8 @@ _THERE = pattern(r"\b(?:est|sommes|suis|sont|situé\w*|habit\w+|trouve\w*) à \Z
 _FROM_A_PLACE = pattern(r" d(?:e |['’])(?-i:[A-ZÀ-Þ]|ici\b)")
 _AWAY = pattern(r" de (?:route|marche|vol|voiture|train|avion|bateau)\b")
 _BEFORE_CLOCK = pattern(r"\b(?:vers|dès|avant|après|il est|le \w{1,20} de) \Z")
-_OPENS_A_RANGE = pattern(r"\bde \Z"), pattern(r" à \d")
+_TOLD = pattern(r"\best de \Z")
+_RANGE = pattern(r"\bde \Z"), pattern(r" à \d")
 
 _EVENING = pattern(r"\bsoir(?:ée)?\b|\bdîn\w+")
 _AFTERNOON = pattern(r"\baprès-midi\b")
@@ -52,7 +53,7 @@ _BEFORE_LENGTHS = pattern(rf"{_FREE}({_N}) (?:à|to) \Z")
 
 # English hours alone are numbers like any other, unless something else speaks of a clock.
 _WORKING = pattern(
-    r"\b(?:work(?:s|ed|ing)?|open(?:s|ed)?|closed|available|shift|break|office|busy|class(?:es)?|school|job)\b"
+    r"\b(?:work(?:s|ed|ing)?|open(?:s|ed)?|closed|available|shift|break|office|busy|class(?:es)?|school|job|breakfast|lunch|dinner)\b"
 )
 _FROM_TO = pattern(
     r"\bfrom (?P<first>\d{1,2}) to (?P<last>\d{1,2})"
@@ -70,12 +71,14 @@ def is_length(match: re.Match[str]) -> bool:
     if _AT.search(before):
         is_there = _THERE.search(before) and _FROM_A_PLACE.match(after)
         return bool(_AWAY.match(after) or is_there)
-    return bool(_BEFORE_LENGTH.search(before) or _AFTER_LENGTH.match(after))
+    _, closing = _RANGE
+    is_told = _TOLD.search(before) and not closing.match(after)
+    return bool(is_told or _BEFORE_LENGTH.search(before) or _AFTER_LENGTH.match(after))
 
 
 def is_clock(match: re.Match[str]) -> bool:
     before, after = _around(match)
-    opening, closing = _OPENS_A_RANGE
+    opening, closing = _RANGE
     is_open = opening.search(before) and closing.match(after)
     return bool(is_open or _AT.search(before) or _BEFORE_CLOCK.search(before))
 

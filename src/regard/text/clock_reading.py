@@ -78,7 +78,11 @@ def times(text: str, language: str, *, of_source: bool = False) -> list[Time]:
     if language == "en":
         found += [each for each in _bare(text) if not any(_meet(each, other) for other in found)]
         found.sort(key=lambda each: each.span)
-    return _joined(text, found, language)
+    joined = _joined(text, found, language)
+    if language == "fr" and not of_source:
+        # French writes both alike, so that a translation says nothing wrong.
+        return [replace(each, kinds=BOTH) if each.kinds == LENGTH else each for each in joined]
+    return joined
 
 
 def _time(match: re.Match[str], kinds: frozenset[Kind], language: str, *, of_source: bool) -> Time:

@@ -66,6 +66,7 @@ def test_what_french_says(text: str, expected: list[tuple[str, str, str]]) -> No
         ("He works from 9 to 5.", [("9", "9:00", "c"), ("5", "17:00", "c")]),
         ("It fell from 9 to 5.", []),
         ("They work with 3 to 5 people, from 9 to 5 of them.", []),
+        ("I called you at 9, but you left home at 12.", [("9", "9:00 21:00", "c")]),
         ("At 6 tonight", [("6", "6:00 18:00", "c")]),
         ("At 3 in the morning", [("3 in the morning", "3:00", "c")]),
         ("At half past eight", [("half past eight", "8:30 20:30", "c")]),

@@ -63,6 +63,11 @@ _SOME_DAY = pattern(
     r"\b(?:at|since|until|till|by|around|before|after) (?P<hour>\d{1,2})"
     r"(?= (?:tonight|tomorrow|this (?:morning|afternoon|evening)|sharp)\b)"
 )
+# At 9 somebody left school, but called you by the clock.
+_MEETING = pattern(
+    r"\b(?:call(?:ed)?|meet(?:ing)?|met|see you|arrive[sd]?|leaves?|opens?|closes?|wakes?|woke|g[eo]ts? up|breakfast|lunch|dinner"
+    r"|appointment)\b[^.!?\d]{0,40}? at (?P<hour>\d{1,2})(?=[.,;!?)]*\Z|[,;] )"
+)
 
 
 def is_length(match: re.Match[str]) -> bool:
@@ -129,7 +134,7 @@ def bare_hours(text: str) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
                 found.append((match.span("last"), (int(is_later or last == 12),)))
     found += [
         (match.span("hour"), (0, 1))
-        for match in _SOME_DAY.finditer(text)
+        for match in (*_SOME_DAY.finditer(text), *_MEETING.finditer(text))
         if 0 < int(match["hour"]) <= 12
     ]
     return found

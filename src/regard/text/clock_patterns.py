@@ -28,7 +28,7 @@ BLANK = "[ \u00a0\u202f]"
 _HOUR = rf"{_ALONE}(?P<hour>\d{{1,3}})"
 _SAID = rf"{_ALONE}(?P<hour>\d{{1,3}}|{_FEW})"
 _MINUTE = r"(?P<minute>[0-5]\d)"
-_OF_DAY = rf"(?:{BLANK}(?P<half>du{BLANK}matin|de{BLANK}l['’]après-midi|du{BLANK}soir)\b)?"
+_OF_DAY = rf"(?:{BLANK}(?P<half>(?:du|le){BLANK}(?:matin|soir)|(?:de{BLANK})?l['’]après-midi)\b)?"
 # The last stop of p.m. may be that of the sentence, and is left to it.
 _HALF = rf"(?P<half>[ap])(?:m(?!\w)|\.{BLANK}?m\b(?:\.(?![\s\"')\]»”]{{0,3}}\Z))?)"
 
@@ -81,7 +81,7 @@ PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
         (LENGTH, _MINUTES),
         (CLOCK, pattern(rf"{_HOUR}(?:[:.]{_MINUTE})?{BLANK}?{_HALF}")),
         (CLOCK, pattern(
-            rf"{_SAID}(?:{BLANK}o['’]clock\b)?{BLANK}(?P<half>in{BLANK}the{BLANK}(?:morning|afternoon|evening)|at{BLANK}night)\b"
+            rf"{_SAID}(?::{_MINUTE}|{BLANK}o['’]clock\b)?{BLANK}(?P<half>in{BLANK}the{BLANK}(?:morning|afternoon|evening)|at{BLANK}night)\b"
         )),
         (CLOCK, pattern(rf"{_SAID}{BLANK}o['’]clock\b")),
         (CLOCK, pattern(rf"{_ALONE}(?P<hour>noon|midday|midnight)\b")),

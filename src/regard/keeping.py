@@ -112,9 +112,22 @@ class Keeping:
         found |= self._mended(lacking, found)
         return [found[place] for place in range(len(sentences))]
 
+    def is_kept(self, sentence: str, text: str) -> bool:
+        """Whether a translation has all that is kept of a sentence."""
+        held = self._stretches(sentence)
+        return not held or _Job(sentence, 0, held, self._money).is_held_by(text)
+
+    def with_others(self, sentence: str, others: Sequence[Stretch]) -> list[Stretch]:
+        """What is kept of a sentence and, where nothing of it stands, these."""
+        held = self._stretches(sentence)
+        free = [each for each in others if not any(_meet(each.span, one.span) for one in held)]
+        return sorted([*held, *self.allowed(sentence, free)], key=lambda each: each.span)
+
     def _stretches(self, sentence: str) -> list[Stretch]:
+        return self.allowed(sentence, self._find(sentence))
+
+    def allowed(self, sentence: str, found: list[Stretch]) -> list[Stretch]:
         """Those that neither a term of the glossary nor a ban has a say in."""
-        found = self._find(sentence)
         if not found:
             return found
         terms = [place.span for place in self._request.places(sentence)]
@@ -260,7 +273,11 @@ def _has_a_say(term: Span, stretch: Stretch) -> bool:
     start, end = stretch.span
     if stretch.kind in WHOLE and start <= term[0] and term[1] <= end:
         return term == stretch.span
-    return term[0] < end and start < term[1]
+    return _meet(term, stretch.span)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 def _has_word(text: str) -> bool:

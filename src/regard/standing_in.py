@@ -20,6 +20,11 @@ _VOID = frozenset(["br", "hr", "img", "wbr"])
 """tags that need no other to close them"""
 _FIRST_NUMBER, _STEP = 731, 111
 """of numbers as short as a count, and rarely one"""
+_TIMES = ("10:31", "11:42", "9:53", "10:24", "11:17", "9:38", "10:46", "11:58")
+"""of the morning, which are the same on a clock of twelve hours and on one of twenty-four"""
+_MINUTES = (41, 43, 47, 52, 37, 58)
+_B = "[ \u00a0\u202f▁]"
+_HALF = rf"(?:{_B}?[ap](?:m\b|\.m(?:\.(?!\Z))?))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,10 @@ class View:
                 self.marks.append(Mark(code, len(shown) + len(stand_in), partner))
             else:
                 stand_in = next(free[each.kind] if each.kind in free else free["name"])
+                if each.kind == "clock" and "h" in each.text.lower():
+                    stand_in = stand_in.replace(":", " h ")
+                if each.kind in ("clock", "length") and each.text.isupper():
+                    stand_in = stand_in.upper()
                 self.kept.append((stand_in, each, (len(shown), len(shown) + len(stand_in))))
             self.edits.append(_Edit(*each.span, stand_in))
             shown += stand_in
@@ -69,7 +78,7 @@ class View:
         """The candidate with what is kept in its place; None unless each stand-in is there once."""
         spans: list[tuple[Span, Stretch, Span]] = []
         for stand_in, stretch, source in self.kept:
-            matches = list(re.finditer(_alone(stand_in), candidate.text, re.IGNORECASE))
+            matches = list(re.finditer(_image(stand_in), candidate.text, re.IGNORECASE))
             if len(matches) != 1:
                 return None
             spans.append((matches[0].span(), stretch, source))
@@ -78,7 +87,7 @@ class View:
         marks = place(self.marks, self.shown, candidate.text, links, whole)
         if marks is None:
             return None
-        edits = [_Edit(*span, stretch.written) for span, stretch, _ in spans]
+        edits = [_edit(candidate.text, span, stretch.written) for span, stretch, _ in spans]
         edits += [_Edit(at, at, self.marks[index].code.raw) for at, index in marks]
         # Sorting is stable: tags in one place stay in their order, which is well nested.
         edits.sort(key=lambda edit: (edit.start, edit.end))
@@ -99,7 +108,7 @@ class View:
 
 def corrected(candidate: Candidate, corrections: Sequence[tuple[Span, str]]) -> Candidate:
     """The candidate with other words in some places, from left to right."""
-    edits = [_Edit(*span, written) for span, written in corrections]
+    edits = [_edit(candidate.text, span, written) for span, written in corrections]
     pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
     # Other tokenizers than SentencePiece mark their pieces otherwise; theirs stay as the model wrote them.
     before = len("".join(pieces)) - len(candidate.text)
@@ -126,12 +135,16 @@ def _free_stand_ins(sentence: str) -> dict[str, Iterator[str]]:
     free_names = (each for each in names if each.casefold() not in folded)
     free_numbers = (each for each in numbers if each not in folded)
     persons = (each for each in _PERSONS if each.casefold() not in folded)
+    times = (each for each in _TIMES if each[-2:] not in folded)
+    minutes = (f"{each} minutes" for each in _MINUTES if str(each) not in folded)
     return {
         "name": free_names,
         "person": chain(persons, free_names),
         "count": free_numbers,
         "number": free_numbers,
         "amount": free_numbers,
+        "clock": chain(times, free_names),
+        "length": chain(minutes, free_names),
     }
 
 
@@ -172,6 +185,22 @@ def _alone(stand_in: str) -> str:
     return rf"(?<![^\W_]){stand_in}(?![^\W_])(?![.,]?\d)"
 
 
+def _image(stand_in: str) -> str:
+    """What a model makes of a stand-in: of a time, this in the manner of its language."""
+    time = re.fullmatch(r"(\d+)(?: [hH] |:)(\d\d)", stand_in)
+    if time is None:
+        return _alone(stand_in.lower()).replace(" minutes", rf"(?:{_B}minutes|-minute)")
+    return rf"(?<![\w:.,])0?{time[1]}(?:{_B}?h{_B}?|:){time[2]}(?![\w:])(?:{_B}?min\b)?{_HALF}"
+
+
+def _edit(text: str, span: Span, written: str) -> _Edit:
+    """The stop of an abbreviation, such as p.m., is also that of the sentence; a 75-minute film has no plural."""
+    if text[slice(*span)].endswith("-minute"):
+        written = re.sub(r" (hour|minute)s?", r"-\1", written).replace(" and ", "-")
+    is_doubled = written.endswith(".") and text[span[1] : span[1] + 1] == "."
+    return _Edit(*span, written[:-1] if is_doubled else written)
+
+
 def _applied(text: str, edits: Sequence[_Edit]) -> str:
     written, cursor = "", 0
     for edit in edits:
@@ -210,7 +239,7 @@ def _merged(
     """The pieces with those of a stand-in as one, which is what it stood for."""
     pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
     for stand_in, stretch, _ in kept:
-        match = re.search(_alone(stand_in), "".join(pieces), re.IGNORECASE)
+        match = re.search(_image(stand_in), "".join(pieces), re.IGNORECASE)
         if match is not None:
             _merge(pieces, probabilities, match.span(), stretch.written)
     return pieces, probabilities

@@ -17,11 +17,13 @@ from regard.text.alphabet import Alphabet
 from regard.text.amounts import Money
 from regard.text.as_read import AsRead, is_shouted, shouted, with_english_i
 from regard.text.batches import batches_for_inference
+from regard.text.clock import Clock
 from regard.text.kept import Stretch, stretches
 from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
+from regard.timekeeping import Timekeeping
 from regard.translation import (
     Candidate,
     Sentence,
@@ -98,9 +100,10 @@ class Translator:
             if place not in each.endless
         ]
         keeping = Keeping(self._search, self._stretches, request, self._money)
-        found = iter(keeping.sentences(flat, range(number, number + len(flat))))
         languages = (self.manifest.source_language, self.manifest.target_language)
-        finishing = Finishing(keeping.sentences, self._stretches, request, languages)
+        timekeeping = Timekeeping(keeping, self._search, request, Clock(*languages))
+        found = iter(timekeeping.sentences(flat, range(number, number + len(flat))))
+        finishing = Finishing(timekeeping.sentences, self._stretches, request, languages)
         results = []
         for text, each in zip(texts, parts, strict=True):
             known = [

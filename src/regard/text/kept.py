@@ -17,8 +17,10 @@ from regard.text.placeholders import PLACEHOLDER, icu_messages
 
 Span = tuple[int, int]
 
-Kind = Literal["name", "person", "count", "tag", "script", "number", "amount", "word"]
-"""what a stretch does in its sentence; an amount may be written as the other language does"""
+Kind = Literal[
+    "name", "person", "count", "tag", "script", "number", "amount", "word", "clock", "length"
+]
+"""what a stretch does in its sentence; amounts, times and lengths of time may be written as the other language does"""
 
 OFTEN_COPIED = frozenset[Kind](["number", "amount", "word"])
 """what a model mostly gives back by itself; what is of another kind also spoils the words around it"""

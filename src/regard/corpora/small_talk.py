@@ -25,7 +25,7 @@ from regard.text.corpus import read_lines
 FILE = Path(__file__).with_name("small_talk.tsv")
 SLOTS = Path(__file__).with_name("small_talk_slots.tsv")
 
-_NUM_FILLED = 12
+_NUM_FILLED = 6
 """dialogues that are made of one with slots"""
 _PUNCTUATION = re.compile(r"(?<![.,!?;])[.,!?;]++(?=\s|$)")
 

@@ -97,7 +97,7 @@ def test_slots_hold_one_word_in_a_dialogue_and_many_in_all(tmp_path: Path) -> No
     )
     found = list(small_talk.small_talk(path=path))
     names = [re.sub(r"Hi, |You, |[.?]", "", each.reply) for each in found]
-    assert len(set(names)) > 11
+    assert len(set(names)) > 5
     for name, each in zip(names, found, strict=True):
         assert name.lower() in each.context.lower()
     assert all("{" not in each.context + each.reply for each in found)

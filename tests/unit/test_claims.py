@@ -36,6 +36,11 @@ from regard.text.claims import Told
         ("Your name is Tom.", ["Tom, and yours?"], None),
         ("Your name is Tom.", ["hello, tom here"], None),
         ("Your name is not known to me.", ["hello"], None),
+        ("You said your name is Hi.", ["Hi, I'm Nkechi!"], "Hi"),
+        ("You have not told me yet.", ["I'm Ann.", "What is my name?"], ""),
+        ("You have not told me yet.", ["I'm Ann.", "How old am I?"], None),
+        ("You have not told me yet.", ["I'm German.", "What is my name?"], None),
+        ("You have not told me yet.", ["hello", "who am i"], None),
     ],
 )
 def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:
@@ -57,6 +62,11 @@ def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> Non
         ("You said danger.", ["I'm Ann, 43."], []),
         ("Your name is jazz.", ["I'm Ann.", "In Rome I love jazz."], ["Your name is Ann."]),
         ("Your name is jazz.", ["I love jazz in Rome."], []),
+        (
+            "You have not told me yet. What is it?",
+            ["hello, Zoë here", "whats my name"],
+            ["You said your name is Zoë."],
+        ),
         (
             "You said Bob.",
             ["at A, at B, at C, at D, at E, at B"],

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from regard.text.first_names import FIRST_NAMES
+
 _CALLED = re.compile(r", (?P<word>(?!I\b)[A-Z]\w*+(?: \w++){0,3}+)(?=[.!?]|$)")
 # What somebody likes best they need not have called so.
 # A question is passed over as a whole, or each "you said" in it would be followed to its end.
@@ -16,9 +18,17 @@ _NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
 # How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
 _TOLD = re.compile(
     r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|(?i:calls?) me|[Tt]his is|[Ii](?:'m| am) called|I go by|i(?:'m| am))\W{1,3}"
-    r"|^\W*(?=\w++\W*(?:$|[.,!;]))|\b(?:I(?:'m| am)|[Ii]t(?:'s| is)) (?=[A-Z]))(?P<name>\w++)"
+    r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\b(?:I(?:'m| am)|[Ii]t(?:'s| is)) (?=[A-Z]))(?P<name>\w++)"
     r"|\b(?P<here>\w++) here\b"
 )
+_DENIED = re.compile(r"\b[Yy]ou have not told me\b(?P<word>)")
+_ASKED = re.compile(r"\b(?:my name|who (?:am i|i am))\b", re.IGNORECASE)
+# Surer than the above: what a person is told to have said when the model has forgotten it.
+_SURELY_TOLD = re.compile(
+    r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+)"
+    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++)(?=[.,!]|$)|\b(?P<here>[A-Z]\w++) here\b"
+)
+_OF_A_COUNTRY = ("ish", "an", "ese", "ench", "utch")
 _NAMES = re.compile(r"(?:(?<=[\w,] )|^\W*+(?=\w++\W*+$))((?!I\b)[A-Z]\w*+)")
 """words with a capital that does not come from beginning a sentence"""
 _NUMBERS = re.compile(r"\b\d++\b")
@@ -44,17 +54,33 @@ class Told:
         told = [match["name"] or match["here"] for match in found]
         return {name.lower(): name for name in told}
 
+    @cached_property
+    def _sure_name(self) -> str | None:
+        """What they surely said they are called; I'm German is no name, I'm Ian is."""
+        found = None
+        for match in (match for turn in self._turns for match in _SURELY_TOLD.finditer(turn)):
+            name = match["name"] or match["am"] or match["here"]
+            if not match["am"] or name in FIRST_NAMES or not name.endswith(_OF_A_COUNTRY):
+                found = name
+        return found
+
     def false_claim(self, reply: str) -> re.Match[str] | None:
         """Where a reply calls a person what is in none of their turns, or makes them say what ends in such a word.
 
-        What it says their name is they must have told as their name.
+        What it says their name is they must have told as their name; and it must not say that they never told it.
 
         >>> Told(["I'm Ann."]).false_claim("Nice to meet you, Bob!")["word"]
         'Bob'
         >>> Told(["I am 43."]).false_claim("You said that you are 43.")
         >>> Told(["I'm Ann.", "I love jazz."]).false_claim("You said your name is jazz.")["word"]
         'jazz'
+        >>> Told(["I'm Ann.", "What's my name?"]).false_claim("You have not told me yet.") is None
+        False
         """
+        if self._turns and _ASKED.search(self._turns[-1]) and self._sure_name:
+            denied = _DENIED.search(reply)
+            if denied:
+                return denied
         claims = (found for each in (_NAMED, _CALLED, _SAID) for found in each.finditer(reply))
         for claim in claims:
             told = self._names.keys() if claim.re is _NAMED else self._words
@@ -68,6 +94,8 @@ class Told:
         >>> [told.corrected(told.false_claim("Hello, Bob!")) for told in (Told(["hi"]), Told(["I'm Ann."]))]
         [['Hello!'], ['Hello, Ann!']]
         """
+        if claim.re is _DENIED:
+            return [f"You said your name is {self._sure_name}."]
         reply, (start, end) = claim.string, claim.span("word")
         number, name = claim["word"].isdigit(), claim["word"][0].isupper()
         kind = _NUMBERS if number else _NAMES if name else None

@@ -57,6 +57,8 @@ _UNSURE_REMARKS = (
 """where it is sure of none, each once in a conversation"""
 
 _WORDS = re.compile(r"\w+")
+_SURE_OF_DANGER = 0.7
+"""Whom nothing threatens is not sent to a crisis line: below this it was a headache."""
 _SHOWN = re.compile(r"\S+\s*")
 
 
@@ -108,6 +110,8 @@ class Judge:
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
         self._flaw = _NO_WORD
+        self._misnamed: re.Match[str] | None = None
+        """the first of all drafts that calls somebody what they are not"""
 
     @property
     def will_do(self) -> bool:
@@ -115,7 +119,11 @@ class Judge:
 
     def consider(self, found: Sequence[Draft]) -> None:
         """The first of these that will do is chosen, unless an earlier one will and is nearly as probable, or sends to help."""
+        claims = (self._told.false_claim(draft.text) for draft in found)
+        self._misnamed = self._misnamed or next(filter(None, claims), None)
         for draft in found:
+            if draft.sends_to_help and draft.probability < _SURE_OF_DANGER:
+                continue
             words = _words(draft.text)
             flaw = _CIRCLES if is_looping(words) else self._likeness(draft, words)
             if words and flaw < _ALIKE:
@@ -127,9 +135,17 @@ class Judge:
             if words and flaw < self._flaw:
                 self.chosen, self._flaw = draft, flaw
 
-    def corrections(self) -> list[str]:
-        """What to say instead of a reply that would do but for a name or number nobody told."""
-        claim = None if self.will_do else self._told.false_claim(self.chosen.text)
+    def corrections(self, is_sure: bool) -> list[str]:
+        """What to say instead of a reply that would do but for a name or number nobody told.
+
+        How sure it is of a name it did not find says nothing of the rest: one who tells their name is welcomed.
+        """
+        if is_sure:
+            claim = None if self.will_do else self._told.false_claim(self.chosen.text)
+        else:
+            claim = self._misnamed if self._told.has_just_told_a_name else None
+            if claim:
+                self.chosen, self._flaw = Draft(_SPEECHLESS), _NO_WORD
         return self._told.corrected(claim) if claim else []
 
     def admit(self) -> None:
@@ -145,7 +161,7 @@ class Judge:
                 return
 
     def _likeness(self, draft: Draft, words: list[str]) -> float:
-        if self._told.false_claim(draft.text):
+        if self._told.false_claim(draft.text) or self._told.miscounts(draft.text):
             return _FALSE
         barred = self._heard if draft.sends_to_help else [*self._earlier, *self._heard]
         return max((_likeness(words, each) for each in barred), default=0.0)
@@ -170,13 +186,13 @@ def ways(
         last = conversation(translator, turns[-1:])
         yield Way(last, _for_drafts(translator, own, last))
     is_sure = judge.chosen.probability >= own.least_probability
-    # How sure it is of a name it did not find says nothing of the rest.
-    for text in judge.corrections() if is_sure else ():
+    corrections = judge.corrections(is_sure)
+    for text in corrections:
         ids = translator.target.encode(text)
         given = replace(whole, prefix=[*whole.prefix, *ids], num_given=len(ids))
         if len(given.prefix) <= decode.max_length:
             yield Way(given, replace(decode, max_length=len(given.prefix)))
-    if own.least_probability and not (judge.will_do and is_sure):
+    if own.least_probability and not (judge.will_do and (is_sure or corrections)):
         judge.admit()
     seed = decode.seed if decode.method == "sample" else decode.seed or 0
     for temperature in _TEMPERATURES:

@@ -32,6 +32,7 @@ from regard.text.claims import Told
         ("You said your name is Tom.", ["i'm tom"], None),
         ("Your name is Tom.", ["My name is Tom Hill"], None),
         ("Your name is Tom.", ["call me tom"], None),
+        ("Your name is Tom.", ["im tom"], None),
         ("Your name is Tom.", ["Tom."], None),
         ("Your name is Tom.", ["Tom, and yours?"], None),
         ("Your name is Tom.", ["hello, tom here"], None),

@@ -17,16 +17,21 @@ _SAID = re.compile(
 _NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
 # How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
 _TOLD = re.compile(
-    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|(?i:calls?) me|[Tt]his is|[Ii](?:'m| am) called|I go by|i(?:'m| am))\W{1,3}"
-    r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\b(?:I(?:'m| am)|[Ii]t(?:'s| is)) (?=[A-Z]))(?P<name>\w++)"
-    r"|\b(?P<here>\w++) here\b"
+    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|(?i:calls?) me|[Tt]his is|[Ii](?:'?m| am) called|I go by|i(?:'?m| am)|[Ii]t(?:'?s| is))\W{1,3}"
+    r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\bI(?:'m| am) (?=[A-Z]))(?P<name>\w++)"
+    r"|\b(?P<here>(?!(?i:what)\b)\w++) (?:here|is my name)\b"
 )
 _DENIED = re.compile(r"\b[Yy]ou have not told me\b(?P<word>)")
 _ASKED = re.compile(r"\b(?:my name|who (?:am i|i am))\b", re.IGNORECASE)
 # Surer than the above: what a person is told to have said when the model has forgotten it.
 _SURELY_TOLD = re.compile(
     r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+)"
-    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++)(?=[.,!]|$)|\b(?P<here>[A-Z]\w++) here\b"
+    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++)(?=[.,!]| and\b|$)|\b(?P<here>(?!What\b)[A-Z]\w++) (?:here|is my name)\b"
+)
+_WELCOMED = "to meet you, "
+_SUM = re.compile(
+    r"\b(?P<left>\d{1,9}) ?(?P<sign>\+|plus|-|minus|\*|x|times) ?(?P<right>\d{1,9})\b",
+    re.IGNORECASE,
 )
 _OF_A_COUNTRY = ("ish", "an", "ese", "ench", "utch")
 _NAMES = re.compile(r"(?:(?<=[\w,] )|^\W*+(?=\w++\W*+$))((?!I\b)[A-Z]\w*+)")
@@ -64,6 +69,14 @@ class Told:
                 found = name
         return found
 
+    @property
+    def has_just_told_a_name(self) -> bool:
+        """
+        >>> Told(["Hello!", "I'm Zoë."]).has_just_told_a_name
+        True
+        """
+        return bool(self._turns) and Told(self._turns[-1:])._sure_name is not None
+
     def false_claim(self, reply: str) -> re.Match[str] | None:
         """Where a reply calls a person what is in none of their turns, or makes them say what ends in such a word.
 
@@ -86,7 +99,30 @@ class Told:
             told = self._names.keys() if claim.re is _NAMED else self._words
             if claim["word"] and not set(_WORDS.findall(claim["word"].lower())) <= told:
                 return claim
+            is_welcome = reply[: claim.start("word")].endswith(_WELCOMED)
+            if is_welcome and self._sure_name and claim["word"] != self._sure_name:
+                return claim
         return None
+
+    def miscounts(self, reply: str) -> bool:
+        """Whether the last turn asks for a sum and the reply gives another number.
+
+        >>> [Told(["What is 2 + 2?"]).miscounts(reply) for reply in ("It is 5.", "It is 4.", "I cannot count.")]
+        [True, False, False]
+        """
+        asked = _SUM.search(self._turns[-1]) if self._turns else None
+        if not asked:
+            return False
+        left, right, sign = int(asked["left"]), int(asked["right"]), asked["sign"].lower()
+        result = (
+            left + right
+            if sign in ("+", "plus")
+            else left - right
+            if sign in ("-", "minus")
+            else left * right
+        )
+        given = _NUMBERS.findall(reply)
+        return bool(given) and str(abs(result)) not in given
 
     def corrected(self, claim: re.Match[str]) -> list[str]:
         """The reply with each of the last names (or numbers) told; where there are none, it calls them nothing.
@@ -100,6 +136,8 @@ class Told:
         number, name = claim["word"].isdigit(), claim["word"][0].isupper()
         kind = _NUMBERS if number else _NAMES if name else None
         told = [word for turn in self._turns for word in kind.findall(turn)] if kind else []
+        if claim.re is _CALLED and self._sure_name:
+            told = [self._sure_name]
         if claim.re is _NAMED:
             told = [name for name in self._names.values() if name[0].isupper()]
         texts = [reply[:start] + word + reply[end:] for word in [*dict.fromkeys(told)][-_MOST:]]

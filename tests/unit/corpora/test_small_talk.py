@@ -71,7 +71,7 @@ def test_what_is_told_before_is_never_denied() -> None:
 def test_no_reply_would_be_given_up_for_a_false_claim() -> None:
     """What is learnt would never be said."""
     for found in small_talk.small_talk():
-        told = Told(found.context.split(f" {MARK} ")[-1::-2])
+        told = Told(found.context.split(f" {MARK} ")[-1::-2][::-1])
         assert not told.false_claim(found.reply), found
 
 

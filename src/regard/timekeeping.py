@@ -24,7 +24,7 @@ Search = Callable[[Sequence[str], Request, Sequence[int]], list[Sentence]]
 
 _DASHES = ("-", "–")
 _TO = {" à ": " to ", " ou ": " or ", " to ": " à ", " or ": " ou "}
-_REST = re.compile(r"[ .:]?\d|[ .]?[ap]?\.?m\b| ?h\b|:")
+_REST = re.compile(r"[ .,:]?\d|[ .]?[ap]?\.?m\b| ?h\b| ?:", re.IGNORECASE)
 """of a time that was not read to its end, such as 36 in 6 p.m. 36"""
 
 

@@ -156,14 +156,8 @@ class Ordinals:
         if self.target[:2] == "en":
             return suffix == _english_suffix(ordinal.value)
         if ordinal.value == 1:
-            is_feminine = _FEMININE.search(
-                text[max(0, ordinal.span[0] - _NUM_LOOKED_AT) : ordinal.span[0]]
-            )
-            return (
-                bool(_FIRST.fullmatch(suffix))
-                and suffix != "e"
-                and not (is_feminine and suffix == "er")
-            )
+            wrong = ("e", "er") if _is_feminine(text, ordinal.span[0]) else ("e",)
+            return bool(_FIRST.fullmatch(suffix)) and suffix not in wrong
         return bool((_SECOND if ordinal.value == 2 else _OTHERS).fullmatch(suffix))
 
     def _written(self, value: int, text: str, start: int) -> str:
@@ -171,7 +165,7 @@ class Ordinals:
             return f"{value}{_english_suffix(value)}"
         if value > 1:
             return f"{value}e"
-        return "1re" if _FEMININE.search(text[max(0, start - _NUM_LOOKED_AT) : start]) else "1er"
+        return "1re" if _is_feminine(text, start) else "1er"
 
     def _bare(self, value: int, sentence: str, translation: str) -> Span | None:
         """Where the number alone stands for an ordinal."""
@@ -185,6 +179,11 @@ class Ordinals:
             translation[max(0, start - _NUM_LOOKED_AT) : start]
         ) and after.match(translation, end)
         return (start, end) if is_ordinal or or_after.match(translation, end) else None
+
+
+def _is_feminine(text: str, start: int) -> bool:
+    """By the French word before it."""
+    return bool(_FEMININE.search(text[max(0, start - _NUM_LOOKED_AT) : start]))
 
 
 def _read(pattern: re.Pattern[str], text: str) -> Iterator[Ordinal]:

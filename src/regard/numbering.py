@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
+from regard.naming import Search
 from regard.standing_in import corrected
 from regard.text.ordinals import Ordinals, read_plainly
 from regard.translation import Candidate, Sentence
 from regard.wishes import Request
-
-Search = Callable[[str], Sentence]
-"""from a sentence to what is found for it"""
 
 
 class Numbering:

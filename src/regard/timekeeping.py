@@ -8,10 +8,10 @@ how long something takes was read as a time of the clock, the model sees stand-i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from regard.keeping import Keeping
+from regard.keeping import Keeping, Search
 from regard.standing_in import View, corrected
 from regard.text.as_read import is_shouted
 from regard.text.clock import Clock
@@ -20,11 +20,9 @@ from regard.text.kept import Kind, Stretch
 from regard.translation import Candidate, Sentence
 from regard.wishes import Request
 
-Search = Callable[[Sequence[str], Request, Sequence[int]], list[Sentence]]
-
 _DASHES = ("-", "–")
 _TO = {" à ": " to ", " ou ": " or ", " to ": " à ", " or ": " ou "}
-_REST = re.compile(r"[ .:]?\d|[ .]?[ap]?\.?m\b| ?h\b|:")
+_REST = re.compile(r"[ .,:]?\d|[ .]?[ap]?\.?m\b| ?h\b| ?:", re.IGNORECASE)
 """of a time that was not read to its end, such as 36 in 6 p.m. 36"""
 
 

@@ -65,6 +65,7 @@ def test_what_agrees(source: str, target: str) -> None:
         ("$5 and $5", "5 $"),
         ("He owes me $3,500 since 2019.", "Il me doit 3 500 $."),
         ("A 15 Pro for €20", "Un 15 € Pro pour 20 €"),
+        ("5 books for €20", "€20 livres"),
     ],
 )
 def test_what_does_not(source: str, target: str) -> None:

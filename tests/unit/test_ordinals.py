@@ -140,3 +140,32 @@ def test_a_sentence_without_one_is_not_touched_and_wishes_hold() -> None:
 def test_through_the_bundled_models() -> None:
     assert "102nd" in load("fr-en").translate("La 102e édition du festival commence demain.")
     assert "23e étage" in load("en-fr").translate("They live on the 23rd floor.")
+
+
+@pytest.mark.parametrize(
+    "languages, source, target",
+    [
+        ("fr en", "Entre 1e-5 et 1e-4.", "Between 1e-5 and 1e-4."),
+        ("fr en", "La commande -6e et la porte 41E.", "The command -6e and the 41E door."),
+        ("fr en", "Les points en %2E.", "The dots as %2E."),
+        ("fr en", "1er jour : mercredi 12 mars", "Day one: Wednesday, March 12th"),
+        ("fr en", "Du 1er au 14 novembre", "From November 1 to November 14th"),
+        ("en fr", "From June, 14th to 17th.", "Du 14 au 17 juin."),
+        ("en fr", "Open - from the 20th to the 22nd - to all.", "Ouvert - du 20 au 22 - à tous."),
+        ("en fr", "On the 24th there will be a party.", "Il y aura une fête au 24."),
+    ],
+)
+def test_what_is_right_stays(languages: str, source: str, target: str) -> None:
+    one, other = languages.split()
+    assert mended(source, target, (one, other)) == target
+
+
+def test_a_day_before_its_month_is_a_number() -> None:
+    assert mended("Friday 2nd July.", "Vendredi 2e juillet.", ("en", "fr")) == "Vendredi 2 juillet."
+
+
+def test_roman_numbers_and_words_are_ordinals_too() -> None:
+    ordinals = Ordinals("en", "fr")
+    assert not ordinals.lacks("In the 21st century.", "Au XXIe siècle.")
+    assert not ordinals.lacks("The 3rd time.", "La troisième fois.")
+    assert ordinals.lacks("In the 1st century.", "Au XXIe siècle.")

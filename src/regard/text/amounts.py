@@ -164,8 +164,12 @@ def _amounts(text: str, language: str, *, is_lenient: bool) -> Iterator[_Amount]
 
 
 def _sign(match: re.Match[str]) -> str:
-    words = [sign for place, sign in enumerate(_CURRENCIES) if match[f"w{place}"]]
-    return (match["before"] or "") + (match["after"] or "") or "".join(words)
+    """More than one where a number has those of two currencies: €20 pounds."""
+    before, after = match["before"] or "", match["after"] or ""
+    word = "".join(sign for place, sign in enumerate(_CURRENCIES) if match[f"w{place}"])
+    if before and word != before:
+        after += word
+    return before + after or word
 
 
 def _value(number: str, language: str, *, is_lenient: bool) -> Decimal | None:

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from regard.text.clock_reading import DAY, HALF_DAY, LANGUAGES, Time, times
 
 _TIGHT = re.compile(r"\d(?:h\d?|[ \u00a0]?[ap]m$)", re.IGNORECASE)
-_LEFT_OVER = re.compile(r"[ .]?[apAP]?\.?[mM]\b(?!\.)|\. (?=[a-zà-ÿ]|[A-Z]{2})| ?h ?\d")
+_LEFT_OVER = re.compile(r" ?[apAP]\.?[mM]\b|[ .]?[mM]\b(?!\.)|\. (?=[a-zà-ÿ]|[A-Z]{2})| ?h ?\d")
 """in French: of p.m., which it has not, its stop inside a sentence, or minutes that come twice"""
+_OTHER_HALF = re.compile(r"[ \u00a0]?[ap]\.?m\b", re.IGNORECASE)
+_SEVEN = re.compile("7|sept|seven", re.IGNORECASE)
 _IN_WORDS = re.compile(r"heure|hour|hr|minute", re.IGNORECASE)
 
 
@@ -34,7 +36,12 @@ class Clock:
         if not self._is_known or not any(map(str.isdigit, sentence)):
             return []
         found = [each for each in times(sentence, self.source[:2], of_source=True) if each.minutes]
-        return found if any(each.in_digits for each in found) else []
+        # 3 h P.M. is not as French tells the time, and what it is worth is not what 3 h is.
+        is_mixed = self.source[:2] == "fr" and any(
+            _OTHER_HALF.match(sentence, each.span[1]) for each in found
+        )
+        is_told = any(each.in_digits and not each.is_guessed for each in found)
+        return found if is_told and not is_mixed else []
 
     def differences(self, given: Sequence[Time], translation: str) -> tuple[list[Time], list[Time]]:
         """What of the source a translation lacks; and what it has that is not of the source.
@@ -57,7 +64,9 @@ class Clock:
             else:
                 spoken += 1
         # Half an hour in words may have become 30 minutes.
-        strange = [each for each in left.values() if each.in_digits or lacking]
+        strange = [
+            each for each in left.values() if not each.is_guessed and (each.in_digits or lacking)
+        ]
         return lacking, strange if lacking else strange[spoken:]
 
     def agree(self, given: Sequence[Time], translation: str) -> bool:
@@ -85,7 +94,7 @@ class Clock:
         if time.minutes[0] < 0 or (time.kinds == {"length"} and self._is_plain(time)):
             return time.text
         if time.kinds == {"length"}:
-            return self._length(time.minutes[0])
+            return self._length(time)
         if self.target[:2] == "fr":
             return _french(time, is_tight=bool(_TIGHT.search(like or time.text)))
         text = _english(time)
@@ -97,15 +106,17 @@ class Clock:
         return is_short and (self.target[:2] == "fr" or "min" in time.text)
 
     def _always(self, time: Time) -> str:
-        all_day, all_week = "24" in time.text, "7" in time.text
+        all_day, all_week = "24" in time.text, bool(_SEVEN.search(time.text))
         if self.target[:2] == "fr":
             return ", ".join(["24 heures sur 24"] * all_day + ["7 jours sur 7"] * all_week)
         return ("24/7" if all_day else "7 days a week") if all_week else "24 hours a day"
 
-    def _length(self, minutes: int) -> str:
+    def _length(self, time: Time) -> str:
         is_french = self.target[:2] == "fr"
         hour, joint = ("heure", " et ") if is_french else ("hour", " and ")
-        counted = [(minutes // 60, hour), (minutes % 60, "minute")]
+        # 90 minutes stay such.
+        hours, minutes = divmod(time.minutes[0], 60) if time.hour else (0, time.minutes[0])
+        counted = [(hours, hour), (minutes, "minute")]
         return joint.join(
             f"{number} {name}{'s' * (number > 1)}" for number, name in counted if number
         )
@@ -129,13 +140,19 @@ def _english(time: Time) -> str:
     hour, minute = divmod(value, 60)
     if ":" in time.text:
         return time.text
+    shown = (hour - 1) % 12 + 1
+    if time.text.isdecimal() and not time.has_half and 0 < time.hour <= 12:
+        return time.text
+    # Who says 6 heures may mean the evening; on a timetable 6h is in the morning.
+    is_open = "heure" in time.text.lower() and not time.has_half and 0 < time.hour < 12
+    if is_open:
+        return f"{shown}:{minute:02}" if minute else f"{shown} o'clock"
     if len(time.minutes) > 1:
         # Before noon or after it: whoever wrote it knows.
         return f"{hour}:{minute:02}"
     if value % HALF_DAY == 0:
         return "noon" if value else "midnight"
     half = "p.m." if value >= HALF_DAY else "a.m."
-    shown = (hour - 1) % 12 + 1
     has_minute = minute or re.search(r"h ?00", time.text)
     return f"{shown}:{minute:02} {half}" if has_minute else f"{shown} {half}"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
-from regard.text.clock_patterns import pattern
+from regard.text.clock_patterns import NUMBERS, SPOKEN_HOUR, pattern
 
 _FAR = 30
 """letters before and after a time that are looked at"""
@@ -31,6 +32,9 @@ _AFTER_LENGTH = pattern(
 _AT = pattern(r"(?<![\dh] )\bà \Z")
 _THERE = pattern(r"\b(?:est|sommes|suis|sont|situé\w*|habit\w+|trouve\w*) à \Z")
 _FROM_A_PLACE = pattern(r" d(?:e |['’])(?-i:[A-ZÀ-Þ]|ici\b)")
+_UP_TO = pattern(
+    r"\b(?:inférieur\w*|supérieur\w*|égale?s?|limit\w+|rédui\w+|ramen\w+)(?: \w{1,20}){0,2} à \Z"
+)
 _AWAY = pattern(r" de (?:route|marche|vol|voiture|train|avion|bateau)\b")
 _BEFORE_CLOCK = pattern(r"\b(?:vers|dès|avant|après|il est|le \w{1,20} de) \Z")
 _TOLD = pattern(r"\best de \Z")
@@ -68,6 +72,11 @@ _MEETING = pattern(
     r"\b(?:call(?:ed)?|meet(?:ing)?|met|see you|arrive[sd]?|leaves?|opens?|closes?|wakes?|woke|g[eo]ts? up|breakfast|lunch|dinner"
     r"|appointment)\b[^.!?\d]{0,40}? at (?P<hour>\d{1,2})(?=[.,;!?)]*\Z|[,;] )"
 )
+# Back at six: nothing but an hour, as people say it.
+_SPOKEN = pattern(
+    r"\b(?:at|by|until|till|before|after|around|about|since|from|between|to|and|for)(?: about| around)? "
+    rf"{SPOKEN_HOUR}(?![\w:%-]|[.,]\d| (?:hours?|minutes?|days?|years?|times?|o['’]clock|[ap]\.?m)\b)"
+)
 
 
 def is_length(match: re.Match[str]) -> bool:
@@ -75,7 +84,7 @@ def is_length(match: re.Match[str]) -> bool:
     before, after = _around(match)
     if _AT.search(before):
         is_there = _THERE.search(before) and _FROM_A_PLACE.match(after)
-        return bool(_AWAY.match(after) or is_there)
+        return bool(_AWAY.match(after) or is_there or _UP_TO.search(before))
     _, closing = _RANGE
     is_told = _TOLD.search(before) and not closing.match(after)
     return bool(is_told or _BEFORE_LENGTH.search(before) or _AFTER_LENGTH.match(after))
@@ -99,11 +108,17 @@ def halves(text: str, hour: int) -> tuple[int, ...]:
     >>> halves("On mange à 8h.", 8), halves("Ce soir, on mange à 8h.", 8), halves("À 8h, le matin ou le soir.", 8)
     ((0,), (1,), (0, 1))
     """
-    is_evening, is_afternoon = bool(_EVENING.search(text)), bool(_AFTERNOON.search(text))
-    if not (is_evening or is_afternoon) or _TO_24.search(text):
+    is_evening, is_afternoon, is_otherwise, is_to_24 = _said_of_the_day(text)
+    if not (is_evening or is_afternoon) or is_to_24:
         return (0,)
     is_sure = (is_evening and 5 <= hour < 12) or (is_afternoon and 1 <= hour <= 6)
-    return (1,) if is_sure and not _OTHERWISE.search(text) else (0, 1)
+    return (1,) if is_sure and not is_otherwise else (0, 1)
+
+
+@functools.lru_cache(maxsize=1)
+def _said_of_the_day(text: str) -> tuple[bool, ...]:
+    """Read once for all the times of a text, which may be many."""
+    return tuple(bool(each.search(text)) for each in (_EVENING, _AFTERNOON, _OTHERWISE, _TO_24))
 
 
 def range_start(text: str, end: int, language: str, *, of_lengths: bool) -> tuple[int, int] | None:
@@ -138,3 +153,14 @@ def bare_hours(text: str) -> list[tuple[tuple[int, int], tuple[int, ...]]]:
         if 0 < int(match["hour"]) <= 12
     ]
     return found
+
+
+def spoken_hours(text: str) -> list[tuple[tuple[int, int], int]]:
+    """English numbers that may be hours, and may be nothing of the kind.
+
+    >>> spoken_hours("He is here between 5 and six, at 7 a.m. or for two hours.")
+    [((19, 20), 5), ((25, 28), 6)]
+    """
+    found = ((match.span("hour"), match["hour"].lower()) for match in _SPOKEN.finditer(text))
+    hours = ((span, int(said) if said.isdecimal() else NUMBERS[said]) for span, said in found)
+    return [(span, hour) for span, hour in hours if 0 < hour <= 12]

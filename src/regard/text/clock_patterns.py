@@ -27,6 +27,8 @@ _ALONE = r"(?<![\w:.,°])(?<!\d/)"
 BLANK = "[ \u00a0\u202f]"
 _HOUR = rf"{_ALONE}(?P<hour>\d{{1,3}})"
 _SAID = rf"{_ALONE}(?P<hour>\d{{1,3}}|{_FEW})"
+SPOKEN_HOUR = rf"(?P<hour>\d{{1,2}}|{_ENGLISH.replace(' ', '|')})"
+_SUCH = rf"(?:(?:premières|dernières|prochaines){BLANK})?"
 _MINUTE = r"(?P<minute>[0-5]\d)"
 _OF_DAY = rf"(?:{BLANK}(?P<half>(?:du|le){BLANK}(?:matin|soir)|(?:de{BLANK})?l['’]après-midi)\b)?"
 # The last stop of p.m. may be that of the sentence, and is left to it.
@@ -43,14 +45,13 @@ def pattern(text: str) -> re.Pattern[str]:
 
 
 _MINUTES = pattern(
-    rf"{_ALONE}(?P<minute>\d{{1,3}}|{_SOME}|{_FEW})(?:{BLANK}?(?:mins?|mn)\b|(?:{BLANK}|-)(?:premières{BLANK}|dernières{BLANK})?minutes?\b)"
+    rf"{_ALONE}(?P<minute>\d{{1,3}}|{_SOME}|{_FEW})(?:{BLANK}?(?:mins?|mn)\b|(?:{BLANK}|-){_SUCH}minutes?\b)"
 )
 _DIGITAL = pattern(rf"{_HOUR}:{_MINUTE}(?::(?P<second>[0-5]\d))?(?![\w:])")
 
-_ALL_DAY = (
-    rf"24{BLANK}?(?:h|heures)?{BLANK}?(?:/|sur{BLANK}){BLANK}?24(?:{BLANK}?(?:h|heures))?(?!\w)"
-)
-_ALL_WEEK = rf"7{BLANK}?(?:j|jours){BLANK}?(?:/|sur{BLANK}){BLANK}?7(?!\w)"
+_OVER = rf"{BLANK}?(?:/|sur{BLANK}){BLANK}?"
+_ALL_DAY = rf"24{BLANK}?(?:(?:h|heures)?{_OVER}24(?:{BLANK}?(?:h|heures))?|(?:h|heures){BLANK}par{BLANK}jour)(?!\w)"
+_ALL_WEEK = rf"(?:7|sept){BLANK}?(?:j|jours)(?:{_OVER}(?:7|sept)|{BLANK}par{BLANK}semaine)(?!\w)"
 
 PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
     "fr": [
@@ -61,7 +62,7 @@ PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
             rf"{_HOUR}{BLANK}?h{BLANK}?(?P<minute>[0-5]?\d){BLANK}?mi?n(?:{BLANK}?(?P<second>[0-5]?\d){BLANK}?s)?(?!\w)"
         )),
         (BOTH, pattern(
-            rf"{_SAID}{BLANK}(?:premières{BLANK}|dernières{BLANK})?heures?\b(?:{BLANK}et{BLANK}(?P<minute>demie?|quart)\b|{BLANK}moins{BLANK}(?P<minus>le{BLANK}quart|{_SOME}|{_FEW})\b)?{_OF_DAY}"
+            rf"{_SAID}{BLANK}{_SUCH}heures?\b(?:{BLANK}et{BLANK}(?P<minute>demie?|quart)\b|{BLANK}moins{BLANK}(?P<minus>le{BLANK}quart|{_SOME}|{_FEW})\b)?{_OF_DAY}"
         )),
         (BOTH, pattern(rf"{_SAID}{BLANK}heures?{BLANK}(?P<minute>[0-5]\d|{_SOME})\b{_OF_DAY}")),
         (LENGTH, pattern(
@@ -84,7 +85,7 @@ PATTERNS: dict[str, list[tuple[frozenset[Kind], re.Pattern[str]]]] = {
             rf"{_SAID}(?::{_MINUTE}|{BLANK}o['’]clock\b)?{BLANK}(?P<half>in{BLANK}the{BLANK}(?:morning|afternoon|evening)|at{BLANK}night)\b"
         )),
         (CLOCK, pattern(rf"{_SAID}{BLANK}o['’]clock\b")),
-        (CLOCK, pattern(rf"{_ALONE}(?P<hour>noon|midday|midnight)\b")),
+        (CLOCK, pattern(rf"{_ALONE}(?:12(?:[:.]00)?{BLANK})?(?P<hour>noon|midday|midnight)\b")),
         (CLOCK, pattern(rf"{_ALONE}(?P<minute>(?:a{BLANK})?quarter|half|{_SOME}|five|ten){BLANK}past{BLANK}(?P<hour>\d{{1,2}}|{_FEW}|noon|midnight)\b")),
         (CLOCK, pattern(rf"{_ALONE}(?<!from )(?P<minus>(?:a{BLANK})?quarter|{_SOME}|five|ten){BLANK}to{BLANK}(?P<hour>\d{{1,2}}|{_FEW}|noon|midnight)\b")),
         (LENGTH, pattern(rf"{_SAID}(?:{BLANK}|-)(?:hours?|hrs?)\b(?:{BLANK}and{BLANK}a{BLANK}(?P<minute>half|quarter)\b)?")),

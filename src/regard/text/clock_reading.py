@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from regard.text.clock_context import bare_hours, halves, is_clock, is_length, range_start
+from regard.text.clock_context import (
+    bare_hours,
+    halves,
+    is_clock,
+    is_length,
+    range_start,
+    spoken_hours,
+)
 from regard.text.clock_patterns import (
     ALWAYS,
     BLANK,
@@ -42,6 +49,8 @@ class Time:
     hour: int
     has_half: bool = False
     """it says itself in which half of the day it is"""
+    is_guessed: bool = False
+    """it may be no time at all, and is one if the other language has it"""
 
     @property
     def in_digits(self) -> bool:
@@ -50,7 +59,8 @@ class Time:
     @property
     def is_exact(self) -> bool:
         """Whether a translation has to have it; what else is said in words may be said otherwise."""
-        return self.in_digits or self.text.lower().startswith(_NAMED)
+        is_sure = self.in_digits or self.text.lower().startswith(_NAMED)
+        return is_sure and not self.is_guessed
 
 
 def times(text: str, language: str, *, of_source: bool = False) -> list[Time]:
@@ -79,6 +89,10 @@ def times(text: str, language: str, *, of_source: bool = False) -> list[Time]:
         found += [each for each in _bare(text) if not any(_meet(each, other) for other in found)]
         found.sort(key=lambda each: each.span)
     joined = _joined(text, found, language)
+    if language == "en":
+        guessed = _guessed(text, of_source=of_source)
+        joined += [each for each in guessed if not any(_meet(each, other) for other in joined)]
+        return sorted(joined, key=lambda each: each.span)
     if language == "fr" and not of_source:
         # French writes both alike, so that a translation says nothing wrong.
         return [replace(each, kinds=BOTH) if each.kinds == LENGTH else each for each in joined]
@@ -137,6 +151,21 @@ def _bare(text: str) -> Iterator[Time]:
         hour = int(text[start:end])
         values = tuple((60 * hour) % HALF_DAY + half * HALF_DAY for half in may_be)
         yield Time((start, end), text[start:end], CLOCK, values, hour)
+
+
+def _guessed(text: str, *, of_source: bool) -> list[Time]:
+    halves_of_day = (0, HALF_DAY) if of_source else (0,)
+    return [
+        Time(
+            (start, end),
+            text[start:end],
+            CLOCK,
+            tuple((60 * hour + half) % DAY for half in halves_of_day),
+            hour,
+            is_guessed=True,
+        )
+        for (start, end), hour in spoken_hours(text)
+    ]
 
 
 def _joined(text: str, found: list[Time], language: str) -> list[Time]:

@@ -15,27 +15,38 @@ Span = tuple[int, int]
 
 _ENGLISH = "st|nd|rd|th"
 _FRENCH = "ers?|[eè]res?|res?|i?[eè]mes?|es?|ndes?|nds?"
-_OF = {
-    "en": re.compile(rf"(?<![\w.,])(\d{{1,4}})({_ENGLISH})\b", re.IGNORECASE),
-    "fr": re.compile(rf"(?<![\w.,])(\d{{1,4}})({_FRENCH})\b", re.IGNORECASE),
-}
-_OF_BOTH = re.compile(rf"(?<![\w.,])(\d{{1,4}})({_ENGLISH}|{_FRENCH})\b", re.IGNORECASE)
+
+
+def _pattern(suffixes: str) -> re.Pattern[str]:
+    """Neither 1e-5 nor -6e nor %2E is an ordinal."""
+    return re.compile(rf"(?<![\w.,%$-])([1-9]\d{{0,3}})({suffixes})\b(?![-+]\d)", re.IGNORECASE)
+
+
+_OF = {"en": _pattern(_ENGLISH), "fr": _pattern(_FRENCH)}
+_OF_BOTH = _pattern(f"{_ENGLISH}|{_FRENCH}")
+_NUMBER = re.compile(r"\d+")
 _FIRST, _SECOND = re.compile("(?:er|r?e|[eè]re)s?"), re.compile("(?:e|[eè]me|nde?)s?")
 _OTHERS = re.compile("(?:e|[eè]me)s?")
 
 # An ordinal of the translation that has no other in digits as its source may come of these.
-_OTHERWISE = {
-    "fr": re.compile(r"\b[IVXLC]+(?:er?|re|ème)\b|ième|premi|second"),
-    "en": re.compile(r"\b(?:[IVXLC]+|first|second|third|\w+(?:een|tie|[fhxn])th)\b"),
+_IN_WORDS = {
+    "fr": re.compile(r"ième|premi|second"),
+    "en": re.compile(r"\b(?:first|second|third|\w+(?:een|tie|[fhxn])th)\b"),
 }
+# Vers and Le are words.
+_ROMAN = re.compile(r"\b(?:I(?=(?:er|re)s?\b)|[IVX]+(?=(?:e|[eè]me)s?\b)|[IVX]{2,}+\b)")
+_WORTH = {"I": 1, "V": 5, "X": 10}
 
 _ENGLISH_MONTH = "(?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)"
-_MONTH_BEFORE = re.compile(rf"\b{_ENGLISH_MONTH}[a-z]*\.? \Z")
+_MONTH_BEFORE = re.compile(rf"\b{_ENGLISH_MONTH}[a-z]*[.,]? \Z")
 # The 5th, and no word that could be its own: a day of a month, as far as one can see.
-_DAY_BEFORE, _LAST_DAY = re.compile(r"(?<!\w)(?<!than )the \Z", re.IGNORECASE), 31
-_DAY_AFTER = re.compile(r"\W*\Z|[.,;:!?)]|\s(?:of|at|and|to|in|or|for|is|was)\b")
+_DAY_BEFORE, _LAST_DAY = re.compile(r"(?<!\w)(?:(?<!than )the|from) \Z", re.IGNORECASE), 31
+_DAY_AFTER = re.compile(
+    r"\W*\Z|[.,;:!?)]|\s[-–—]|\s(?:of|at|and|to|in|or|for|is|was|will|there|I|you|he|she|it|we|they)\b"
+)
 _AND = re.compile(r"(?:,?\s(?:and|or|to)|,|\s?[-–])\s?(?:the\s)?")
 _MONTH_AFTER = re.compile(rf"\s(?:of\s)?{_ENGLISH_MONTH}")
+_FRENCH_MONTH_AFTER = re.compile(rf"\s{MONTH}")
 _NUM_LOOKED_AT = 12
 
 _BARE = r"(?<![\w.,])(?<!\d ){}(?![\w%]|[.,:]?\d)"
@@ -51,7 +62,7 @@ _AROUND_BARE = {
             r"\b(?:l[ea]s?|au|du|aux|des|[mts](?:on|a|es)|cette|ce|chaque|et|ou) \Z", re.IGNORECASE
         ),
         re.compile(
-            rf"(?!\s(?:{MONTH}|ans?\b|h\b|heures?\b|min|jours?\b|mois\b|fois\b|années?\b|[€$£%]|\d))"
+            rf"(?!\s(?:(?:(?:au|et|ou|à) \d{{1,2}} )?{MONTH}|ans?\b|h\b|heures?\b|min|jours?\b|mois\b|fois\b|années?\b|[€$£%]|\d))"
         ),
         re.compile(r"\ssur\b"),
     ),
@@ -84,7 +95,10 @@ class Ordinals:
 
     def lacks(self, sentence: str, translation: str) -> bool:
         """Whether an ordinal of the source has none of its value in a translation."""
+        if _IN_WORDS[self.target[:2]].search(translation):
+            return False
         got = {each.value for each in _read(_OF[self.target[:2]], translation)}
+        got |= set(_in_roman(translation))
         return any(each.value not in got for each in self.given(sentence) if not each.is_day)
 
     def corrections(self, sentence: str, translation: str) -> list[tuple[Span, str]]:
@@ -101,7 +115,9 @@ class Ordinals:
         got = list(_read(_OF_BOTH, translation))
         values = {each.value for each in given}
         missing = values - {each.value for each in got}
-        strange = [each for each in got if each.value not in values]
+        # From the 1er au 14 novembre, to November 14th: English has an ordinal where French has a number.
+        known = {int(number) for number in _NUMBER.findall(sentence)}
+        strange = [each for each in got if each.value not in known]
         found: dict[Span, str] = {}
         if self._is_confused(sentence, missing, strange):
             [ordinal], [value] = strange, missing
@@ -109,9 +125,13 @@ class Ordinals:
             missing = set()
         days = {each.value for each in given if each.is_day}
         for each in got:
-            if each.value in values and not self._is_right(each, translation):
+            is_day = self.target[:2] == "fr" and each.value in days - {1}
+            is_right = self._is_right(each, translation)
+            # Le 2e juillet has the right ending and should have none.
+            if is_day and _FRENCH_MONTH_AFTER.match(translation, each.span[1]):
+                is_right = False
+            if each.value in values and not is_right:
                 written = self._written(each.value, translation, each.span[0])
-                is_day = self.target[:2] == "fr" and each.value in days - {1}
                 found[each.span] = str(each.value) if is_day else written
         for value in missing - days:
             if span := self._bare(value, sentence, translation):
@@ -123,7 +143,8 @@ class Ordinals:
 
     def _is_confused(self, sentence: str, missing: set[int], strange: list[Ordinal]) -> bool:
         """Whether one was written with a digit too few or too many: 11th for 111e."""
-        if len(missing) != 1 or len(strange) != 1 or _OTHERWISE[self.source[:2]].search(sentence):
+        is_otherwise = _IN_WORDS[self.source[:2]].search(sentence) or any(_in_roman(sentence))
+        if len(missing) != 1 or len(strange) != 1 or is_otherwise:
             return False
         [ordinal], [value] = strange, missing
         short, long = sorted((str(ordinal.value), str(value)), key=len)
@@ -135,14 +156,8 @@ class Ordinals:
         if self.target[:2] == "en":
             return suffix == _english_suffix(ordinal.value)
         if ordinal.value == 1:
-            is_feminine = _FEMININE.search(
-                text[max(0, ordinal.span[0] - _NUM_LOOKED_AT) : ordinal.span[0]]
-            )
-            return (
-                bool(_FIRST.fullmatch(suffix))
-                and suffix != "e"
-                and not (is_feminine and suffix == "er")
-            )
+            wrong = ("e", "er") if _is_feminine(text, ordinal.span[0]) else ("e",)
+            return bool(_FIRST.fullmatch(suffix)) and suffix not in wrong
         return bool((_SECOND if ordinal.value == 2 else _OTHERS).fullmatch(suffix))
 
     def _written(self, value: int, text: str, start: int) -> str:
@@ -150,7 +165,7 @@ class Ordinals:
             return f"{value}{_english_suffix(value)}"
         if value > 1:
             return f"{value}e"
-        return "1re" if _FEMININE.search(text[max(0, start - _NUM_LOOKED_AT) : start]) else "1er"
+        return "1re" if _is_feminine(text, start) else "1er"
 
     def _bare(self, value: int, sentence: str, translation: str) -> Span | None:
         """Where the number alone stands for an ordinal."""
@@ -166,9 +181,28 @@ class Ordinals:
         return (start, end) if is_ordinal or or_after.match(translation, end) else None
 
 
+def _is_feminine(text: str, start: int) -> bool:
+    """By the French word before it."""
+    return bool(_FEMININE.search(text[max(0, start - _NUM_LOOKED_AT) : start]))
+
+
 def _read(pattern: re.Pattern[str], text: str) -> Iterator[Ordinal]:
     for match in pattern.finditer(text):
-        yield Ordinal(match.span(), int(match[1]), match[2])
+        # LE 2E ÉTAGE, but an E beside small letters is that of a door or a code.
+        if match[2] != "E" or text.isupper():
+            yield Ordinal(match.span(), int(match[1]), match[2])
+
+
+def _in_roman(text: str) -> Iterator[int]:
+    """What XXIe, and XXI after a king, are worth.
+
+    >>> list(_in_roman("Du XIVe au XXe siècle"))
+    [14, 20]
+    """
+    for match in _ROMAN.finditer(text):
+        digits = [_WORTH[letter] for letter in match[0]]
+        smaller = sum(one for one, other in zip(digits, digits[1:], strict=False) if one < other)
+        yield sum(digits) - 2 * smaller
 
 
 def _with_days(found: list[Ordinal], sentence: str) -> list[Ordinal]:

@@ -28,7 +28,7 @@ _OTHERS = frozenset(
     Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July August September
     October November December Lundi Mardi Mercredi Jeudi Vendredi Samedi Dimanche
     Staline Stalin Lénine Lenin Copernic Copernicus Machiavel Machiavelli César Caesar Aurèle Aurelius Quint Colomb Columbus
-    Le La Les Premier University College School Institute Hospital Foundation Museum Library Prize Award Cup Street Road
+    Objet Le La Les Premier University College School Institute Hospital Foundation Museum Library Prize Award Cup Street Road
     Avenue Square Bridge Station Airport Park Island Islands River Lake Bay Church Cathedral Hall House Day Act Company Group
     """.split()
 )

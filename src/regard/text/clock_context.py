@@ -38,7 +38,7 @@ _UP_TO = pattern(
 _AWAY = pattern(r" de (?:route|marche|vol|voiture|train|avion|bateau)\b")
 _BEFORE_CLOCK = pattern(r"\b(?:vers|dès|avant|après|il est|le \w{1,20} de) \Z")
 _TOLD = pattern(r"\best de \Z")
-_RANGE = pattern(r"\bde \Z"), pattern(r" à \d")
+_RANGE = pattern(r"\bde \Z"), pattern(r" à (?:\d|midi|minuit)")
 
 _EVENING = pattern(r"\bsoir(?:ée)?\b|\bdîn\w+")
 _AFTERNOON = pattern(r"\baprès-midi\b")

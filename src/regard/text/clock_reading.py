@@ -204,6 +204,9 @@ def _like(first: Time, last: Time) -> Time:
     is_open = "clock" in first.kinds and not first.has_half and 0 < first.hour <= 12
     if not (is_open and last.has_half and last.minutes):
         return first
+    # Who writes 10h counts to 24, whatever ends there: de 10h à minuit is most of a day.
+    if last.text.lower() in ("midi", "minuit") and not first.text.isdecimal():
+        return first
     # From 10 to 11:30 p.m. is in the evening; from 9 to 5 p.m. begins in the morning.
     [end] = last.minutes
     value = first.minutes[0] % HALF_DAY + (HALF_DAY if end >= HALF_DAY else 0)

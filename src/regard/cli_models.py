@@ -78,8 +78,8 @@ def _list(as_json: bool) -> None:
             f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
             f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
         )
-    if not found:
-        typer.echo(f"no models yet: put model folders into {user_folder()}", err=True)
+    others = "others" if found else "no models yet: model folders"
+    typer.echo(f"{others} are looked for in {user_folder()}", err=True)
 
 
 def _get(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from regard.standing_in import View
+from regard.standing_in import View, corrected
 from regard.text.kept import Stretch
-from regard.text.persons import Person, persons
+from regard.text.persons import Person, is_person, persons
 from regard.translation import Sentence
 from regard.wishes import Request
 
@@ -27,6 +27,9 @@ class Naming:
     def with_names(self, found: Sentence) -> Sentence:
         """The same where no name has changed; else what the model makes of one that it is sure to copy."""
         source, best = found.source, found.candidates[0].text
+        if is_person(source) and best != source:
+            whole = (0, len(best)), source
+            return replace(found, candidates=[corrected(found.candidates[0], [whole])])
         changed = [each for each in persons(source) if each.is_changed_in(best)]
         request = self._request
         if not changed or request.decode.method == "sample" or request.places(source):

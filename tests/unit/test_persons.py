@@ -111,3 +111,10 @@ def test_what_is_right_or_kept_by_other_means_is_not_asked_for_again() -> None:
 def test_through_the_bundled_models(model: str, sentence: str) -> None:
     [person] = persons(sentence)
     assert f"{person.first} {person.surname}" in load(model).translate(sentence)
+
+
+@pytest.mark.parametrize("model", ["fr-en", "en-fr"])
+def test_a_name_alone_stays(model: str) -> None:
+    """A model would make a stone of Pierre."""
+    names = ["Pierre Durand", "Rose Martin", "Marc Petit"]
+    assert [load(model).translate(name) for name in names] == names

@@ -60,6 +60,18 @@ def _plain(word: str) -> str:
     return _ACCENT.sub("", unicodedata.normalize("NFD", word)).casefold()
 
 
+def is_person(sentence: str) -> bool:
+    """Whether it is somebody's name and nothing else, as below a letter.
+
+    >>> is_person("Pierre Durand"), is_person("Pierre dort."), is_person("Charles University")
+    (True, False, False)
+    """
+    names = sentence.split(" ")
+    if len(names) != 2 or not _RUN.fullmatch(sentence):
+        return False
+    return names[0] in FIRST_NAMES and names[1] not in _OTHERS
+
+
 def persons(sentence: str) -> Iterator[Person]:
     """Who is named in full in a sentence.
 

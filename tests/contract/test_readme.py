@@ -5,6 +5,7 @@ are run in order as one program. Pages are run in an empty folder. `bash` blocks
 are run by hand (`pytest -m slow`), of the others the flags are checked.
 """
 
+import math
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ from regard.cli import app
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FIGURE = re.compile(r"-?\d+\.\d+")
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -65,7 +67,24 @@ def test_commands_print_what_the_page_says(
         )
         assert run.returncode == 0, f"{command}: {run.stderr}"
         if expected:
-            assert run.stdout == expected, command
+            assert alike(run.stdout, expected), f"{command}: {run.stdout}"
+
+
+def alike(printed: str, expected: str) -> bool:
+    """The same but for the last digits of figures: int8 products are rounded otherwise on other processors."""
+    figures = [list(map(float, FIGURE.findall(text))) for text in (printed, expected)]
+    if FIGURE.sub("0.0", printed) != FIGURE.sub("0.0", expected):
+        return False
+    return all(
+        math.isclose(one, other, rel_tol=0.03, abs_tol=0.03)
+        for one, other in zip(*figures, strict=True)
+    )
+
+
+def test_figures_may_differ_a_little() -> None:
+    assert alike("score -1.328\n", "score -1.317\n")
+    assert not alike("score -1.328\n", "score -1.517\n")
+    assert not alike("score -1.328\n", "Score -1.328\n")
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.stem)

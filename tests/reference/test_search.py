@@ -13,6 +13,7 @@ from transformers import BertTokenizer
 import regard
 from regard.api import import_model
 from regard.search.reading import Reader
+from regard.search.wording import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
 
 QUERY = "do cats sleep"  # none of its words stands in a text, so that vectors alone rank
 
@@ -43,13 +44,15 @@ def test_vectors_are_the_means_of_berts(imported: tuple[Path, Any, Any], engine:
 
 
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
-def test_passages_are_ranked_by_their_cosines(
+def test_passages_are_ranked_by_their_cosines_short_ones_lower(
     imported: tuple[Path, Any, Any], engine: Any, tmp_path: Path
 ) -> None:
     folder, model, tokenizer = imported
     (tmp_path / "texts.txt").write_text("\n\n".join(TEXT))
     found = regard.load(folder, engine=engine).search(QUERY, tmp_path / "texts.txt")
-    scores = pooled(model, tokenizer, TEXT) @ pooled(model, tokenizer, [QUERY])[0]
+    lacking = [max(0.0, 1 - len(set(words_in(text))) / ENOUGH_WORDS) for text in TEXT]
+    cosines = pooled(model, tokenizer, TEXT) @ pooled(model, tokenizer, [QUERY])[0]
+    scores = cosines - WEIGHT_OF_SHORT * np.square(lacking)
     order = np.argsort(-scores)
     assert [hit.text for hit in found] == [TEXT[place] for place in order]
     np.testing.assert_allclose([hit.score for hit in found], scores[order], atol=1e-4)

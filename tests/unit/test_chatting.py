@@ -196,14 +196,14 @@ def test_only_what_can_be_understood_alone_is_read_alone(
     ("probability", "name", "said"),
     [
         (0.6, "Jane", "Hello, Jane."),
-        (0.3, "Jane", chatting._UNSURE_REMARKS[0]),
+        (0.3, "Jane", "Hello, Jane."),
         (0.6, "Africa", chatting._UNSURE_REMARKS[0]),
     ],
 )
 def test_a_name_that_nobody_told_gives_way_to_one_that_was(
     model: Model, probability: float, name: str, said: str
 ) -> None:
-    """However sure the model is of that one, if it was sure of the reply."""
+    """However sure the model is of that one and of the rest: who tells their name is greeted."""
     own, turns, decode = model._translator, ["I am Jane."], DecodeConfig(least_probability=0.5)
     judge = Judge(turns)
     drafts = iter([("Hello, Africa.", probability), (f"Hello, {name}.", 0.1)])
@@ -251,13 +251,25 @@ def test_who_is_in_danger_is_sent_to_help_again() -> None:
     """No other draft is taken for having said so before, nor a surer one, nor doubt; and nothing is given back word for word."""
     turns = ["I can't go on.", HELP, "I can't go on."]
     judge = Judge(turns)
-    judge.consider([draft(HELP, 0.5), draft("How nice!", 0.4)])
+    judge.consider([draft(HELP, 0.8), draft("How nice!", 0.4)])
     assert judge.will_do and judge.chosen.text == HELP
     judge.consider([draft("How nice!", 0.9)])
     assert judge.chosen.text == HELP
     judge.admit()
     assert judge.chosen.text == HELP
     assert chosen([*turns, "Oh.", HELP], [HELP, "Yes, call them."]) == "Yes, call them."
+
+
+def test_help_is_not_pressed_on_anybody_by_mistake() -> None:
+    judge = Judge(["I have a headache."])
+    judge.consider([draft(HELP, 0.66), draft("I am sorry. Is it bad?", 0.5)])
+    assert judge.chosen.text == "I am sorry. Is it bad?"
+
+
+def test_a_wrong_sum_is_not_said() -> None:
+    judge = Judge(["What is 2 + 2?"])
+    judge.consider([draft("It is 5.", 0.9), draft("It is 4.", 0.5)])
+    assert judge.chosen.text == "It is 4."
 
 
 def test_it_is_unsure_in_other_words_each_time(model: Model) -> None:

@@ -21,7 +21,7 @@ def model() -> Model:
             ["The kitten ", " scarlet desk."],
             ["cat", "red", "table"],
         ),
-        ("Le Chat est noir.", {"chat": "kitten"}, ["The kitten is black."], ["cat"]),
+        ("Le Chat est noir.", {"chat": "kitten"}, ["itten is black."], ["cat"]),
         ("Ma maison est ta maison.", {"maison": "dwelling"}, ["My dwelling", "your dwelling"], []),
         ("Les chats dorment.", {"chat": "kitten"}, ["Cats"], ["kitten"]),
         ("Paris est grand.", {"Paris": "Lutetia"}, ["Lutetia is"], ["Paris"]),

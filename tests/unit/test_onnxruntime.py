@@ -157,7 +157,8 @@ def test_rows_that_repeat_and_change_places(
         alone = engine.start([sources[sentence_of[row]]])
         for token in written[row]:
             found, alone = engine.step(np.array([token]), alone)
-        assert np.array_equal(found[0], last[row])
+        # Some processors multiply few rows in another order than many.
+        np.testing.assert_allclose(found[0], last[row], atol=2e-3)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _SAID = re.compile(
 _NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
 # How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
 _TOLD = re.compile(
-    r"(?:\b(?:(?:[Mm]y|[Tt]he) name(?:'s| is| was)|(?i:calls?) me|[Tt]his is|[Ii](?:'?m| am) called|I go by|i(?:'?m| am)|[Ii]t(?:'?s| is))\W{1,3}"
+    r"(?:\b(?:(?:[Mm]y|[Tt]he) names?(?:'s| is| was)?|(?i:calls?) me|[Tt]his is|[Ii](?:'?m| am) called|I go by|i(?:'?m| am)|[Ii]t(?:'?s| is))\W{1,3}"
     r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\bI(?:'m| am) (?=[A-Z]))(?P<name>\w++)"
     r"|\b(?P<here>(?!(?i:what)\b)\w++) (?:here|is my name)\b"
 )

@@ -61,7 +61,7 @@ def read_fasttext(
             if num_buckets > 0:
                 grams = ngrams(word, shortest, longest)
                 rows += [num_words + hashed(gram) % num_buckets for gram in grams]
-            yield word, np.asarray(matrix[rows].mean(axis=0), dtype=np.float32)
+            yield word, np.asarray(matrix[rows].mean(axis=0, dtype=np.float64), dtype=np.float32)
 
 
 def _dictionary(

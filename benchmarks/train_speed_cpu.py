@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import time
@@ -30,8 +31,10 @@ from regard.train.update import Updater
 NUM_PAIRS, LENGTH = 64, 32
 NUM_STEPS = {1: 5, 2: 5}
 """by the number of threads"""
-PEAK = 40e9
-"""fused multiply-adds a second of one core in fp32, times two: 2.5 GHz, two pipes of four lanes"""
+PEAKS = {"aarch64": 40e9}
+"""fused multiply-adds a second of one core in fp32, times two: 2.5 GHz, two pipes of four lanes. Where the clock follows
+the load, as on x86, what large square products reach counts instead."""
+SQUARE = 2048
 
 
 def measure_small() -> list[Row]:
@@ -93,7 +96,8 @@ def measure_here() -> list[Row]:
         torch.set_num_threads(num_threads)
         clock = time.process_time if num_threads == 1 else time.perf_counter
         seconds = _in_turn(systems, batch, num_steps, clock)
-        bound = num_threads * PEAK / _flops_a_target_token(config)
+        peak = num_threads * PEAKS.get(platform.machine(), 0.0) or _products_a_second(clock)
+        bound = peak / _flops_a_target_token(config)
         for who, best in seconds.items():
             targets = batch.num_targets / best
             rows.append(
@@ -105,9 +109,21 @@ def measure_here() -> list[Row]:
                     "tokens_a_second": round(batch.num_tokens / best),
                     "target_tokens_a_second": round(targets),
                     "of_bound": round(targets / bound, 3),
+                    "bound_gflops": round(peak / 1e9),
                 }
             )
     return rows
+
+
+def _products_a_second(clock: Callable[[], float]) -> float:
+    """FLOP a second of the best of some large products, with the threads that torch has now."""
+    left, right = torch.randn(2, SQUARE, SQUARE)
+    best = float("inf")
+    for _ in range(20):
+        started = clock()
+        left @ right
+        best = min(best, clock() - started)
+    return 2 * SQUARE**3 / best
 
 
 def _flops_a_target_token(config: ModelConfig) -> float:

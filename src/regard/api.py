@@ -94,13 +94,20 @@ def _kept(name: str | None) -> Model:
 
 
 def export(
-    model: str | Path, output: str | Path, *, weights: str | None = None, to: str = "regard"
+    model: str | Path,
+    output: str | Path,
+    *,
+    weights: str | None = None,
+    to: str = "regard",
+    mix: Sequence[tuple[str | Path, float]] = (),
 ) -> None:
     """Write a model in another format, or in regard's own with its weights as int8, fp16 or fp32.
 
     to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2 or onnx.
+    mix: other models of the same shape, and the share of their weights, `[("runs/first", 0.25)]`.
     """
-    formats.write(find(model), Path(output), to, weights)
+    others = [(find(other), share) for other, share in mix]
+    formats.write(find(model), Path(output), to, weights, others)
 
 
 def import_model(

@@ -20,7 +20,7 @@ from regard.config import DecodeConfig
 from regard.drafting import Draft, drafts
 from regard.errors import UsageError
 from regard.text.back_reference import refers_back
-from regard.text.claims import Told
+from regard.text.claims import Claim, Told
 from regard.text.repetition import is_looping
 from regard.text.signs import plain
 from regard.translator import Translator
@@ -110,7 +110,7 @@ class Judge:
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
         self._flaw = _NO_WORD
-        self._misnamed: re.Match[str] | None = None
+        self._misnamed: Claim | None = None
         """the first of all drafts that calls somebody what they are not"""
 
     @property
@@ -138,12 +138,14 @@ class Judge:
     def corrections(self, is_sure: bool) -> list[str]:
         """What to say instead of a reply that would do but for a name or number nobody told.
 
-        How sure it is of a name it did not find says nothing of the rest: one who tells their name is welcomed.
+        How sure it is of a name it did not find says nothing of the rest: one who tells their name is welcomed, and one who
+        asks for it is given it.
         """
         if is_sure:
             claim = None if self.will_do else self._told.false_claim(self.chosen.text)
         else:
-            claim = self._misnamed if self._told.has_just_told_a_name else None
+            is_plain = self._told.has_just_told_a_name or self._told.asked_for_name
+            claim = self._misnamed if is_plain else None
             if claim:
                 self.chosen, self._flaw = Draft(_SPEECHLESS), _NO_WORD
         return self._told.corrected(claim) if claim else []

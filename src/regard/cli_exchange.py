@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from regard.cli_options import ConvertPickle
+from regard.errors import UsageError
 
 PROMPT = 'Text before every text, such as "translate English to German: ".'
 
@@ -29,14 +31,22 @@ def export(
             "--weights", metavar="FORM", help="int8, fp16 or fp32; int8 in regard's own format."
         ),
     ] = None,
+    mix: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mix",
+            metavar="MODEL=SHARE",
+            help="Mix in a share of another model's weights, 0.25 of those it went on from, say; several times for several.",
+        ),
+    ] = None,
 ) -> None:
-    """Write a model in another format, or with smaller or larger weights.
+    """Write a model in another format, with smaller or larger weights, or mixed with others.
 
     In regard's own format it also gets the graphs that the CPU engine runs.
     """
     from regard.api import export as export_model
 
-    export_model(model, output, weights=weights, to=to)
+    export_model(model, output, weights=weights, to=to, mix=[*map(_share, mix or [])])
     _tell_size(output)
 
 
@@ -71,6 +81,20 @@ def import_model(
         convert_pickle=convert_pickle,
     )
     _tell_size(output)
+
+
+def _share(text: str) -> tuple[str, float]:
+    """
+    >>> _share("runs/first=0.25")
+    ('runs/first', 0.25)
+    """
+    model, _, share = text.rpartition("=")
+    if model:
+        with suppress(ValueError):
+            return model, float(share)
+    raise UsageError(
+        f"--mix must be a model and a share, runs/first=0.25: got {text!r}; write it so"
+    )
 
 
 def _tell_size(output: Path) -> None:

@@ -173,10 +173,15 @@ class _Choice:
             from regard.cli_auto import ByLanguage
 
             return ByLanguage(self._load, self.target).translate
-        model = self.open_for(())
+        opened, is_decided = None, bool(self.model or self.source or self.target)
 
         def translate(texts: Sequence[str], **options: Any) -> tuple[Model, list[Translation]]:
-            return model, model.translate(texts, details=True, **options)
+            """Where nothing is named, the first lines with letters enough tell which way."""
+            nonlocal opened, is_decided
+            if not is_decided and _tell_direction(texts):
+                opened, is_decided = self.open_for(texts), True
+            opened = opened or self.open_for(())
+            return opened, opened.translate(texts, details=True, **options)
 
         return translate
 
@@ -184,6 +189,13 @@ class _Choice:
         from regard.api import load
 
         return load(self.model, source_language=source, target_language=target, **self.opening)
+
+
+def _tell_direction(texts: Sequence[str]) -> bool:
+    from regard.catalogue import DEFAULT_LANGUAGES, direction_of
+    from regard.text.language import has_enough
+
+    return direction_of(texts) != DEFAULT_LANGUAGES or has_enough(" ".join(texts))
 
 
 @dataclass(slots=True)

@@ -5,28 +5,23 @@ In tests/kept each stands in brackets, and after it every spelling that will do 
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from keeping_fixtures import (
+    LANGUAGES,
+    assert_links_are_words,
+    marked_sentences,
+    with_plain_spaces,
+)
 
 from regard import load
 from regard.api import Model
 
-FOLDER = Path(__file__).parents[1] / "kept"
-_KEPT = re.compile("⟦(.*?)⟧")
-_SPACES = re.compile("[\u00a0\u202f\u2009]")
-
 
 def sentences(language: str) -> list[tuple[str, list[list[str]]]]:
     """Each with the spellings that its times may have."""
-    lines = (FOLDER / f"times_from_{language}.txt").read_text(encoding="utf-8").splitlines()
-    return [
-        (
-            _KEPT.sub(lambda match: match[1].split("|")[0], line),
-            [each.split("|")[1:] for each in _KEPT.findall(line)],
-        )
-        for line in lines
-    ]
+    found = marked_sentences(f"times_from_{language}.txt")
+    return [(text, [spellings[1:] for spellings in times]) for text, times in found]
 
 
 def count(spellings: tuple[str, ...], text: str) -> int:
@@ -36,14 +31,14 @@ def count(spellings: tuple[str, ...], text: str) -> int:
 
 
 def has_all(text: str, times: list[list[str]]) -> bool:
-    text = _SPACES.sub(" ", text)
+    text = with_plain_spaces(text)
     wanted = Counter(map(tuple, times))
     return all(count(spellings, text) == number for spellings, number in wanted.items())
 
 
 @pytest.fixture(scope="module", params=["fr", "en"])
 def pair(request: pytest.FixtureRequest) -> tuple[str, Model]:
-    other = {"fr": "en", "en": "fr"}[request.param]
+    other = LANGUAGES[request.param]
     return request.param, load(source_language=request.param, target_language=other)
 
 
@@ -76,12 +71,7 @@ def test_so_it_is_with_every_candidate_and_its_words(pair: tuple[str, Model]) ->
         found = model.translate(source, details=True, n_best=3, alignment=True)
         assert has_all(found.text, wanted), found.alternatives
         for sentence in found.sentences:
-            for candidate in sentence.candidates:
-                assert len(candidate.pieces) <= len(candidate.token_log_probabilities)
-                assert candidate.alignment is not None
-                for link in candidate.alignment:
-                    assert sentence.source[slice(*link.source)].strip()
-                    assert candidate.text[slice(*link.target)].strip()
+            assert_links_are_words(sentence)
 
 
 def test_capitals_stay_capitals(pair: tuple[str, Model]) -> None:

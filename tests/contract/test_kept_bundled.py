@@ -5,27 +5,21 @@ In tests/kept what has to come back stands in brackets; of an amount, each spell
 
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
+from keeping_fixtures import (
+    LANGUAGES,
+    assert_links_are_words,
+    marked_sentences,
+    with_plain_spaces,
+)
 
 from regard import load
 from regard.api import Model
 
-FOLDER = Path(__file__).parents[1] / "kept"
-_KEPT = re.compile("⟦(.*?)⟧")
-_SPACES = re.compile("[\u00a0\u202f\u2009]")
-
 
 def sentences(language: str) -> list[tuple[str, list[list[str]]]]:
-    lines = (FOLDER / f"from_{language}.txt").read_text(encoding="utf-8").splitlines()
-    return [
-        (
-            _KEPT.sub(lambda match: match[1].split("|")[0], line),
-            [each.split("|") for each in _KEPT.findall(line)],
-        )
-        for line in lines
-    ]
+    return marked_sentences(f"from_{language}.txt")
 
 
 def whole(text: str) -> str:
@@ -34,7 +28,7 @@ def whole(text: str) -> str:
 
 
 def has_all(text: str, kept: list[list[str]]) -> bool:
-    text = _SPACES.sub(" ", text)
+    text = with_plain_spaces(text)
     wanted = Counter(map(tuple, kept))
     return all(
         sum(len(re.findall(whole(each), text)) for each in spellings) == count
@@ -44,7 +38,7 @@ def has_all(text: str, kept: list[list[str]]) -> bool:
 
 @pytest.fixture(scope="module", params=["fr", "en"])
 def pair(request: pytest.FixtureRequest) -> tuple[str, Model]:
-    other = {"fr": "en", "en": "fr"}[request.param]
+    other = LANGUAGES[request.param]
     return request.param, load(source_language=request.param, target_language=other)
 
 
@@ -70,12 +64,7 @@ def test_so_do_those_of_every_candidate_with_their_words(pair: tuple[str, Model]
         found = model.translate(source, details=True, n_best=3, alignment=True)
         assert all(has_all(each, wanted) for each in found.alternatives), found.alternatives
         for sentence in found.sentences:
-            for candidate in sentence.candidates:
-                assert len(candidate.pieces) <= len(candidate.token_log_probabilities)
-                assert candidate.alignment is not None
-                for link in candidate.alignment:
-                    assert sentence.source[slice(*link.source)].strip()
-                    assert candidate.text[slice(*link.target)].strip()
+            assert_links_are_words(sentence)
 
 
 @pytest.mark.filterwarnings("ignore:.* translated in parts")

@@ -42,11 +42,23 @@ from regard.text.claims import Told
         ("You have not told me yet.", ["I'm Ann.", "How old am I?"], None),
         ("You have not told me yet.", ["I'm German.", "What is my name?"], None),
         ("You have not told me yet.", ["hello", "who am i"], None),
+        ("It is late.", ["I'm Ann.", "Do you still remember my name?"], ""),
+        ("It is late.", ["I'm Ann.", "say my name!"], ""),
+        ("You are visiting Ann.", ["I'm Ann.", "What's my name?"], ""),
+        ("You are Ann.", ["I'm Ann.", "What's my name?"], None),
+        ("Of course, Ann!", ["I'm Ann.", "Do you know my name?"], None),
+        ("That is sad.", ["I'm Ann.", "People never remember my name."], None),
+        ("I am not sure.", ["I'm Ann.", "How do you know my name?"], None),
+        ("Now I do.", ["I'm Ann.", "Now you know my name."], None),
+        ("What is your name?", ["I'm Ann."], "What is your name?"),
+        ("How nice! And what's your name? Tell me.", ["I'm Ann."], " And what's your name?"),
+        ("What is your name?", ["I'm tired."], None),
+        ("What is your dog's name?", ["I'm Ann."], None),
     ],
 )
 def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:
     claim = Told(heard).false_claim(reply)
-    assert (claim["word"] if claim else None) == word
+    assert (claim.word if claim else None) == word
 
 
 @pytest.mark.parametrize(
@@ -68,6 +80,11 @@ def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> Non
             ["hello, Zoë here", "whats my name"],
             ["You said your name is Zoë."],
         ),
+        ("How nice! And what's your name? Tell me.", ["I'm Ann."], ["How nice! Tell me."]),
+        ("Hello! What is your name?", ["I'm Ann.", "hi"], ["Hello!"]),
+        ("What is your name?", ["I'm Ann."], ["Nice to meet you, Ann!"]),
+        ("It is late.", ["I'm Ann.", "who am i"], ["You said your name is Ann."]),
+        ("You said Bob.", ["I'm Ann.", "who am i"], ["You said your name is Ann."]),
         (
             "You said Bob.",
             ["at A, at B, at C, at D, at E, at B"],

@@ -216,7 +216,18 @@ def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> No
     as_french = load("fr-en").translate(ENGLISH)
     assert run("translate", "--to", "en", ENGLISH).stdout == f"{as_french}\n"
     assert run("translate", "--model", "fr-en", ENGLISH).stdout == f"{as_french}\n"
-    assert run("translate", stdin=ENGLISH.encode()).stdout == f"{as_french}\n"
+    assert run("translate", stdin=ENGLISH.encode()).stdout == f"{french}\n"
+
+
+def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing and "Hi" do not; what comes after them is not held to be French for it."""
+    lines = ["", "Hi", ENGLISH, "Merci"]
+    portions = [[Line(text, "\n")] for text in lines]
+    monkeypatch.setattr(cli_lines, "arriving_lines", lambda paths: iter(portions))
+    into_english, into_french = load("fr-en"), load("en-fr")
+    wanted = [into_english.translate(text) for text in lines[:2]]
+    wanted += [into_french.translate(text) for text in lines[2:]]
+    assert run("translate").stdout.splitlines() == wanted
 
 
 @pytest.mark.parametrize(

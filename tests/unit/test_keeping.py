@@ -1,45 +1,13 @@
 """What must come back letter for letter does: with stand-ins, as it is, or in parts."""
 
-from collections.abc import Callable, Sequence
-
 import pytest
+from keeping_fixtures import Model, request
 
-from regard.config import DecodeConfig
 from regard.keeping import Keeping
 from regard.text.glossary import Glossary
 from regard.text.kept import Stretch, stretches
-from regard.text.word_alignment import Link, words
-from regard.translation import Candidate, Sentence
+from regard.translation import Sentence
 from regard.wishes import Request, Wishes
-
-
-def candidate(source: str, text: str) -> Candidate:
-    """One that has the same words in the same order, as far as there are as many."""
-    pairs = zip(words(source), words(text), strict=False)
-    pieces = [f"▁{word}" for word in text.split()]
-    return Candidate(
-        text, pieces, -1.0, -1.0, [-1.0] * len(pieces), "end", [Link(*pair, 1.0) for pair in pairs]
-    )
-
-
-class Model:
-    """Answers as it is told to, and remembers what it was asked."""
-
-    def __init__(self, say: Callable[[str], Sequence[str]]) -> None:
-        self.say, self.asked = say, list[str]()
-
-    def search(self, texts: Sequence[str], request: Request, _: Sequence[int]) -> list[Sentence]:
-        self.asked += texts
-        return [
-            Sentence(text, [candidate(text, each) for each in self.say(text)]) for text in texts
-        ]
-
-
-def request(wishes: Wishes = Wishes(), n_best: int = 1) -> Request:  # noqa: B008 (frozen)
-    made = object.__new__(Request)
-    made.wishes, made.alignment = wishes, False
-    made.decode = DecodeConfig(n_best=n_best)
-    return made
 
 
 def find(text: str) -> list[Stretch]:

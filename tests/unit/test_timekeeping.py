@@ -1,52 +1,21 @@
 """Times that a model loses or changes are put right, and nothing else is touched."""
 
-from collections.abc import Callable, Sequence
-
 import pytest
+from keeping_fixtures import Model, request
 
-from regard.config import DecodeConfig
 from regard.keeping import Keeping
 from regard.text.clock import Clock
 from regard.text.glossary import Glossary
 from regard.text.kept import stretches
-from regard.text.word_alignment import Link, words
 from regard.timekeeping import Timekeeping
-from regard.translation import Candidate, Sentence
+from regard.translation import Sentence
 from regard.wishes import Request, Wishes
-
-
-def candidate(source: str, text: str) -> Candidate:
-    """One that has the same words in the same order, as far as there are as many."""
-    pairs = zip(words(source), words(text), strict=False)
-    pieces = [f"▁{word}" for word in text.split()]
-    links = [Link(*pair, 1.0) for pair in pairs]
-    return Candidate(text, pieces, -1.0, -1.0, [-1.0] * len(pieces), "end", links)
-
-
-class Model:
-    """Answers as it is told to, and remembers what it was asked."""
-
-    def __init__(self, say: Callable[[str], Sequence[str]]) -> None:
-        self.say, self.asked = say, list[str]()
-
-    def search(self, texts: Sequence[str], request: Request, _: Sequence[int]) -> list[Sentence]:
-        self.asked += texts
-        return [
-            Sentence(text, [candidate(text, each) for each in self.say(text)]) for text in texts
-        ]
-
-
-def request(wishes: Wishes = Wishes(), n_best: int = 1) -> Request:  # noqa: B008 (frozen)
-    made = object.__new__(Request)
-    made.wishes, made.alignment = wishes, True
-    made.decode = DecodeConfig(n_best=n_best)
-    return made
 
 
 def translated(
     model: Model, text: str, asked: Request | None = None, languages: tuple[str, str] = ("fr", "en")
 ) -> Sentence:
-    asked = asked or request()
+    asked = asked or request(alignment=True)
     keeping = Keeping(model.search, lambda each: stretches(each, str.isalnum), asked)
     kept = Timekeeping(keeping, model.search, asked, Clock(*languages))
     [sentence] = kept.sentences([text], [0])
@@ -151,13 +120,13 @@ def test_what_else_is_kept_is_kept() -> None:
 
 def test_of_the_n_best_those_with_the_times_are_left() -> None:
     model = Model(lambda text: ["At 8 a.m.", "Soon.", "By 8 a.m."])
-    found = translated(model, "À 8h.", request(n_best=3))
+    found = translated(model, "À 8h.", request(n_best=3, alignment=True))
     assert [each.text for each in found.candidates] == ["At 8 a.m.", "By 8 a.m."]
 
 
 def test_a_ban_and_a_glossary_have_the_last_word() -> None:
     model = answers(first="Soon.", then="At 10:31.")
-    banned = translated(model, "À 12h.", request(Wishes(banned=["noon"])))
+    banned = translated(model, "À 12h.", request(Wishes(banned=["noon"]), alignment=True))
     assert banned.candidates[0].text == "Soon."
     model = Model(lambda text: ["At dawn."])
     glossary = request(Wishes(glossary=Glossary([("8h", "dawn")])))
@@ -168,7 +137,7 @@ def test_a_ban_and_a_glossary_have_the_last_word() -> None:
 def test_neighbours_do_not_matter() -> None:
     texts = ["Il vint à 2h10.", "Il est tard.", "Ouvert de 8h à 12h.", "Il vint à 2h10."]
     model = Model(lambda text: [text.replace("h", ":") + " pm"])
-    asked = request()
+    asked = request(alignment=True)
     keeping = Keeping(model.search, lambda each: stretches(each, str.isalnum), asked)
     kept = Timekeeping(keeping, model.search, asked, Clock("fr", "en"))
     assert kept.sentences(texts, range(4)) == [translated(model, text) for text in texts]

@@ -4,7 +4,7 @@ They lie below prepared/:
 
 fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/written.tsv.gz, fr-en/valid.*
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
-stories  paragraphs, a line each, # before a title   stories/prose.txt.gz
+stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales.txt.gz, plots.txt.gz, valid*.txt
 search   lines of any of these                       search/pairs.tsv.gz
 """
 
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.corpora import dialogues, phrases, queries, small_talk, stories, translations
+from regard.corpora import dialogues, phrases, queries, small_talk, stories, tales, translations
 from regard.corpora.find import PREPARED
 from regard.corpora.spelling import as_typed
 from regard.corpora.translations import Cleaner, Kept
@@ -95,10 +95,7 @@ def prepare(
         elif kind == "search":
             _queries(_text_lines(files, report, say), outputs, report, _keys(held_out))
         else:
-            lines = _text_lines(files, report, say)
-            for chapter in stories.prose(lines, report.dropped):
-                for line in (*chapter, ""):
-                    outputs.write("prose.txt.gz", line)
+            _stories(_text_lines(files, report, say), outputs, report)
         if not report.kept:
             raise DataError(
                 f"the files must hold something to train on: {report.num_read:,} lines were read and none "
@@ -216,6 +213,22 @@ def _queries(
 
     for query, passage in queries.pairs(allowed()):
         outputs.write("pairs.tsv.gz", f"{query}\t{passage}")
+
+
+def _stories(lines: Iterator[str], outputs: _Outputs, report: Prepared) -> None:
+    def write(name: str, documents: Iterable[list[str]]) -> None:
+        for document in documents:
+            for line in (*document, ""):
+                outputs.write(name, line)
+
+    write("prose.txt.gz", stories.prose(lines, report.dropped))
+    if report.kept:
+        training, valid = tales.split()
+        write("tales.txt.gz", tales.told(training))
+        write("valid.txt", tales.told(valid))
+        training, valid = tales.split(tales.PLOTS_FILE)
+        write("plots.txt.gz", tales.told(training, tales.PLOT_NUM_TOLD))
+        write("valid-plots.txt", tales.told(valid))
 
 
 def _judged(

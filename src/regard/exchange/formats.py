@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,11 +35,26 @@ _FORMS: dict[str, tuple[WeightForm, ...]] = {
 """how each can hold its weights, the usual way first"""
 
 
-def write(folder: Path, output: Path, to: str, weights: str | None) -> None:
-    """Write the model of a folder in another format, or in ours with other weights."""
+def write(
+    folder: Path,
+    output: Path,
+    to: str,
+    weights: str | None,
+    others: Sequence[tuple[Path, float]] = (),
+) -> None:
+    """Write the model of a folder in another format, or in ours with other weights.
+
+    others: models, and how much of their weights is mixed into its own.
+    """
     form = check_format(to, weights)
     check_output(output, to)
-    if to == "huggingface":
+    if others:
+        from regard.exchange.mixing import mix
+
+        with tempfile.TemporaryDirectory() as scratch:
+            mix(folder, others, Path(scratch) / "mixed")
+            write(Path(scratch) / "mixed", output, to, weights)
+    elif to == "huggingface":
         from regard.exchange import huggingface
 
         huggingface.export_folder(folder, output)

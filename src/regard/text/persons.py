@@ -33,6 +33,10 @@ _OTHERS = frozenset(
     """.split()
 )
 """days, months, persons who have a name in each language, and what is called after somebody"""
+_WORDS_TOO = frozenset(
+    "Faith Florence France Grace Hope Iris Joy Mark Olive Rose Victoire Violet Violette Will".split()
+)
+"""first names that are as often something else: before a surname that is a first name too they are names"""
 _SMALL = re.compile(
     r"\b(?!(?:the|an?|and|or|of|in|on|to|for|at|by|with|de|la|les?|des|du|et|ou|au|aux|en|une?|dans|sur|pour|par)\b)[a-zà-ÿ]{2}"
 )
@@ -69,7 +73,10 @@ def is_person(sentence: str) -> bool:
     names = sentence.split(" ")
     if len(names) != 2 or not _RUN.fullmatch(sentence):
         return False
-    return names[0] in FIRST_NAMES and names[1] not in _OTHERS
+    first, surname = names
+    if first in _WORDS_TOO:
+        return surname in FIRST_NAMES
+    return first in FIRST_NAMES and surname not in _OTHERS
 
 
 def persons(sentence: str) -> Iterator[Person]:

@@ -26,7 +26,7 @@ PLOTS_FILE = Path(__file__).with_name("plots.txt")
 _VALID_EVERY = 25
 """one story of so many is held out, with all its tellings"""
 
-NUM_TOLD, PLOT_NUM_TOLD = 16, 400
+NUM_TOLD, PLOT_NUM_TOLD = 16, 300
 """tellings of a tale, and of a plot"""
 _ANY_NAME_SHARE = 0.25
 """of the names, those from everywhere and made-up ones; the others are common in English"""
@@ -111,7 +111,12 @@ def _first_and_last_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]
     everywhere = names()
     common = {slot: listed.split() for slot, listed in _COMMON.items()}
     kinds = {"f": "she", "m": "he", "s": "surname"}
-    return common, {slot: [name for _, name in everywhere[kind]] for slot, kind in kinds.items()}
+    # Not du Bellay, with which a sentence cannot begin.
+    others = {
+        slot: [name for _, name in everywhere[kind] if name[0].isupper()]
+        for slot, kind in kinds.items()
+    }
+    return common, others
 
 
 def _ways(story: list[str]) -> list[list[str]]:

@@ -4,7 +4,8 @@ A reply is drafted whole. A draft without a word in it, one that goes round in c
 an earlier reply, one that only repeats what it answers, or one that calls a person by a name they never told, gives way
 to the next best; where there is none, the wrong name gives way to one that was told. A model that has a
 `least_probability` reads the last turn alone too, where that can be understood alone, takes what it is surer of, and says
-so when it is sure of nothing. When no draft will do, others are drawn, each round flatter than the one before. What
+so when it is sure of nothing. Somebody who writes of danger in plain words is sent to help, by regard where the model does not
+know them. When no draft will do, others are drawn, each round flatter than the one before. What
 is chosen is then given word by word. Only a reply that sends somebody to help may be said again, and is not given up for
 another.
 """
@@ -21,6 +22,7 @@ from regard.drafting import Draft, drafts
 from regard.errors import UsageError
 from regard.text.back_reference import refers_back
 from regard.text.claims import Claim, Told
+from regard.text.danger import reply_to_danger
 from regard.text.repetition import is_looping
 from regard.text.signs import plain
 from regard.translator import Translator
@@ -57,8 +59,11 @@ _UNSURE_REMARKS = (
 """where it is sure of none, each once in a conversation"""
 
 _WORDS = re.compile(r"\w+")
-_SURE_OF_DANGER = 0.7
-"""Whom nothing threatens is not sent to a crisis line: below this it was a headache."""
+_SURE_OF_DANGER, _FOR_EACH = 0.9, 0.1
+"""Whom nothing threatens is not sent to a crisis line: of one draft alone the model must be so sure, the less so the more of
+them do. Where most do, one of them is said, whatever else is more probable."""
+_KNOWN = 0.8
+"""from here on the model has met these words before, and knows what to say to them better than a pattern"""
 _SHOWN = re.compile(r"\S+\s*")
 
 
@@ -106,6 +111,7 @@ class Judge:
         self._told = Told(turns[-1::-2][::-1])
         heard = _words(turns[-1])
         self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
+        self._help = reply_to_danger(turns[-1])
         self._admissions = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
         self.chosen = Draft(_SPEECHLESS)
         """the best so far"""
@@ -121,8 +127,12 @@ class Judge:
         """The first of these that will do is chosen, unless an earlier one will and is nearly as probable, or sends to help."""
         claims = (self._told.false_claim(draft.text) for draft in found)
         self._misnamed = self._misnamed or next(filter(None, claims), None)
+        num_helping = sum(draft.sends_to_help for draft in found)
+        sure = _SURE_OF_DANGER - _FOR_EACH * num_helping
+        if num_helping > len(found) / 2:
+            found = sorted(found, key=lambda draft: not draft.sends_to_help)
         for draft in found:
-            if draft.sends_to_help and draft.probability < _SURE_OF_DANGER:
+            if draft.sends_to_help and draft.probability < sure:
                 continue
             words = _words(draft.text)
             flaw = _CIRCLES if is_looping(words) else self._likeness(draft, words)
@@ -149,6 +159,15 @@ class Judge:
             if claim:
                 self.chosen, self._flaw = Draft(_SPEECHLESS), _NO_WORD
         return self._told.corrected(claim) if claim else []
+
+    def sends_to_help(self) -> bool:
+        """Whether somebody is in danger; then they are sent to help, if not by the model, by regard."""
+        chosen = self.chosen
+        if self._help is None or not chosen.sends_to_help and chosen.probability >= _KNOWN:
+            return False
+        if not (self.will_do and chosen.sends_to_help):
+            self.chosen, self._flaw = Draft(self._help), 0.0
+        return True
 
     def admit(self) -> None:
         """Say that one is not sure, in words that were not said yet.
@@ -187,6 +206,8 @@ def ways(
     if own.least_probability and len(turns) > 1 and not refers_back(turns[-1]):
         last = conversation(translator, turns[-1:])
         yield Way(last, _for_drafts(translator, own, last))
+    if own.least_probability and judge.sends_to_help():
+        return
     is_sure = judge.chosen.probability >= own.least_probability
     corrections = judge.corrections(is_sure)
     for text in corrections:

@@ -46,7 +46,8 @@ def data(
 
     prepare fr-en takes files of French TAB English TAB domain, cleans them and sorts them into the files that the
     recipe names; prepare chat takes dialogues, a line each with tabs between the turns; prepare stories takes
-    paragraphs, a line each; prepare search takes any of these and makes queries of them.
+    paragraphs, a line each; prepare search takes any of these and makes queries of them; prepare reading takes
+    paragraphs and translations into English and makes gaps to be filled in.
     """
     from regard.corpora.listing import CORPORA, find_corpus
     from regard.corpora.obtain import obtain

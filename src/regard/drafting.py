@@ -15,7 +15,8 @@ from regard.translator import Translator
 from regard.writing import Prompt, Top, Written, as_written, reader_after, top_of
 
 _HELP = re.compile(
-    r"\b(?:crisis line|help ?line|emergency number|ambulance|call the police)\b", re.IGNORECASE
+    r"\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b",
+    re.IGNORECASE,
 )
 
 

@@ -22,6 +22,7 @@ from regard.config import DecodeConfig
 from regard.decode import Emission
 from regard.drafting import Draft, drafts, said
 from regard.errors import ModelError, UsageError
+from regard.text import danger
 from regard.text.back_reference import refers_back
 from regard.text.one_line import MARK, MOST_TURNS
 from regard.writing import conversation
@@ -264,6 +265,30 @@ def test_help_is_not_pressed_on_anybody_by_mistake() -> None:
     judge = Judge(["I have a headache."])
     judge.consider([draft(HELP, 0.66), draft("I am sorry. Is it bad?", 0.5)])
     assert judge.chosen.text == "I am sorry. Is it bad?"
+
+
+def test_the_more_drafts_send_to_help_the_less_sure_of_one_it_must_be() -> None:
+    judge = Judge(["My father does not wake up."])
+    judge.consider([draft("Sleep well!", 0.75), *(draft(f"{HELP} {n}", 0.62) for n in range(3))])
+    assert judge.chosen.text == f"{HELP} 0"
+
+
+@pytest.mark.parametrize(
+    ("reply", "probability", "said"),
+    [
+        ("How annoying!", 0.6, danger.EMERGENCY),
+        ("Where is he?", 0.9, "Where is he?"),
+        ("Call an ambulance!", 0.85, "Call an ambulance!"),
+    ],
+)
+def test_who_writes_of_danger_is_sent_to_help_where_the_model_does_not_know_the_words(
+    model: Model, reply: str, probability: float, said: str
+) -> None:
+    turns = ["My dad has collapsed."]
+    judge = Judge(turns)
+    for _ in ways(model._translator, DecodeConfig(least_probability=0.5), turns, judge):
+        judge.consider([draft(reply, probability)])
+    assert judge.chosen.text == said
 
 
 def test_a_wrong_sum_is_not_said() -> None:

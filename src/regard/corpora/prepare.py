@@ -6,6 +6,7 @@ fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, 
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
 stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales.txt.gz, plots.txt.gz, valid*.txt
 search   lines of any of these                       search/pairs.tsv.gz
+reading  paragraphs, or lines of any TAB English     reading/pairs.tsv.gz
 """
 
 from __future__ import annotations
@@ -22,14 +23,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.corpora import dialogues, phrases, queries, small_talk, stories, tales, translations
+from regard.corpora import (
+    dialogues,
+    phrases,
+    queries,
+    reading,
+    small_talk,
+    stories,
+    tales,
+    translations,
+)
 from regard.corpora.find import PREPARED
 from regard.corpora.spelling import as_typed
 from regard.corpora.translations import Cleaner, Kept
 from regard.errors import DataError, UsageError, suggest
 from regard.text.reading import decode, raw_lines
 
-KINDS = ("fr-en", "chat", "stories", "search")
+KINDS = ("fr-en", "chat", "stories", "search", "reading")
 
 _PORTION = 5000
 _UNREADABLE = "not UTF-8 text"
@@ -94,6 +104,9 @@ def prepare(
             _dialogues(_text_lines(files, report, say), outputs, report)
         elif kind == "search":
             _queries(_text_lines(files, report, say), outputs, report, _keys(held_out))
+        elif kind == "reading":
+            for pair in reading.pairs(_text_lines(files, report, say)):
+                outputs.write("pairs.tsv.gz", "\t".join(pair))
         else:
             _stories(_text_lines(files, report, say), outputs, report)
         if not report.kept:

@@ -26,7 +26,7 @@ PLOTS_FILE = Path(__file__).with_name("plots.txt")
 _VALID_EVERY = 25
 """one story of so many is held out, with all its tellings"""
 
-NUM_TOLD, PLOT_NUM_TOLD = 16, 300
+NUM_TOLD, PLOT_NUM_TOLD = 16, 240
 """tellings of a tale, and of a plot"""
 _ANY_NAME_SHARE = 0.25
 """of the names, those from everywhere and made-up ones; the others are common in English"""

@@ -74,6 +74,7 @@ def read_corpora(
         strict=data.strict,
         advice="mend it, or set strict=false to drop such pairs",
         folder=folder,
+        translated=not data.dialogue,
     )
     say(str(corpus.report))
     corpus, report = clean(corpus, data, folder, num_processes)

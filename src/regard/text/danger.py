@@ -81,7 +81,9 @@ _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_READ = tuple((reply, re.compile("|".join(patterns), re.IGNORECASE)) for reply, patterns in _SIGNS)
+_READ = tuple((re.compile(sign), reply) for reply, signs in _SIGNS for sign in signs)
+_MOST_CHARACTERS = 2000
+"""of what somebody says at a time; a longer text is no cry for help"""
 
 
 def reply_to_danger(text: str) -> str | None:
@@ -92,4 +94,5 @@ def reply_to_danger(text: str) -> str | None:
     >>> reply_to_danger("I'm dying to see that film.") is None
     True
     """
-    return next((reply for reply, signs in _READ if signs.search(text)), None)
+    said = text[:_MOST_CHARACTERS].lower()
+    return next((reply for sign, reply in _READ if sign.search(said)), None)

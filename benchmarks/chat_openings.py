@@ -1,8 +1,8 @@
 """Two hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
 
 Those of chat_openings.txt were in view when small talk was written for training: it has much of what they say, in
-other words. Those of chat_fresh.txt were written later by somebody who had read neither, and nothing was written for
-them.
+other words. Those of chat_fresh.txt were written later by somebody who had read neither, and no small talk was written
+for them.
 
 Each opening begins a conversation of its own, and nothing is left to chance: the same model gives the same replies.
 chat_judged.tsv keeps opening TAB reply TAB verdict, so that nobody has to judge a line again: fits, not, or unsure where

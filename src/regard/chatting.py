@@ -59,9 +59,9 @@ _UNSURE_REMARKS = (
 """where it is sure of none, each once in a conversation"""
 
 _WORDS = re.compile(r"\w+")
-_SURE_OF_DANGER, _FOR_EACH = 0.9, 0.1
-"""Whom nothing threatens is not sent to a crisis line: of one draft alone the model must be so sure, the less so the more of
-them do. Where most do, one of them is said, whatever else is more probable."""
+_SURE_OF_DANGER, _FOR_EACH = 0.8, 0.1
+"""Whom nothing threatens is not sent to a crisis line: of a draft that alone does so the model must be so sure, and so much less
+for each other that does. Where most do, one of them is said, whatever else is more probable."""
 _KNOWN = 0.8
 """from here on the model has met these words before, and knows what to say to them better than a pattern"""
 _SHOWN = re.compile(r"\S+\s*")
@@ -124,11 +124,14 @@ class Judge:
         return self._flaw < _ALIKE
 
     def consider(self, found: Sequence[Draft]) -> None:
-        """The first of these that will do is chosen, unless an earlier one will and is nearly as probable, or sends to help."""
+        """The first of these that will do is chosen, unless an earlier one will and is nearly as probable, or sends to help.
+
+        Where most of them send to help, these come first.
+        """
         claims = (self._told.false_claim(draft.text) for draft in found)
         self._misnamed = self._misnamed or next(filter(None, claims), None)
         num_helping = sum(draft.sends_to_help for draft in found)
-        sure = _SURE_OF_DANGER - _FOR_EACH * num_helping
+        sure = _SURE_OF_DANGER - _FOR_EACH * (num_helping - 1)
         if num_helping > len(found) / 2:
             found = sorted(found, key=lambda draft: not draft.sends_to_help)
         for draft in found:
@@ -160,10 +163,11 @@ class Judge:
                 self.chosen, self._flaw = Draft(_SPEECHLESS), _NO_WORD
         return self._told.corrected(claim) if claim else []
 
-    def sends_to_help(self) -> bool:
+    def send_to_help(self) -> bool:
         """Whether somebody is in danger; then they are sent to help, if not by the model, by regard."""
         chosen = self.chosen
-        if self._help is None or not chosen.sends_to_help and chosen.probability >= _KNOWN:
+        is_known = self.will_do and chosen.probability >= _KNOWN
+        if self._help is None or (is_known and not chosen.sends_to_help):
             return False
         if not (self.will_do and chosen.sends_to_help):
             self.chosen, self._flaw = Draft(self._help), 0.0
@@ -206,7 +210,7 @@ def ways(
     if own.least_probability and len(turns) > 1 and not refers_back(turns[-1]):
         last = conversation(translator, turns[-1:])
         yield Way(last, _for_drafts(translator, own, last))
-    if own.least_probability and judge.sends_to_help():
+    if own.least_probability and judge.send_to_help():
         return
     is_sure = judge.chosen.probability >= own.least_probability
     corrections = judge.corrections(is_sure)

@@ -23,9 +23,14 @@ from regard.errors import RegardWarning, UsageError
 if TYPE_CHECKING:
     from regard.api import Model
 
+_SHORT = 0.8
+"""of the words asked for, below which it is said that there are fewer"""
+
 
 def write(
-    text: Annotated[str, typer.Argument(help="How it begins; - reads stdin.")] = "",
+    text: Annotated[
+        str, typer.Argument(help="How it begins; - or a pipe is read from stdin.")
+    ] = "",
     model: ModelName = None,
     length: Annotated[int, typer.Option("--length", "-n", help="Words to write at most.")] = 120,
     endings: Annotated[int, typer.Option("--endings", help="Go on so many times anew.")] = 1,
@@ -52,7 +57,9 @@ def write(
     from regard.cli_lines import Writer
 
     options = decode_options(settings, temperature=temperature, top_p=top_p, seed=seed)
-    text = _read(text)
+    is_piped = not text and sys.stdin is not None and not sys.stdin.isatty()
+    # The end of a line is not the end of what is told in it.
+    text = _read("-" if is_piped else text).removesuffix("\n").removesuffix("\r")
     loaded = load_for(model, "write", engine=engine, device=device, threads=threads)
     if endings < 1:
         raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
@@ -66,9 +73,17 @@ def write(
                 writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
                 continue
             writer.write("\n" * (number > 0) + text)
+            num_words = 0
             for part in parts:
                 writer.write(part)
+                num_words += len(part.split())
             writer.write("\n")
+            if num_words < _SHORT * length:
+                warnings.warn(
+                    f"the text came to its end after {num_words} of {length} words; another --seed may go on longer",
+                    RegardWarning,
+                    stacklevel=2,
+                )
 
 
 def fill(

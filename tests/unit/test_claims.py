@@ -54,6 +54,11 @@ from regard.text.claims import Told
         ("How nice! And what's your name? Tell me.", ["I'm Ann."], " And what's your name?"),
         ("What is your name?", ["I'm tired."], None),
         ("What is your dog's name?", ["I'm Ann."], None),
+        ("Nice to meet you, troubles you! Tea?", ["I am Bob"], "troubles you"),
+        ("Nice to meet you, friend! Tea?", ["I am Bob"], None),
+        ("Nice to meet you, Anne!", ["I'm Anne-Marie."], "Anne"),
+        ("Your name is Jean.", ["My name is Jean-Baptiste."], "Jean"),
+        ("Your name is Jean-Baptiste.", ["My name is Jean-Baptiste."], None),
     ],
 )
 def test_what_nobody_told(reply: str, heard: list[str], word: str | None) -> None:

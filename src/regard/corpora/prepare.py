@@ -105,7 +105,7 @@ def prepare(
         elif kind == "search":
             _queries(_text_lines(files, report, say), outputs, report, _keys(held_out))
         elif kind == "reading":
-            for pair in reading.pairs(_text_lines(files, report, say)):
+            for pair in reading.pairs(_text_lines(files, report, say), report.dropped):
                 outputs.write("pairs.tsv.gz", "\t".join(pair))
         else:
             _stories(_text_lines(files, report, say), outputs, report)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from regard.corpora.dialogues import DialogueCleaner
@@ -30,10 +31,14 @@ _FOLLOWING_SHARE = 0.4
 """of the stretches of sentences whose last one is asked for; in the others words are"""
 
 
-def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
-    """The pairs of lines of any kind: a line without a tab is a paragraph, of one with tabs the second column is read."""
+def pairs(lines: Iterable[str], dropped: Counter[str], seed: int = 1) -> Iterator[Pair]:
+    """The pairs of lines of any kind: a line without a tab is a paragraph, of one with tabs the second column is read.
+
+    What of the speeches is left out is counted.
+    """
     draw = random.Random(seed)
     clean = DialogueCleaner()
+    clean.dropped = dropped
     before = ""
     for line in lines:
         columns = [" ".join(column.split()) for column in line.split("\t")]
@@ -41,7 +46,7 @@ def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
         if len(columns) > 1:
             yield from _gaps(text.split(), draw)
             continue
-        said = speech(text)
+        said = _speech(text)
         if said and before:
             yield from ((each.context, each.reply) for each in clean(f"{before}\t{said}"))
         before = said
@@ -52,10 +57,10 @@ def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
                 yield from _gaps(" ".join(stretch).split(), draw)
 
 
-def speech(paragraph: str) -> str:
+def _speech(paragraph: str) -> str:
     """What is said in a paragraph that begins with somebody's words; nothing where it does not.
 
-    >>> speech('"Home," said Tom, "and you?" He smiled.')
+    >>> _speech('"Home," said Tom, "and you?" He smiled.')
     'Home, and you?'
     """
     if not paragraph.startswith('"'):

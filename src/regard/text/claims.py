@@ -10,17 +10,20 @@ from functools import cached_property
 
 from regard.text.first_names import FIRST_NAMES
 
-_CALLED = re.compile(r", (?P<word>(?!I\b)[A-Z]\w*+(?: \w++){0,3}+)(?=[.!?]|$)")
+# Who is met is called something, capital or not; friend is nobody's name.
+_CALLED = re.compile(
+    r", (?P<word>(?:(?!I\b)[A-Z]|(?<=to meet you, )(?!I\b|friend\b|too\b|both\b|all\b|again\b)\w)\w*+(?:-\w++)*+(?: \w++){0,3}+)(?=[.!?]|$)"
+)
 # What somebody likes best they need not have called so.
 # A question is passed over as a whole, or each "you said" in it would be followed to its end.
 _SAID = re.compile(
     r"\b[Yy]ou (?:said|told me)\b(?:[^.!?]*\b(?P<word>(?!best\b)\w++)(?: best)?(?=[.!]|$)|[^.!?]*+)"
 )
-_NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++)")
+_NAMED = re.compile(r"\b[Yy]our name (?:is|was) (?P<word>(?!not\b)\w++(?:-\w++)*+)")
 # How people tell their names. After "I am" may stand anything; with a capital, or where none is typed at all, it is one.
 _TOLD = re.compile(
     r"(?:\b(?:(?:[Mm]y|[Tt]he) names?(?:'s| is| was)?|(?i:calls?) me|[Tt]his is|[Ii](?:'?m| am) called|I go by|i(?:'?m| am)|[Ii]t(?:'?s| is))\W{1,3}"
-    r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\bI(?:'m| am) (?=[A-Z]))(?P<name>\w++)"
+    r"|^\W*(?!(?i:hi|hello|hey|yes|no|well|ok)\b)(?=\w++\W*(?:$|[.,!;]))|\bI(?:'m| am) (?=[A-Z]))(?P<name>\w++(?:-\w++)*+)"
     r"|\b(?P<here>(?!(?i:what)\b)\w++) (?:here|is my name)\b"
 )
 _DENIED = re.compile(r"\b[Yy]ou have not told me\b")
@@ -37,8 +40,8 @@ _GIVEN = re.compile(
 )
 # Surer than the above: what a person is told to have said when the model has forgotten it.
 _SURELY_TOLD = re.compile(
-    r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+)"
-    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++)(?=[.,!]| and\b|$)|\b(?P<here>(?!What\b)[A-Z]\w++) (?:here|is my name)\b"
+    r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+(?:-\w++)*+)"
+    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++(?:-\w++)*+)(?=[.,!]| and\b|$)|\b(?P<here>(?!What\b)[A-Z]\w++) (?:here|is my name)\b"
 )
 _ASKS_AGAIN = re.compile(r"\b[Ww]hat(?:'s| is) your name\b")
 _SENTENCE_END = re.compile(r"[.!?]++")
@@ -102,6 +105,10 @@ class Told:
         return {name.lower(): name for name in told}
 
     @cached_property
+    def _words_of_names(self) -> set[str]:
+        return {word for name in self._names for word in _WORDS.findall(name)}
+
+    @cached_property
     def _sure_name(self) -> str | None:
         """What they surely said they are called; I'm German is no name, I'm Ian is."""
         found = None
@@ -153,12 +160,15 @@ class Told:
         if self._sure_name and (again := _ASKS_AGAIN.search(reply)):
             return Claim(Kind.ASKED_AGAIN, reply, _sentence_around(reply, again.start()))
         for kind, pattern in ((Kind.NAMED, _NAMED), (Kind.CALLED, _CALLED), (Kind.SAID, _SAID)):
-            told = self._names.keys() if kind is Kind.NAMED else self._words
             for found in pattern.finditer(reply):
                 word = found["word"] or ""
+                words = set(_WORDS.findall(word.lower()))
+                is_told = (
+                    word.lower() in self._names if kind is Kind.NAMED else words <= self._words
+                )
                 is_welcome = reply[: found.start("word")].endswith(_WELCOMED)
                 is_another = is_welcome and self._sure_name and word != self._sure_name
-                if is_another or not set(_WORDS.findall(word.lower())) <= told:
+                if is_another or not is_told:
                     return Claim(kind, reply, found.span("word"), found.start())
         if self.asked_for_name:
             if not any(_GIVEN.match(reply, 0, place) for place in self._places_of_names(reply)):
@@ -168,7 +178,7 @@ class Told:
     def _places_of_names(self, reply: str) -> Iterator[int]:
         """Where a reply has a name that they said is theirs."""
         for found in _WORDS.finditer(reply):
-            if found[0].lower() in self._names:
+            if found[0].lower() in self._words_of_names:
                 yield found.start()
 
     def miscounts(self, reply: str) -> bool:

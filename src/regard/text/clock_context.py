@@ -19,13 +19,13 @@ _BEFORE_LENGTH = pattern(
     r"|\bcompte[rz]?|\broulé|\bmarché|\bcouru|\bencore|\btient|\b(?:plus|moins) de"
     r"|\b(?:retard\w*|décal\w+|durée|délai|attente|escale|pause|prolong\w+) de"
     r"|\b(?:durée|repos|cuisson|préparation|attente|trajet) ?:"
-    r"|\b(?:mijoter|cuire|reposer|mariner|chauffer|bouillir|tremper|refroidir|frigo|réfrigérateur|four)"
+    r"|\b(?:mijoter|cuire|reposer|mariner|chauffer|bouillir|tremper|refroidir|lever|frigo|réfrigérateur|four)(?: \w{1,12}){0,2}"
     r")(?: environ)?(?:(?: de)? \d{1,2} (?:à|ou))? \Z"
 )
 _AFTER_LENGTH = pattern(
     r"(?: et \w{1,10})? (?:de (?:retard|route|marche|vol|travail|trajet|cours|sommeil|repos|attente|pause|plus|décalage"
     r"|voiture|train|avion|bus|bateau|conduite|avance|musique|sport|voyage|formation|cuisson|préparation|queue)\b"
-    r"|d['’](?:attente|affilée|avance|autoroute|avion)|par (?:jour|semaine|mois|an|nuit)\b|plus t(?:ard|ôt)\b"
+    r"|d['’](?:attente|affilée|avance|autoroute|avion)|par (?:jour|semaine|mois|an|nuit)\b|au (?:frais|frigo|réfrigérateur|congélateur|four|chaud)\b|plus t(?:ard|ôt)\b"
     r"|avant (?:l[ae]\b|l['’]|votre|de )|après l[ae]\b)|/(?:jour|semaine|mois)\b"
 )
 # À 2h de Paris, à 2h de route; but the train leaves à 14h de Paris.

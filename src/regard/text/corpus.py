@@ -120,14 +120,12 @@ def read_pairs(
     advice: str = "mend the file",
     sides: tuple[str, str] = ("source", "target"),
     folder: Path | None = None,
-    translated: bool = True,
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
     `file#label` is the lines of a file whose third column is the label. swapped: those files hold target TAB
     source. advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
-    user calls them. folder: where to put the texts instead of in memory. translated: a long source has a long
-    target; a reply may be short, and its lines look shifted where they are not.
+    user calls them. folder: where to put the texts instead of in memory.
     """
     if len(source) != len(target):
         raise UsageError(
@@ -140,8 +138,6 @@ def read_pairs(
         found = _read_side_by_side(Path(source_path), Path(target_path), sides, folder)
         found.add_to(corpus, f"{source_path} and {target_path}", strict_advice)
     _read_tab_separated(corpus, [str(path) for path in pairs], strict_advice, swapped, folder)
-    if not translated:
-        corpus.report.warnings.clear()
     if folder is not None:
         for part in folder.glob("part*"):
             part.unlink()

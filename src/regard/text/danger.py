@@ -18,72 +18,75 @@ DESPAIR = (
     "you trust. I am only a program."
 )
 
-_SOMEBODY = (
-    r"(?:he|she|they|mum|mom|mummy|mother|dad|daddy|father|parents?|grandma|grandpa|gran|grandmother|grandfather|husband|"
-    r"wife|partner|boyfriend|girlfriend|ex|stepdad|stepfather|stepmum|stepmother|uncle|aunt|cousin|brother|sister|son|"
-    r"daughter|baby|toddler|kid|child|boy|girl|friend|neighbou?r|flatmate|roommate|colleague|teacher|coach|boss|man|woman|"
-    r"guy|someone|somebody|stranger)"
+_RELATIVE = (
+    r"(?:he|she|mum|mom|mother|dad|father|grandma|grandpa|grandmother|grandfather|husband|wife|partner|boyfriend|girlfriend|"
+    r"stepdad|stepfather|uncle|aunt|brother|sister|son|daughter|baby|toddler|child|boy|girl|friend|neighbou?r|man|woman|"
+    r"someone|somebody)"
 )
-_NOT = r"(?:not|isnt|isn't|wont|won't|doesnt|doesn't|cant|can't|cannot)"
+_WANTS = (
+    r"\bi(?:'m|m| am|'ll| will)?(?: just| really| only| still| keep)?"
+    r" (?:going to|gonna|want to|wanna|about to|will|thinking (?:of|about)|wish i could) "
+)
+# Where something else follows, it is another story: he won't wake up on school days, she hit me up on Instagram.
+_NOW = r"(?=\W*$|[.!?,;]| and\b| again\b| what\b| please\b| now\b| any ?more\b)"
 _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         DESPAIR,
         (
-            r"\b(?:kill|killing|hurting|cutting|harming|burning) myself\b(?! (?:laughing|trying|with work))",
-            r"\b(?:want|wanted|going|need) to (?:hurt|cut|harm|burn) myself\b",
-            r"\b(?:cut|cutting) my (?:arms?|wrists?|legs?|skin)\b",
-            r"\b(?:suicidal|commit suicide)\b",
-            r"\bend(?:ing)? (?:it all|my (?:own )?life)\b",
-            r"\b(?:want|wanted|going|ready|wish i could) (?:to )?die\b(?! (?:of|from|laughing|lol|haha))",
-            r"\b(?:do not|don't|dont) want to (?:live|be alive|wake up|be here) (?:any ?more|again|at all)\b",
-            r"\b(?:better off|rather be) dead\b",
-            r"\bno (?:point|reason) (?:in living|to live|to go on living)\b",
-            r"\b(?:nobody|no one|noone) would (?:miss me|care if i (?:died|was dead))\b",
-            r"\b(?:i|i'm|im)\b.{0,40}\b(?:bridge|roof|balcony|ledge|platform)\b.{0,30}\bjump\b",
-            r"\b(?:i|i'm|im|i'll)\b.{0,30}\bjump (?:off|from) (?:a|the|this) (?:bridge|roof|balcony|building)\b",
+            _WANTS
+            + r"(?:kill|hang|shoot|hurt|harm|cut)(?:ing)? myself\b(?! (?:laughing|a piece|some))",
+            _WANTS + r"end(?:ing)? (?:it all|my (?:own )?life)\b(?! with)",
+            _WANTS + r"(?:commit suicide|die\b(?! (?:of|from|laughing|lol|haha)))",
+            r"\bi(?:'ve| have|ve)? been cutting (?:myself|my (?:arms?|wrists?|legs?))\b(?! shaving)",
+            r"\bi(?:'m| am|m| feel) (?:feeling )?suicidal\b",
+            r"\bi (?:do not|don't|dont) want to (?:live|be alive) (?:any ?more|any longer)\b",
+            r"\b(?:i'd|id|i would) rather be dead\b",
+            r"\b(?:nobody|no one) would miss me if i (?:was|were) (?:gone|dead)\b",
+            r"\bi(?:'m| am|m) (?:standing|sitting) on (?:a|the) (?:bridge|roof|ledge|railing)\b",
             r"\bpills in my hand\b",
         ),
     ),
     (
         EMERGENCY,
         (
-            rf"\b(?:{_SOMEBODY} (?:is )?|(?:he|she)'?s ){_NOT} (?:waking up|wake up|moving|responding)\b",
-            rf"\b{_NOT} breathing\b",
-            r"\b(?:am|i'm|im) (?:choking|having a (?:heart attack|stroke))\b",
-            r"\bstopped breathing\b",
-            rf"\b{_SOMEBODY} (?:has |have |had |just |suddenly )*(?:collapsed|passed out|overdosed)\b",
-            rf"\b{_SOMEBODY} (?:is|are|s|'s) (?:choking|unconscious|drowning|having a (?:heart attack|stroke|seizure))\b"
-            r"(?! (?:in|with) (?:work|paperwork|emails|debt))",
-            r"\b(?:took|swallowed|taken) (?:too many|all (?:of )?my|a whole (?:box|bottle) of|a lot of) .{0,20}\b(?:pills|tablets)\b",
+            r"\b(?:isn't|isnt|not|stopped) breathing\b",
+            rf"\b{_RELATIVE}(?:'s| is)? (?:isn't|isnt|not|won't|wont|doesn't|doesnt) (?:wake up|waking up|moving){_NOW}",
+            rf"\b{_RELATIVE} (?:has |just ){{0,2}}collapsed\b",
+            rf"\b(?:i'm|i am|{_RELATIVE}(?:'s| is|s)) (?:choking|unconscious|having a (?:heart attack|stroke|seizure))\b",
+            r"\bi (?:have |just )?(?:took|taken|swallowed) (?:an overdose|a whole (?:box|bottle|packet) of|\d\d+ \w+)",
+            r"\b(?:took|taken|swallowed) too many (?:of )?(?:\w+ ){0,2}(?:pills|tablets)\b",
             r"\bswallowed (?:a |some )?(?:button )?(?:battery|magnets?|bleach|poison|detergent)\b",
-            r"\b(?:drank|drunk) (?:some )?(?:bleach|poison|antifreeze|drain cleaner|detergent)\b",
-            r"\b(?:house|flat|apartment|building|kitchen|bedroom|car|school)(?: next door)? is (?:on fire|burning)\b",
-            r"\b(?:smell gas|gas leak)\b",
-            r"\bsmoke (?:is )?coming (?:out of|from)\b",
-            r"\bbleeding (?:badly|heavily|a lot|and (?:it )?(?:won't|wont) stop)\b",
+            r"\b(?:drank|drunk) (?:some )?(?:bleach|poison|antifreeze|detergent)\b",
+            r"\b(?:my|the|our) (?:house|flat|apartment|building|kitchen|bedroom)(?: next door)? is (?:on fire|burning)\b",
+            r"\bi (?:can )?smell gas\b|\bgas leak\b",
+            r"\bsmoke (?:is )?coming (?:out of|from|under) (?:my|the) (?:bedroom |front )?(?:kitchen|bedroom|door|flat|socket)\b",
+            r"\b(?:won't|wont|can't|cant|doesn't|doesnt) stop (?:the )?bleeding\b(?! gums)",
+            r"\bi(?:'ve|ve| have)? (?:been|was|got) (?:shot|stabbed)\b(?! (?:down|in the back))",
         ),
     ),
     (
         VIOLENCE,
         (
-            rf"\b{_SOMEBODY} (?:\w+ )?(?:hit|hits|(?:beat|beats) (?=me up)|punched|kicked|strangled|choked|slapped) ?me\b"
-            r"(?! (?:at|in|by|to|on|with a (?:joke|question|message)))",
-            r"\b(?:raped|molested)\b",
-            rf"\b{_SOMEBODY} (?:keeps? )?(?:touches|touched|touching) me\b(?= (?:and|there|down|in|under|when))",
+            rf"\b{_RELATIVE} (?:\w+ )?(?:hits|hit|beats|punched|strangled|slapped|choked) me"
+            r"(?=\W*$|[.!?,]| and\b| again\b| (?:last night|tonight|today|yesterday)\b| in the (?:face|stomach)| on the head"
+            r"| with (?:a|his|her) (?:belt|fist|stick|knife|bottle)| (?:when|because|every)\b)",
+            r"\bbeat(?:s|en)? me up\b(?! the)",
+            r"\bi (?:was|have been|got) (?:raped|molested)\b|\b(?:raped|molested) me\b",
+            r"\btouch(?:es|ed)? me (?:and says?|down there|under my|at night)\b",
             r"\b(?:abuses|abused|abusing) me\b",
-            r"\b(?:husband|wife|boyfriend|girlfriend|partner|ex|stepdad|man|guy|he|she|somebody|someone|stranger) .{0,20}\b(?:will|"
-            r"going to|gonna|threatened to|wants to|threatens to) (?:kill|stab|shoot|rape) (?:me|us)\b",
-            rf"\bstabbed (?:me|him|her|my {_SOMEBODY}|a {_SOMEBODY}|someone|somebody)\b(?! in the back)",
-            r"\b(?:breaking|trying to break|broke) into my (?:house|home|flat|apartment|room)\b",
-            rf"\b{_SOMEBODY} (?:is |'s |s |keeps )(?:following me|stalking me|waiting outside|watching my house)\b",
-            r"\blocked me in\b",
-            r"\bput something in my drink\b",
+            r"\b(?:says?|said|threatened|threatens|told me)(?: that)?(?: he| she| they)?(?:'ll| will| would| to) (?:kill|stab|shoot) me\b",
+            r"\bstabbed (?:my \w+|him|her|someone|somebody)\b(?! in the back)",
+            r"\b(?:breaking|trying to break) into (?:my|the|our) (?:house|home|flat|apartment)\b",
+            r"\bthere(?:'s| is|s) (?:a man|someone|somebody) in my (?:house|flat|room)\b",
+            r"\b(?:man|guy|someone|somebody|stranger|he|ex)(?:'s| is| has been| keeps)? (?:following|stalking) me\b(?! (?:on|back)\b)",
+            r"\b(?:spiked|put something in) my drink\b",
+            r"\blocked me in (?:the|a|my) (?:room|bedroom|bathroom|basement|cellar|house|flat)\b",
         ),
     ),
 )
 _READ = tuple((re.compile(sign), reply) for reply, signs in _SIGNS for sign in signs)
 _MOST_CHARACTERS = 2000
-"""of what somebody says at a time; a longer text is no cry for help"""
+"""of a turn that are read"""
 
 
 def reply_to_danger(text: str) -> str | None:

@@ -74,8 +74,9 @@ def read_corpora(
         strict=data.strict,
         advice="mend it, or set strict=false to drop such pairs",
         folder=folder,
-        translated=not data.dialogue,
     )
+    if data.dialogue:  # a reply may be short, and its lines look shifted where they are not
+        corpus.report.warnings.clear()
     say(str(corpus.report))
     corpus, report = clean(corpus, data, folder, num_processes)
     say(str(report))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+from collections import Counter
 from pathlib import Path
 
 from hypothesis import given
@@ -29,7 +30,7 @@ def test_gaps_filled_with_what_is_asked_for_are_the_text(text: list[str], seed: 
 
 def test_a_conversation_in_a_book() -> None:
     lines = ['"Where are you going?" asked Tom.', '"Home," said Ann, "and you?"', "They went."]
-    found = list(reading.pairs(lines))
+    found = list(reading.pairs(lines, Counter()))
     assert ("Where are you going?", "Home, and you?") in found
     others = [pair for pair in found if pair[1] != "Home, and you?"]
     assert others and all(GAP in target for _, target in others)
@@ -37,16 +38,23 @@ def test_a_conversation_in_a_book() -> None:
 
 def test_sentences_and_the_one_that_follows() -> None:
     paragraph = "The house was old. Nobody lived there. A light burned in it."
-    found = {pair for seed in range(20) for pair in reading.pairs([paragraph], seed)}
+    found = {pair for seed in range(20) for pair in reading.pairs([paragraph], Counter(), seed)}
     following = {pair for pair in found if GAP not in pair[1]}
     assert following == {("The house was old. Nobody lived there.", "A light burned in it.")}
     assert len(found) > 5
 
 
 def test_what_is_not_read() -> None:
-    assert list(reading.pairs(["# A title", "", "Too short.", " ".join(["long"] * 61)])) == []
-    [(source, target)] = reading.pairs(["Il est très tard ce soir.\tIt is very late tonight."])
-    assert "Il" not in source + target
+    dropped = Counter[str]()
+    assert (
+        list(reading.pairs(["# A title", "", "Too short.", " ".join(["long"] * 61)], dropped)) == []
+    )
+    [(source, target)] = reading.pairs(
+        ["Il est très tard ce soir.\tIt is very late tonight."], dropped
+    )
+    assert "Il" not in source + target and not dropped
+    list(reading.pairs(['"Well?" he asked.', '"Yes."'], dropped))
+    assert dropped.total() == 1
 
 
 def test_prepared(tmp_path: Path) -> None:

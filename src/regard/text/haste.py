@@ -52,7 +52,9 @@ _ENGLISH = _table(
     "I've gotta=I have to;you've gotta=you have to;we've gotta=we have to;they've gotta=they have to;he's gotta=he has to;"
     "she's gotta=she has to;ive gotta=I have to;youve gotta=you have to;and ill be=and I'll be;but ill be=but I'll be;so ill be=so I'll be;think ill go=think I'll go;"
     "its a=it's a;its the=it's the;its not=it's not;its too=it's too;its so=it's so;its just a=it's just a;its been=it's been;"
-    "its ok=it's ok",
+    "its ok=it's ok;tsp of=teaspoons of;tsp=teaspoons of;"
+    "1 tsp of=1 teaspoon of;1 tsp=1 teaspoon of;tbsp of=tablespoons of;tbsp=tablespoons of;1 tbsp of=1 tablespoon of;"
+    "1 tbsp=1 tablespoon of",
     never_first="u r=you are;c u=see you;u=you;ur=your;b4=before",
     first="ill be=I'll be;ill go=I'll go;ill come=I'll come;ill call=I'll call;ill see=I'll see;ill do=I'll do;"
     "ill try=I'll try;ill send=I'll send;ill let=I'll let",
@@ -71,7 +73,7 @@ _FRENCH = _table(
     "tes où=tu es où;chui=je suis;koi=quoi;g faim=j'ai faim;g pas=je n'ai pas;tt le monde=tout le monde;"
     "tt à l'heure=tout à l'heure;à tte=à tout à l'heure;a tte=à tout à l'heure;à+=à bientôt;"
     "d'acc=d'accord;dac=d'accord;cdlt=cordialement;cdt=cordialement;"
-    "c. à soupe=cuillère à soupe;c. à café=cuillère à café",
+    "c. à soupe=cuillère à soupe;c. à café=cuillère à café;c. à s. de=cuillère à soupe de;c. à c. de=cuillère à café de",
     never_first="a+=à bientôt;cad=c'est-à-dire;ds=dans;jaime=j'aime;nest=n'est;SVP=s'il vous plaît",
     first="a demain=à demain;a bientot=à bientôt;a bientôt=à bientôt;ou es-tu=où es-tu;ou vas-tu=où vas-tu;ou est-il=où est-il;"
     "ou est-elle=où est-elle;ou sont-ils=où sont-ils;ou allez-vous=où allez-vous;ou êtes-vous=où êtes-vous;ou est le=où est le;"

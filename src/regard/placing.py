@@ -20,9 +20,14 @@ UNFINISHED, COMPLETE = ".model.unfinished", ".model.complete"
 _STALE = ".stale.json"
 
 
+def unfinished(path: Path) -> Path:
+    """The name under which a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.new")
+
+
 def write_file(path: Path, content: bytes) -> None:
     """Write one file whole: under another name first, on the disk, then renamed."""
-    fresh = path.with_name(f".{path.name}.new")
+    fresh = unfinished(path)
     with open(fresh, "wb") as file:
         file.write(content)
         file.flush()

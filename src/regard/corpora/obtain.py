@@ -21,7 +21,7 @@ from regard.corpora.fetch import Progress, digest, fetch
 from regard.corpora.listing import DataFile, PublicCorpus, Source
 from regard.corpora.unpack import lines_of
 from regard.errors import DataError, UsageError
-from regard.placing import sync, write_file
+from regard.placing import sync, unfinished, write_file
 
 CHECKSUMS = "checksums.json"
 _FETCHED = ".fetched"
@@ -54,7 +54,7 @@ def obtain(
         for source in file.sources:
             _fetch(source, folder, checksums, progress)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
+        fresh = unfinished(path)
         _make(file, folder, fresh)
         _check_text(file, fresh, accept)
         checksums.check(file.path, digest(fresh), f"{path}: its publisher has changed it")

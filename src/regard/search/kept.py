@@ -26,7 +26,7 @@ import numpy as np
 
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.locking import holding
-from regard.placing import sync, write_file
+from regard.placing import sync, unfinished, write_file
 from regard.search.files import VECTORS
 from regard.search.index import Entry, Index, build
 from regard.search.passages import Passage
@@ -102,7 +102,7 @@ def save(folder: Path, index: Index) -> None:
     name = f"{time.time_ns():x}"
     passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}{VECTORS}"
     write_file(passages, _lines(index.passages))
-    fresh = vectors.with_name(f".{vectors.name}.new")
+    fresh = unfinished(vectors)
     with open(fresh, "wb") as file:
         file.write(
             np.ascontiguousarray(index.vectors, "<f4").data.cast("B") if index.passages else b""
@@ -122,7 +122,7 @@ def save(folder: Path, index: Index) -> None:
     write_file(folder / INDEX, json.dumps(described, ensure_ascii=False, indent=1).encode())
     sync(folder)
     for path in folder.iterdir():
-        if _is_ours(path.name) and path not in (passages, vectors):
+        if _is_large(path.name) and path not in (passages, vectors):
             with contextlib.suppress(OSError):  # where it is still being read
                 path.unlink()
 
@@ -132,8 +132,13 @@ def _lines(passages: Iterable[Passage]) -> bytes:
     return "".join(json.dumps(list(passage)) + "\n" for passage in passages).encode()
 
 
-def _is_ours(name: str) -> bool:
+def _is_large(name: str) -> bool:
     return name.lstrip(".").startswith(("passages-", "vectors-"))
+
+
+def _is_ours(name: str) -> bool:
+    # index.json too: another process may be about to put it in place, or was killed just then.
+    return name in (LOCK, INDEX, unfinished(Path(INDEX)).name) or _is_large(name)
 
 
 def _checksum(path: Path) -> str:
@@ -149,8 +154,8 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--index must be a folder: {folder} is a file; name another")
     if folder.is_dir() and not (folder / INDEX).exists():
-        others = [path.name for path in folder.iterdir() if path.name != LOCK]
-        if foreign := sorted(name for name in others if not _is_ours(name)):
+        names = sorted(path.name for path in folder.iterdir())
+        if foreign := [name for name in names if not _is_ours(name)]:
             raise UsageError(
                 f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another"
             )

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import TrainingError, UsageError
+from regard.placing import unfinished
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.lock import LOCK
 from regard.train.prepare import TEXT, TOKENIZERS
 from regard.train.report import METRICS
 from regard.train.request import RUN_FILE, Plan
 
-_BEGINNINGS = (LOCK, f".{RUN_FILE}.new")
+_BEGINNINGS = (LOCK, unfinished(Path(RUN_FILE)).name)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 

@@ -147,6 +147,29 @@ def test_what_was_killed_while_it_wrote_has_changed_nothing(
     assert len(list(folder.iterdir())) == 3, "what the killed one left is gone"
 
 
+@pytest.mark.parametrize("name", [INDEX, f".{INDEX}.new"])
+def test_who_looks_while_another_process_puts_its_index_in_place_goes_on(
+    reader: Reader, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / "index"
+    folder.mkdir()
+    looked = Path.exists
+
+    def exists(path: Path) -> bool:
+        found = looked(path)
+        if path.name == INDEX and not found:
+            (folder / name).touch()
+        return found
+
+    monkeypatch.setattr(Path, "exists", exists)
+    if name == INDEX:
+        with pytest.warns(RegardWarning, match="made anew"):
+            assert len(update(folder, reader, [texts]).passages) == 5
+    else:
+        assert len(update(folder, reader, [texts]).passages) == 5
+    assert len(list(folder.iterdir())) == 3
+
+
 def test_many_update_one_index_at_a_time(
     model_folder: Path, reader: Reader, texts: Path, tmp_path: Path
 ) -> None:

@@ -520,6 +520,8 @@ class DecodeConfig:
     """sampling: the same, as often as the piece was written"""
     prompt_strength: float = 0.0
     """going on from a text, drawn: how much more probable becomes what its beginning made so; reads everything twice"""
+    outline: bool = False
+    """going on from a text: an outline of what comes is written first and not shown; for models that were trained so"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
     least_probability: float = 0.0

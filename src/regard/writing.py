@@ -1,8 +1,9 @@
 """Texts that a model goes on with or answers with, piece by piece.
 
 A chat model reads the conversation, a turn a line, as far back as it was trained to read. A language model goes on
-from the text it is given; of a long one it reads the end. To a chat model that regard has trained on files of pairs
-the end of a turn is a mark (`text.one_line`), for there a conversation stood on one line.
+from the text it is given, of a long one from its end; some write an outline for themselves first (`regard.outlining`). To a
+chat model that regard has trained on files of pairs the end of a turn is a mark (`text.one_line`), for there a
+conversation stood on one line.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
 from regard.errors import UsageError
+from regard.outlining import outline
 from regard.text.alphabet import in_known_signs
 from regard.text.growing import GrowingText
 from regard.text.one_line import recent, to_lines, to_one_line
@@ -133,6 +135,11 @@ def follow(
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
     config, prefix = translator.config, prompt.prefix
     history: list[StepRecord] | None = [] if num_top else None
+    if decode.outline and prefix and not config.has_encoder:
+        room = positions(translator) - 1
+        own = outline(model, translator, prefix, decode, room, number)
+        prefix = [*prefix, *own]
+        decode = replace(decode, max_length=min(decode.max_length + len(own), room))
     if decode.method == "sample" and decode.prompt_strength and prefix:
         model = HoldingOn(model, len(prefix), decode.prompt_strength, bos_id=config.bos_id)
     emissions = stream(

@@ -74,6 +74,39 @@ def test_scores_far_apart_do_not_overflow() -> None:
     assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
 
 
+# torch says so on a processor without bf16 arithmetic, and computes it in another way
+@pytest.mark.filterwarnings("ignore:In CPU autocast")
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("scores_at_once", [1, 29 * 7, 10**6])
+def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
+    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, smoothing: float
+) -> None:
+    monkeypatch.setitem(loss.SCORES_AT_ONCE, "cpu", scores_at_once)
+    torch.manual_seed(1)
+    # Numbers that bf16 holds exactly: what differs is what is computed from them.
+    weight = torch.randn(29, 8).bfloat16().float().requires_grad_()
+    hidden = torch.randn(64, 8).bfloat16().float().requires_grad_()
+    correct = torch.randint(0, 29, (64,))
+    plain = smoothed_cross_entropy(hidden @ weight.T, correct, PAD, smoothing)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert loss.kernel_for(hidden) is loss.by_softmax
+        fused = LinearCrossEntropy.apply(hidden, weight, correct, PAD, smoothing)
+    for ours, theirs in zip(fused, plain, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=3e-3, atol=0)
+    expected = torch.autograd.grad(plain.loss, (hidden, weight))
+    found = torch.autograd.grad(fused[0], (hidden, weight))
+    for ours, theirs in zip(found, expected, strict=True):
+        assert (ours - theirs).norm() < 0.01 * theirs.norm()
+
+
+def test_in_bf16_scores_far_apart_do_not_overflow() -> None:
+    hidden, weight = torch.tensor([[1.0], [-1.0]]), torch.tensor([[300.0], [-300.0], [0.0]])
+    found = loss.by_softmax(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
+    plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
+    torch.testing.assert_close(found[:2], tuple(plain), rtol=3e-3, atol=0)
+    assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
+
+
 def test_disagreement_by_hand() -> None:
     # KL((1/2,1/2) || (1/4,3/4)) = 1/2 ln 2 + 1/2 ln(2/3); the other way 1/4 ln(1/2) + 3/4 ln(3/2)
     first, second = torch.log(torch.tensor([[0.5, 0.5]])), torch.log(torch.tensor([[0.25, 0.75]]))

@@ -4,7 +4,7 @@ They lie below prepared/:
 
 fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/written.tsv.gz, fr-en/valid.*
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
-stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales.txt.gz, plots.txt.gz, valid*.txt
+stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales, plots, planned, valid*.txt
 search   lines of any of these                       search/pairs.tsv.gz
 reading  paragraphs, or lines of any TAB English     reading/pairs.tsv.gz
 """
@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from regard.corpora import (
     dialogues,
+    outlines,
     phrases,
     queries,
     reading,
@@ -242,6 +243,8 @@ def _stories(lines: Iterator[str], outputs: _Outputs, report: Prepared) -> None:
         training, valid = tales.split(tales.PLOTS_FILE)
         write("plots.txt.gz", tales.told(training, tales.PLOT_NUM_TOLD))
         write("valid-plots.txt", tales.told(valid))
+        write("planned.txt.gz", outlines.planned(training, outlines.NUM_TOLD))
+        write("valid-planned.txt", outlines.planned(valid, 2, others=training))
 
 
 def _judged(

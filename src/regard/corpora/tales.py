@@ -15,7 +15,8 @@ from __future__ import annotations
 import functools
 import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from regard.corpora.names import names
@@ -84,25 +85,54 @@ def split(path: Path = FILE) -> tuple[list[list[str]], list[list[str]]]:
     return [story for place, story in enumerate(known) if place % _VALID_EVERY], valid
 
 
+@dataclass(frozen=True)
+class Telling:
+    """A story with its names and words drawn."""
+
+    paragraphs: list[str]
+    cast: dict[str, str]
+    """by slot, such as f1, what somebody is called"""
+
+    @property
+    def hero(self) -> tuple[str, str] | None:
+        """The kind of name, f, m or s, and the name that comes first."""
+        text = "\n".join(self.paragraphs)
+        places = {slot: text.find(name) for slot, name in self.cast.items()}
+        found = min(
+            (slot for slot in places if places[slot] >= 0), key=places.__getitem__, default=""
+        )
+        return (found[1], self.cast[found]) if found else None
+
+
 def told(
     stories: Iterable[list[str]], num_told: int = NUM_TOLD, seed: int = 1
 ) -> Iterator[list[str]]:
     """Each story several times over, the same every time that this is asked for."""
     draw = random.Random(seed)
-    common, others = _first_and_last_names()
     for story in stories:
         ways = _ways(story)
         for _ in range(num_told):
-            words = _drawn("\n".join(map(draw.choice, ways)), draw)
-            cast: dict[str, str] = {}
-            for slot in sorted(set(_NAME.findall(words))):
-                known = (others if draw.random() < _ANY_NAME_SHARE else common)[slot[1]]
-                name = draw.choice(known)
-                while name in cast.values():
-                    name = draw.choice(known)
-                cast[slot] = name
-            named = _NAME.sub(lambda found: cast[found[0]], words)  # noqa: B023
-            yield [line for line in named.split("\n") if not line.startswith(_UNTOLD)]
+            yield tell(list(map(draw.choice, ways)), draw).paragraphs
+
+
+def tell(lines: Sequence[str], draw: random.Random) -> Telling:
+    """One telling of lines of which each has one way."""
+    common, others = _first_and_last_names()
+    words = _drawn("\n".join(lines), draw)
+    cast: dict[str, str] = {}
+    for slot in sorted(set(_NAME.findall(words))):
+        known = (others if draw.random() < _ANY_NAME_SHARE else common)[slot[1]]
+        name = draw.choice(known)
+        while name in cast.values():
+            name = draw.choice(known)
+        cast[slot] = name
+    named = _NAME.sub(lambda found: cast[found[0]], words)
+    return Telling([line for line in named.split("\n") if not line.startswith(_UNTOLD)], cast)
+
+
+def surnames() -> list[str]:
+    """Those that are common in English."""
+    return _first_and_last_names()[0]["s"]
 
 
 @functools.cache
@@ -117,6 +147,12 @@ def _first_and_last_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]
         for slot, kind in kinds.items()
     }
     return common, others
+
+
+def ways_of(story: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The lines that only draw, and of each paragraph the ways to tell it."""
+    drawn = [line for line in story if line.startswith(_UNTOLD)]
+    return drawn, _ways([line for line in story if not line.startswith(_UNTOLD)])
 
 
 def _ways(story: list[str]) -> list[list[str]]:

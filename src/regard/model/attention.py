@@ -42,6 +42,8 @@ BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacke
 
 KERNEL_HEAD_DIMS = (16, 32, 64, 128)
 """what our own kernel for packed rows takes; torch's takes the others"""
+MOST_SCORES = 1 << 26
+"""that are held for the backward pass at a time, where a kernel would hold none"""
 
 
 @runtime_checkable
@@ -156,6 +158,13 @@ def takes_packed(projected: Tensor, visibility: Visibility | None) -> bool:
     return narrow and visibility.query.is_packed
 
 
+def _trains_narrow(query: Tensor, key: Tensor) -> bool:
+    """In bf16 on a processor the kernel's backward pass takes twice as long as that of the plain products."""
+    narrow = query.device.type == "cpu" and query.dtype == torch.bfloat16 and query.requires_grad
+    num_scores = query[..., 0].numel() * key.shape[2]
+    return narrow and num_scores <= MOST_SCORES and not torch.compiler.is_compiling()
+
+
 def attend(
     query: Float[Tensor, "batch heads query_len head_dim"],
     key: Float[Tensor, "batch heads key_len head_dim"],
@@ -164,8 +173,8 @@ def attend(
     trace: Trace | None = None,
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """Equation 1 by the fastest kernel that fits; written out when someone is looking."""
-    if trace is not None or query.shape[2] == 1:
-        # For a single query the plain products are as fast as any kernel.
+    # For a single query the plain products are as fast as any kernel.
+    if trace is not None or query.shape[2] == 1 or _trains_narrow(query, key):
         return written_out(query, key, value, visibility, trace)
     if visibility is not None and takes_packed(query, visibility):
         by_token = [tensor.transpose(1, 2).transpose(0, 1) for tensor in (query, key, value)]

@@ -1,0 +1,181 @@
+"""Stories that begin with a sentence from elsewhere, so that a model goes on from any beginning, and then keeps to its story.
+
+A story is one its writer could follow because its first paragraph says which it is. People begin theirs otherwise. So the
+first sentence or two of another story, one with words of this one in it, come before it, about the same person: what
+is learnt is to take up a beginning with the nearest story there is, and to give it that beginning's hero.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.corpora.tales import Telling, surnames, tell, ways_of
+
+_TITLED_SHARE, _ROLE_SHARE = 0.15, 0.1
+"""of the heroes, those who are called by a title and a surname, and by what they are"""
+_TITLES = {
+    "f": "Mrs. Mrs. Mrs. Miss Miss Doctor Captain Professor Aunt Lady Inspector".split(),
+    "m": "Mr. Mr. Mr. Mr. Captain Captain Doctor Professor Uncle Sir Inspector Sergeant".split(),
+}
+_ROLES = {
+    "f": ("old woman", "girl", "young woman", "princess", "queen", "nurse", "widow"),
+    "m": ("old man", "boy", "young man", "prince", "king", "soldier", "sailor"),
+}
+_ANYBODY = (
+    "detective",
+    "captain",
+    "doctor",
+    "teacher",
+    "farmer",
+    "stranger",
+    "pilot",
+    "driver",
+    "inspector",
+    "professor",
+    "baker",
+    "painter",
+    "guard",
+    "robot",
+)
+_INTRODUCED = re.compile(r"(?:called|named|name (?:is|was)|I am|I'm|,) $")
+
+_NUM_NEAR = 20
+"""beginnings among which one is drawn for a story"""
+_NUM_TRIES = 12
+_LEAST_WORDS = 5
+"""of a beginning"""
+_LEAST_RARITY = 1.6
+"""of a word: those of every fifth story say nothing"""
+_SMALL = 6.0
+"""what a beginning is counted for besides its words, so that one word alone is not the nearest"""
+_TWO_SHARE = 0.4
+"""of the beginnings that have two sentences"""
+_LEAST_LETTERS = 4
+"""of a word that says what a story is about"""
+
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z])|(?<=[.!?]\") (?=[\"A-Z])"
+)
+_SLOT = re.compile(r"\[\w+\]|\{\w+\}")
+_WORD = re.compile(r"[a-z]+")
+_QUOTED = re.compile(r'"[^"]*"')
+_FIRST_PERSON = re.compile(r"\b(?:I|my|me|we|our|us)\b")
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """The lines that are needed to tell it, and whose story it is."""
+
+    place: int
+    lines: list[str]
+
+
+def with_another_hero(
+    paragraphs: list[str], hero: tuple[str, str] | None, draw: random.Random
+) -> list[str]:
+    """Now and then Captain Harding or the detective in place of Tom, who is introduced by no name then."""
+    kind, name = hero or ("", "")
+    chance = draw.random()
+    if kind not in _TITLES or chance > _TITLED_SHARE + _ROLE_SHARE:
+        return paragraphs
+    text = "\n".join(paragraphs)
+    whole = re.compile(rf"\b{re.escape(name)}\b")
+    if chance < _TITLED_SHARE:
+        called = f"{draw.choice(_TITLES[kind])} {draw.choice(surnames())}"
+        return whole.sub(called, text).split("\n")
+    if any(_INTRODUCED.search(text[: each.start()]) for each in whole.finditer(text)):
+        return paragraphs
+    called = f"the {draw.choice((*_ROLES[kind], *_ANYBODY))}"
+    text = re.sub(
+        rf'(^|[.!?] "?|[.!?]" |^")\b{re.escape(name)}\b', rf"\1T{called[1:]}", text, flags=re.M
+    )
+    return whole.sub(called, text).split("\n")
+
+
+class Beginnings:
+    """Those of all these stories, and for each story the nearest of the others."""
+
+    def __init__(self, stories: Sequence[list[str]], others: Sequence[list[str]] = ()) -> None:
+        """others: stories that only lend their beginnings."""
+        self._known: list[_Beginning] = []
+        for place, story in enumerate([*stories, *others]):
+            drawn, (first, *_) = ways_of(story)
+            self._known += [_Beginning(place, [*drawn, way]) for way in first]
+        heads = [_words(_first_sentences(each.lines[-1], 2)) for each in self._known]
+        bodies = [_words("\n".join(story)) for story in stories]
+        weights = _rarities(bodies)
+        holders: dict[str, list[int]] = {}
+        sizes = []
+        for number, head in enumerate(heads):
+            known = [word for word in head if weights.get(word, 0.0) > _LEAST_RARITY]
+            sizes.append(_SMALL + sum(weights[word] for word in known))
+            for word in known:
+                holders.setdefault(word, []).append(number)
+        self._near = []
+        for place, body in enumerate(bodies):
+            scores: dict[int, float] = {}
+            for word in body:
+                for number in holders.get(word, ()):
+                    scores[number] = scores.get(number, 0.0) + weights[word] / sizes[number]
+            others_first = (
+                number
+                for number in sorted(scores, key=scores.__getitem__, reverse=True)
+                if self._known[number].place != place
+            )
+            self._near.append(list(itertools.islice(others_first, _NUM_NEAR)))
+
+    def lent(self, place: int, story: Telling, draw: random.Random) -> str:
+        """What the telling of the story at a place may begin with; nothing where none suits."""
+        hero = story.hero
+        for _ in range(_NUM_TRIES if self._near[place] else 0):
+            lent = self._known[draw.choice(self._near[place])]
+            told = tell(lent.lines, draw)
+            text = _first_sentences(told.paragraphs[0], 2 if draw.random() < _TWO_SHARE else 1)
+            named = [slot for slot, name in told.cast.items() if name in text]
+            if len(text.split()) < _LEAST_WORDS or len(named) > 1 or text.count('"') % 2:
+                continue
+            if _is_own(text) != _is_own(" ".join(story.paragraphs)):
+                continue
+            if named:
+                if hero is None or hero[0] not in _TITLES or named[0][1] != hero[0]:
+                    continue
+                text = text.replace(told.cast[named[0]], hero[1])
+            return text
+        return ""
+
+
+def _first_sentences(paragraph: str, number: int) -> str:
+    """
+    >>> _first_sentences('It rained. "Come in!" said Tom. He did.', 2)
+    'It rained. "Come in!" said Tom.'
+    """
+    return " ".join(sentences(paragraph)[:number])
+
+
+def sentences(paragraph: str) -> list[str]:
+    return _SENTENCE_END.split(paragraph)
+
+
+def _words(text: str) -> set[str]:
+    found = _WORD.findall(_SLOT.sub(" ", text).lower())
+    return {word for word in found if len(word) >= _LEAST_LETTERS}
+
+
+def _rarities(texts: Sequence[set[str]]) -> dict[str, float]:
+    count = Counter(word for text in texts for word in text)
+    return {word: math.log(len(texts) / number) for word, number in count.items()}
+
+
+def _is_own(text: str) -> bool:
+    """Whether somebody tells their own story.
+
+    >>> [_is_own(each) for each in ('"I am here," said Tom.', "Tom took my hand.")]
+    [False, True]
+    """
+    return bool(_FIRST_PERSON.search(_QUOTED.sub("", text)))

@@ -1,0 +1,114 @@
+"""Stories that are planned: an outline after the beginning, of what the rest of the story then tells."""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+
+from regard.corpora import tales
+from regard.corpora.beginnings import Beginnings, _first_sentences, sentences, with_another_hero
+from regard.corpora.outlines import planned
+
+PLOTS = tales.tales(tales.PLOTS_FILE)
+OUTLINE = re.compile(r" \[ ([^\[\]]+) \]")
+MARKS = re.compile(r"[{}|=]")
+LOST_KEY = [
+    "= [hero/he/him/his={f1}/she/her/her|{m1}/he/him/his] [thing=ring|watch] [how=with a smile that nobody there forgot]",
+    "[hero] lost the [thing] in the snow.",
+    "+ Snow lay deep when [hero] lost the [thing].",
+    "Old Mr. {s1} dug it out, and he laughed [how].",
+    "+ It was Mr. {s1} who dug and dug.",
+    "[hero] baked him a cake.",
+    "+ The next day [he] came with a cake.",
+]
+
+
+@functools.cache
+def told() -> list[list[str]]:
+    return list(planned(PLOTS[::7], 6, others=PLOTS[1::7], seed=2))
+
+
+def test_each_telling_has_one_outline_and_is_whole_without_it() -> None:
+    for paragraphs in told():
+        text = "\n".join(paragraphs)
+        assert len(OUTLINE.findall(text)) == 1, text
+        plain = OUTLINE.sub("", text)
+        assert not MARKS.search(plain) and "[" not in plain and "]" not in plain, text
+        assert "  " not in plain and plain.count('"') % 2 == 0, text
+        assert all(line == line.strip() for line in paragraphs), text
+
+
+def test_an_outline_says_what_comes_paragraph_by_paragraph() -> None:
+    num_items = num_right = 0
+    for paragraphs in told():
+        [place] = [i for i, line in enumerate(paragraphs) if OUTLINE.search(line)]
+        [found] = OUTLINE.findall(paragraphs[place])
+        _, *items = found.split("; ")
+        assert len(items) == len(paragraphs) - place
+        for item, paragraph in zip(items[1:], paragraphs[place + 1 :], strict=True):
+            num_items += 1
+            num_right += any(word.lower() in paragraph.lower() for word in item.split())
+            assert 1 <= len(item.split()) <= 12, item
+    assert num_right > 0.9 * num_items > 1000
+
+
+def test_whom_it_names_are_those_of_the_story() -> None:
+    for paragraphs in planned([LOST_KEY, *PLOTS[:3]], 40):
+        text = "\n".join(paragraphs)
+        if "cake" not in text:
+            continue
+        [found] = OUTLINE.findall(text)
+        people, *items = found.split("; ")
+        assert "forgot" not in " ".join(items), "a clause says little"
+        for each in people.split(", "):
+            name = re.sub(r" (?:he|she)$", "", each)
+            assert re.search(re.escape(name), OUTLINE.sub("", text), re.IGNORECASE), text
+        first, said = people.split(", ")[0].rsplit(" ", 1)
+        assert said in ("he", "she") and first
+    assert list(planned(PLOTS[:3], 2)) == list(planned(PLOTS[:3], 2)), "the same every time"
+
+
+def test_beginnings_stop_at_sentences_and_within_them() -> None:
+    before = [
+        OUTLINE.split("\n".join(paragraphs))[0]
+        for paragraphs in told()
+        if OUTLINE.search(paragraphs[0])
+    ]
+    ended = sum(bool(re.search(r"[.!?][\"']?$", text)) for text in before)
+    assert 0.5 * len(before) < ended < 0.85 * len(before)
+
+
+def test_another_storys_beginning_is_about_this_ones_hero() -> None:
+    stories = PLOTS[:40]
+    beginnings = Beginnings(stories)
+    draw = random.Random(3)
+    lent = 0
+    for place, story in enumerate(stories):
+        drawn, ways = tales.ways_of(story)
+        telling = tales.tell([*drawn, *(way[0] for way in ways)], draw)
+        text = beginnings.lent(place, telling, draw)
+        lent += bool(text)
+        assert text not in "\n".join(telling.paragraphs) or not text
+    assert lent > 20
+
+
+def test_a_hero_is_now_and_then_called_by_what_they_are() -> None:
+    draw = random.Random(1)
+    seen = {
+        "\n".join(with_another_hero(["Tom ran. Then Tom fell."], ("m", "Tom"), draw))
+        for _ in range(300)
+    }
+    assert "Tom ran. Then Tom fell." in seen
+    assert any(text.startswith("The ") and "Then the " in text for text in seen)
+    assert any(re.match(r"Captain \w+ ran\. Then Captain \w+ fell\.", text) for text in seen)
+    introduced = ["A boy called Tom ran."]
+    assert not any(
+        " the " in with_another_hero(introduced, ("m", "Tom"), draw)[0] for _ in range(300)
+    )
+
+
+def test_sentences_end_where_they_end() -> None:
+    text = 'Mr. Hill came. "Who is it?" he asked. It rained.'
+    assert sentences(text) == ["Mr. Hill came.", '"Who is it?" he asked.', "It rained."]
+    assert _first_sentences(text, 1) == "Mr. Hill came."

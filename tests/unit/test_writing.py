@@ -169,6 +169,9 @@ def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     assert [each["text"] for each in shown] == endings
     ran = CliRunner().invoke(app, ["write", "-m", str(folder), "Jane", "--endings", "0"])
     assert ran.exit_code == 2 and "--endings must be at least 1" in ran.stderr
+    alike = ["write", "-m", str(folder), "Jane", "--endings", "2", "--temperature", "0"]
+    ran = CliRunner().invoke(app, alike)
+    assert ran.exit_code == 2 and "all would be alike" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,7 @@ def _items(ways: Sequence[Sequence[str]], people: _People, rarity: dict[str, flo
     for paragraph, count in zip(listed, counts, strict=True):
         num_ways = len(paragraph)
         shared = [word for word in count if count[word] >= _SHARED * num_ways] or list(count)
-        shared.sort(key=lambda word: worth(word, count[word] / num_ways), reverse=True)  # noqa: B023
+        shared.sort(key=lambda word: worth(word, count[word] / num_ways), reverse=True)
         order = {word: place for words in reversed(paragraph) for place, word in enumerate(words)}
         items.append(" ".join(sorted(shared[:_NUM_WORDS], key=order.__getitem__)))
     return items

@@ -1,6 +1,6 @@
 """A writer of stories that plans: before it goes on from a text it writes an outline of what comes, which is not shown.
 
-    One evening a giant came down from the sky. [ Harriet she, Uncle Ernest; giant dog Pepper; barn; … ] That same evening
+    One evening a giant came down from the sky. [ Harriet she, Ernest he; Everybody hid in the barn. Outside … ] That same
 
 It was trained on stories in which an outline stands in brackets after the beginning (`regard.corpora.outlines`). What it
 writes for itself is all it knows of the rest of its story, and it reads it as it reads the text.
@@ -16,7 +16,7 @@ from regard.decode import Constraints, StepModel, stream
 from regard.translator import Translator
 
 OPEN, CLOSE = "[", "]"
-MOST_TOKENS = 128
+MOST_TOKENS = 256
 """pieces of an outline; what has no end by then is none"""
 
 

@@ -101,3 +101,18 @@ def test_what_is_said_instead(reply: str, heard: list[str], texts: list[str]) ->
     told = Told(heard)
     claim = told.false_claim(reply)
     assert claim and told.corrected(claim) == texts
+
+
+@pytest.mark.parametrize(
+    ("turn", "is_told"),
+    [
+        ("Zoë here.", True),
+        ("Hi, Tom here, how are you", True),
+        ("Everyone here speaks so fast", False),
+        ("Nobody here.", False),
+        ("Life here is good", False),
+        ("Tom is my name", True),
+    ],
+)
+def test_who_is_here_is_a_name_where_it_stands_alone(turn: str, is_told: bool) -> None:
+    assert Told([turn]).has_just_told_a_name is is_told

@@ -1,10 +1,9 @@
 """Stories that are planned before they are told: after a beginning stands, in brackets, who is in it and what comes.
 
-    One evening a giant came down from the sky. [ Harriet she, Uncle Ernest; giant dog Pepper; barn; ground; … ] That same
+    One evening a giant came down from the sky. [ Harriet she, Ernest he; Everybody hid in the barn. Outside … ] That same
 
-A small model learns the paragraphs of a story sooner than which of them follows which. In an outline they are a few words
-each and stand side by side, so it is learnt whole; then each paragraph has its words in view. The words of a paragraph
-are those that most ways to tell it share and few other paragraphs have.
+A small model learns the paragraphs of a story sooner than which of them follows which. In an outline they are a sentence
+each and stand side by side, always the same, so it is learnt whole; then each paragraph has its sentence in view.
 
 People begin their stories in ways of their own. So the beginning is often another story's, one with words of this one in
 it, about the same person (`regard.corpora.beginnings`), and it may stop within a sentence.
@@ -22,7 +21,7 @@ from regard.corpora.beginnings import Beginnings, sentences, with_another_hero
 from regard.corpora.tales import tell, ways_of
 from regard.outlining import CLOSE, OPEN
 
-NUM_TOLD = 30
+NUM_TOLD = 60
 """tellings of a story"""
 _LENT_SHARE = 0.6
 """of the tellings, those that begin with another's sentence, where one suits"""
@@ -30,15 +29,17 @@ _LATER_SHARE = 0.15
 """of the others, those that are planned somewhere later than in the first paragraph"""
 _WITHIN_SHARE = 0.35
 """of the beginnings, those that stop within a sentence"""
+_ALONE_SHARE = 0.6
+"""of the tellings, those that end with the outline, so that more of them are read in the same time"""
 _LEAST_WORDS = 4
 """of a beginning that stops there"""
-_NUM_WORDS = 3
-"""of a paragraph, in the outline"""
+_NUM_WORDS = 8
+"""of a sentence of the outline, about"""
+_A_WORD_TOO_MANY, _SPOKEN = 0.35, 2.0
+"""what a sentence loses for each word that it is longer or shorter, and where it is said by somebody"""
 _NUM_PEOPLE = 4
 _LONGEST = 4
 """words of what is drawn, if it is to be in an outline"""
-_SHARED = 0.5
-"""of the ways to tell a paragraph, in how many a word must be"""
 _DRAWN_RARITY = 4.0
 """of what is drawn for a telling, which no other paragraph may have"""
 _LEAST_LETTERS = 4
@@ -48,16 +49,7 @@ _TOKEN = re.compile(r"\[\w+\]|(?:(?:[A-Z][a-z]+\.? )?\{[fms]\d\})|[A-Za-z]+(?:'[
 _HELD_BY_NAME = re.compile(r"\{[fms]\d\}")
 _PRONOUNS = frozenset("he she him her his hers it its they them their I me my".split())
 _SAID = {"f": "she", "m": "he"}
-_COMMON = frozenset(
-    "about after again also always another away back because been before behind both came cannot come could down each even "
-    "ever every everybody everyone felt from gave going gone good have hear heard here herself himself into just kept knew "
-    "know last left like little long look looked made make many more most much must near never next nobody nothing once "
-    "only other over people perhaps put quite said same sat saw says seen shall should since some somebody something soon "
-    "still stood stop such take tell than that their them then there these they thing things this those though thought "
-    "three till time told took turn turned under until upon very want wanted went were what when where which while whole "
-    "whom whose will with without would your asked began called does done down found four five looked mine ours think well "
-    "went word words first great".split()
-)
+_TEMPLATE_END = re.compile(r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z\[{])|(?<=[.!?]\") (?=[\"A-Z\[{])")
 
 
 def planned(
@@ -80,14 +72,15 @@ def planned(
             later = draw.random() < _LATER_SHARE
             first = draw.randrange(1, max(2, len(ways) - 2)) if later else 0
             cast = people.of("\n".join(chosen))
-            outline = "; ".join([", ".join(cast), *items[first:]])
+            outline = " ".join([f"{', '.join(cast)};", *items[first:]])
             telling = tell([*drawn, *chosen, outline], draw)
             *paragraphs, told = telling.paragraphs
             lent = ""
             if first == 0 and draw.random() < _LENT_SHARE:
                 lent = beginnings.lent(place, telling, draw)
             begun = _begun(paragraphs, first, lent, draw)
-            yield with_another_hero(_insert(begun, f"{OPEN} {told} {CLOSE}"), telling.hero, draw)
+            lines = _insert(begun, f"{OPEN} {told} {CLOSE}", alone=draw.random() < _ALONE_SHARE)
+            yield with_another_hero(lines, telling.hero, draw)
 
 
 def _begun(
@@ -118,8 +111,12 @@ def _within(text: str, draw: random.Random) -> tuple[str, str]:
     return " ".join(words[:place]), " ".join(words[place:])
 
 
-def _insert(begun: tuple[list[str], str, str, list[str]], outline: str) -> list[str]:
+def _insert(
+    begun: tuple[list[str], str, str, list[str]], outline: str, *, alone: bool
+) -> list[str]:
     before, said, rest, after = begun
+    if alone:
+        return [*before, f"{said} {outline}"]
     return [*before, f"{said} {outline} {rest}".rstrip(), *after]
 
 
@@ -160,25 +157,20 @@ class _People:
         found = [self._said[token] for token in _TOKEN.findall(text) if token in self._said]
         return list(dict.fromkeys(found))[:_NUM_PEOPLE]
 
-    def is_hero(self, token: str) -> bool:
-        return token in self._said and token == next(iter(self._said))
 
-
-def _words(text: str, people: _People | None = None) -> list[str]:
+def _words(text: str, people: _People | None = None) -> set[str]:
     """What may stand for a text: what is drawn for it, and its longer words in small letters."""
-    found = []
+    found = set()
     for token in _TOKEN.findall(text):
         if token.startswith("["):
-            name = token[1:-1]
-            small = name[:1].lower() + name[1:]
-            if people is None or small in people.left_out or people.is_hero(f"[{small}]"):
-                continue
-            found.append(f"[{small}]")
+            small = token[1:2].lower() + token[2:-1]
+            if people is not None and small not in people.left_out:
+                found.add(f"[{small}]")
         elif token.endswith("}"):
-            found.append(token if token[-3] == "s" else token[-4:])
-        elif len(token) >= _LEAST_LETTERS and token.lower() not in _COMMON:
-            found.append(token.lower())
-    return list(dict.fromkeys(found))
+            found.add(token[-4:])
+        elif len(token) >= _LEAST_LETTERS:
+            found.add(token.lower())
+    return found
 
 
 def _rarities(stories: Sequence[list[str]]) -> dict[str, float]:
@@ -193,22 +185,40 @@ def _rarities(stories: Sequence[list[str]]) -> dict[str, float]:
 
 
 def _items(ways: Sequence[Sequence[str]], people: _People, rarity: dict[str, float]) -> list[str]:
-    """The words of each paragraph, in the order of its first telling that has them."""
+    """Of each paragraph the sentence that says most of it."""
     listed = [[_words(way, people) for way in paragraph] for paragraph in ways]
-    counts = [Counter(word for words in paragraph for word in words) for paragraph in listed]
-    everywhere = Counter(word for count in counts for word in count)
-    rarest = max(rarity.values())
+    everywhere = Counter(word for paragraph in listed for word in set().union(*paragraph))
+    return [
+        _sentence(paragraph, words, people, rarity, everywhere, len(ways))
+        for paragraph, words in zip(ways, listed, strict=True)
+    ]
 
-    def worth(word: str, share: float) -> float:
-        rare = _DRAWN_RARITY if word[-1] in "]}" else rarity.get(word, rarest)
-        # Who or what is in all of a story tells its paragraphs from others, and not from one another.
-        return rare * share**2 * math.log(2 * len(ways) / everywhere[word])
 
-    items = []
-    for paragraph, count in zip(listed, counts, strict=True):
-        num_ways = len(paragraph)
-        shared = [word for word in count if count[word] >= _SHARED * num_ways] or list(count)
-        shared.sort(key=lambda word: worth(word, count[word] / num_ways), reverse=True)
-        order = {word: place for words in reversed(paragraph) for place, word in enumerate(words)}
-        items.append(" ".join(sorted(shared[:_NUM_WORDS], key=order.__getitem__)))
-    return items
+def _sentence(
+    ways: Sequence[str],
+    listed: Sequence[set[str]],
+    people: _People,
+    rarity: dict[str, float],
+    everywhere: Counter[str],
+    num_paragraphs: int,
+) -> str:
+    """The sentence, of all the ways to tell a paragraph, whose words most of them share and few other paragraphs have."""
+    count = Counter(word for words in listed for word in words)
+
+    def worth(word: str) -> float:
+        rare = _DRAWN_RARITY if word[-1] in "]}" else rarity.get(word, 0.0)
+        share = max(count[word] - 1, 0) / len(ways)
+        return rare * share * math.log(2 * num_paragraphs / max(everywhere[word], 1))
+
+    def value(sentence: str) -> float:
+        found = sum(worth(word) for word in _words(sentence, people))
+        length = abs(len(sentence.split()) - _NUM_WORDS)
+        return found - _A_WORD_TOO_MANY * length - _SPOKEN * ('"' in sentence)
+
+    known = [
+        sentence
+        for way in ways
+        for sentence in _TEMPLATE_END.split(way)
+        if "|" not in sentence and sentence.count('"') % 2 == 0
+    ]
+    return max(known or [ways[0]], key=value)

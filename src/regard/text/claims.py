@@ -41,7 +41,8 @@ _GIVEN = re.compile(
 # Surer than the above: what a person is told to have said when the model has forgotten it.
 _SURELY_TOLD = re.compile(
     r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+(?:-\w++)*+)"
-    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++(?:-\w++)*+)(?=[.,!]| and\b|$)|\b(?P<here>(?!What\b)[A-Z]\w++) (?:here|is my name)\b"
+    r"|\bI(?:'m| am) (?P<am>[A-Z]\w++(?:-\w++)*+)(?=[.,!]| and\b|$)"
+    r"|\b(?P<here>(?!(?:What|(?:Every|No|Some|Any)(?:one|body)|All|Right|Same)\b)[A-Z]\w++) (?:here(?=[.,!]|$)|is my name\b)"
 )
 _ASKS_AGAIN = re.compile(r"\b[Ww]hat(?:'s| is) your name\b")
 _SENTENCE_END = re.compile(r"[.!?]++")

@@ -439,7 +439,7 @@ class TrainConfig:
     patience: int = 4
     """validations without improvement before stopping; 0 turns it off"""
     precision: Precision = "auto"
-    """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere"""
+    """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere: on a processor with AMX ask for bf16"""
     device: str = "auto"
     """auto, cpu, cuda, mps"""
     compile: bool | None = None

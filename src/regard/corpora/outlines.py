@@ -49,7 +49,9 @@ _TOKEN = re.compile(r"\[\w+\]|(?:(?:[A-Z][a-z]+\.? )?\{[fms]\d\})|[A-Za-z]+(?:'[
 _HELD_BY_NAME = re.compile(r"\{[fms]\d\}")
 _PRONOUNS = frozenset("he she him her his hers it its they them their I me my".split())
 _SAID = {"f": "she", "m": "he"}
-_TEMPLATE_END = re.compile(r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z\[{])|(?<=[.!?]\") (?=[\"A-Z\[{])")
+_TEMPLATE_END = re.compile(
+    r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z\[{])|(?<=[.!?]\") (?=[\"A-Z\[{])"
+)
 
 
 def planned(

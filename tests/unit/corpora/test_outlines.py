@@ -17,7 +17,7 @@ LOST_KEY = [
     "= [hero/he/him/his={f1}/she/her/her|{m1}/he/him/his] [thing=ring|watch] [how=with a smile that nobody there forgot]",
     "[hero] lost the [thing] in the snow.",
     "+ Snow lay deep when [hero] lost the [thing].",
-    "Old Mr. {s1} dug it out, and he laughed [how].",
+    "Old Mr. {s1} dug it out, and [rain|snow] fell [how].",
     "+ It was Mr. {s1} who dug and dug.",
     "[hero] baked him a cake.",
     "+ The next day [he] came with a cake.",
@@ -30,37 +30,45 @@ def told() -> list[list[str]]:
 
 
 def test_each_telling_has_one_outline_and_is_whole_without_it() -> None:
+    num_alone = 0
     for paragraphs in told():
         text = "\n".join(paragraphs)
         assert len(OUTLINE.findall(text)) == 1, text
         plain = OUTLINE.sub("", text)
-        assert not MARKS.search(plain) and "[" not in plain and "]" not in plain, text
-        assert "  " not in plain and plain.count('"') % 2 == 0, text
-        assert all(line == line.strip() for line in paragraphs), text
+        assert not MARKS.search(text) and "[" not in plain and "]" not in plain, text
+        assert "  " not in plain and all(line == line.strip() for line in paragraphs), text
+        if text.endswith("]"):
+            num_alone += 1
+        else:
+            assert plain.count('"') % 2 == 0, text
+    assert 0.5 * len(told()) < num_alone < 0.7 * len(told())
 
 
-def test_an_outline_says_what_comes_paragraph_by_paragraph() -> None:
-    num_items = num_right = 0
+def test_an_outline_has_a_sentence_of_each_paragraph_that_comes() -> None:
+    num_right = num_paragraphs = 0
     for paragraphs in told():
         [place] = [i for i, line in enumerate(paragraphs) if OUTLINE.search(line)]
+        if paragraphs[-1].endswith("]"):
+            continue
         [found] = OUTLINE.findall(paragraphs[place])
-        _, *items = found.split("; ")
-        assert len(items) == len(paragraphs) - place
-        for item, paragraph in zip(items[1:], paragraphs[place + 1 :], strict=True):
-            num_items += 1
-            num_right += any(word.lower() in paragraph.lower() for word in item.split())
-            assert 1 <= len(item.split()) <= 12, item
-    assert num_right > 0.9 * num_items > 1000
+        said = sentences(found.split("; ", 1)[1])
+        assert len(said) >= len(paragraphs) - place
+        for sentence, paragraph in zip(
+            said, [OUTLINE.split(paragraphs[place])[-1], *paragraphs[place + 1 :]], strict=False
+        ):
+            num_paragraphs += 1
+            words = {word for word in re.findall(r"\w+", sentence.lower()) if len(word) > 3}
+            num_right += bool(words & set(re.findall(r"\w+", paragraph.lower())))
+    assert num_right > 0.85 * num_paragraphs > 1000
 
 
 def test_whom_it_names_are_those_of_the_story() -> None:
     for paragraphs in planned([LOST_KEY, *PLOTS[:3]], 40):
         text = "\n".join(paragraphs)
-        if "cake" not in text:
+        if "cake" not in text or text.endswith("]"):
             continue
         [found] = OUTLINE.findall(text)
-        people, *items = found.split("; ")
-        assert "forgot" not in " ".join(items), "a clause says little"
+        people = found.split("; ", 1)[0]
         for each in people.split(", "):
             name = re.sub(r" (?:he|she)$", "", each)
             assert re.search(re.escape(name), OUTLINE.sub("", text), re.IGNORECASE), text

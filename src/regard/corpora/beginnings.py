@@ -60,7 +60,7 @@ _LEAST_LETTERS = 4
 """of a word that says what a story is about"""
 
 _SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z])|(?<=[.!?]\") (?=[\"A-Z])"
+    r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-ZÀ-Þ\[{])|(?<=[.!?]\") (?=[\"A-ZÀ-Þ\[{])"
 )
 _SLOT = re.compile(r"\[\w+\]|\{\w+\}")
 _WORD = re.compile(r"[a-z]+")
@@ -159,6 +159,7 @@ def _first_sentences(paragraph: str, number: int) -> str:
 
 
 def sentences(paragraph: str) -> list[str]:
+    """Of a paragraph that is told, or written with its slots."""
     return _SENTENCE_END.split(paragraph)
 
 

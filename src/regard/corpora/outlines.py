@@ -49,9 +49,6 @@ _TOKEN = re.compile(r"\[\w+\]|(?:(?:[A-Z][a-z]+\.? )?\{[fms]\d\})|[A-Za-z]+(?:'[
 _HELD_BY_NAME = re.compile(r"\{[fms]\d\}")
 _PRONOUNS = frozenset("he she him her his hers it its they them their I me my".split())
 _SAID = {"f": "she", "m": "he"}
-_TEMPLATE_END = re.compile(
-    r"(?<=[.!?])(?<!Mr.)(?<!Mrs.)(?<!Dr.)(?<!St.) (?=[\"A-Z\[{])|(?<=[.!?]\") (?=[\"A-Z\[{])"
-)
 
 
 def planned(
@@ -220,7 +217,7 @@ def _sentence(
     known = [
         sentence
         for way in ways
-        for sentence in _TEMPLATE_END.split(way)
+        for sentence in sentences(way)
         if "|" not in sentence and sentence.count('"') % 2 == 0
     ]
     return max(known or [ways[0]], key=value)

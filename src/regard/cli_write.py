@@ -63,10 +63,9 @@ def write(
     loaded = load_for(model, "write", engine=engine, device=device, threads=threads)
     if endings < 1:
         raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
-    if endings > 1 and temperature == 0:
+    if endings > 1 and (options.get("temperature") == 0 or options.get("method") == "greedy"):
         raise UsageError(
-            f"--endings must be 1 with --temperature 0, for nothing is drawn and all would be alike: got {endings}; "
-            "raise --temperature"
+            f"--endings must be 1 where nothing is drawn, or all would be alike: got {endings}; raise --temperature"
         )
     _doubt(text, loaded)
     with Writer(None) as writer:

@@ -545,6 +545,11 @@ class DecodeConfig:
         _check_not_negative(self, "presence_penalty", "frequency_penalty", "prompt_strength")
         _check_at_most(self, 2, "temperature", "presence_penalty", "frequency_penalty")
         _check_at_most(self, 10, "prompt_strength", "length_penalty", "coverage_penalty")
+        if self.outline and self.no_repeat_ngram:
+            raise UsageError(
+                f"no_repeat_ngram must be 0 with outline, or what is planned could not be told: got {self.no_repeat_ngram}; "
+                "leave one out"
+            )
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "

@@ -8,7 +8,7 @@ writes for itself is all it knows of the rest of its story, and it reads it as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from regard.config import DecodeConfig
@@ -27,24 +27,23 @@ def outline(
     decode: DecodeConfig,
     room: int,
     number: int = 0,
-) -> list[int]:
-    """The pieces of an outline, its brackets included; none where the model finds no end to it.
+) -> Iterator[list[int]]:
+    """Nothing after each piece of an outline, and in the end all of them, its brackets included, where it has an end.
 
     room: pieces that the text and its outline may have.
     """
     config, target = translator.config, translator.target
     opened, closing = target.encode(OPEN), target.encode(CLOSE)[-1]
-    begun = [*prefix, *opened]
-    if len(begun) >= room:
-        return []
+    found = [*prefix, *opened]
+    if len(found) >= room:
+        return
     decode = replace(
         decode,
         n_best=1,
         min_length=0,
-        max_length=min(len(begun) + MOST_TOKENS, room),
+        max_length=min(len(found) + MOST_TOKENS, room),
         presence_penalty=0.0,
         frequency_penalty=0.0,
-        no_repeat_ngram=0,
     )
     emissions = stream(
         model,
@@ -53,14 +52,14 @@ def outline(
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=begun),
+        constraints=Constraints(prefix=found),
         number=number,
     )
-    found = opened
     for emission in emissions:
         if emission.token is None:
-            break
+            return
         found = [*found, emission.token]
         if emission.token == closing:
-            return found
-    return []
+            yield found[len(prefix) :]
+            return
+        yield []

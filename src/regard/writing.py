@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
@@ -134,12 +135,11 @@ def follow(
 ) -> Iterator[Written]:
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
     config, prefix = translator.config, prompt.prefix
-    history: list[StepRecord] | None = [] if num_top else None
     if decode.outline and prefix and not config.has_encoder:
-        room = positions(translator) - 1
-        own = outline(model, translator, prefix, decode, room, number)
-        prefix = [*prefix, *own]
-        decode = replace(decode, max_length=min(decode.max_length + len(own), room))
+        return _after_an_outline(
+            model, translator, prompt, decode, number=number, stops=stops, num_top=num_top
+        )
+    history: list[StepRecord] | None = [] if num_top else None
     if decode.method == "sample" and decode.prompt_strength and prefix:
         model = HoldingOn(model, len(prefix), decode.prompt_strength, bos_id=config.bos_id)
     emissions = stream(
@@ -166,6 +166,33 @@ def follow(
         reader_after(translator, prefix),
         ((emission, seen()) for emission in emissions),
         (*stops, *prompt.stops),
+    )
+
+
+def _after_an_outline(
+    model: StepModel,
+    translator: Translator,
+    prompt: Prompt,
+    decode: DecodeConfig,
+    *,
+    number: int,
+    **options: Any,
+) -> Iterator[Written]:
+    """The same from a prompt with an outline behind it; while that is written, nothing a step."""
+    num_owed = max(decode.max_length - len(prompt.prefix), 0)
+    room = positions(translator) - 1 - num_owed
+    own: list[int] = []
+    for found in outline(model, translator, prompt.prefix, decode, room, number):
+        own = found
+        yield Written("")
+    longer = decode.max_length and decode.max_length + len(own)
+    yield from follow(
+        model,
+        translator,
+        replace(prompt, prefix=[*prompt.prefix, *own]),
+        replace(decode, outline=False, max_length=longer),
+        number=number,
+        **options,
     )
 
 

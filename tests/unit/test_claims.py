@@ -106,13 +106,15 @@ def test_what_is_said_instead(reply: str, heard: list[str], texts: list[str]) ->
 @pytest.mark.parametrize(
     ("turn", "is_told"),
     [
-        ("Zoë here.", True),
-        ("Hi, Tom here, how are you", True),
+        ("Tom here.", True),
+        ("Hello, Zoë here", True),
+        ("Hi, Tom here from the garage", True),
         ("Everyone here speaks so fast", False),
         ("Nobody here.", False),
+        ("Sunny here, coffee's on", False),
         ("Life here is good", False),
         ("Tom is my name", True),
     ],
 )
-def test_who_is_here_is_a_name_where_it_stands_alone(turn: str, is_told: bool) -> None:
+def test_who_is_here_is_told_by_a_first_name(turn: str, is_told: bool) -> None:
     assert Told([turn]).has_just_told_a_name is is_told

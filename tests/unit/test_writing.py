@@ -84,9 +84,12 @@ def test_an_outline_is_read_and_not_shown(model: Model, monkeypatch: pytest.Monk
     planned = own.target.encode("[ Jane she; Africa; home ]")
     asked: list[list[int]] = []
 
-    def outline(engine: object, translator: object, prefix: list[int], *rest: object) -> list[int]:
+    def outline(
+        engine: object, translator: object, prefix: list[int], *rest: object
+    ) -> Iterator[list[int]]:
         asked.append(prefix)
-        return planned
+        yield []
+        yield planned
 
     monkeypatch.setattr(writing, "outline", outline)
     text = model.write("Jane visits", length=9, seed=3, outline=True)
@@ -118,7 +121,9 @@ def test_an_outline_ends_with_its_bracket_or_is_none(
 
         monkeypatch.setattr(outlining, "stream", stream)
         decode = DecodeConfig(method="sample", presence_penalty=0.5, min_length=512)
-        return outlining.outline(own.engine, own, prefix, decode, room)
+        steps = list(outlining.outline(own.engine, own, prefix, decode, room))
+        assert not any(steps[:-1])
+        return steps[-1] if steps else []
 
     assert outline_of(*emissions([*words, *closed, *words])) == [*opened, *words, *closed]
     assert outline_of(*emissions(words, stop="length")) == []
@@ -128,6 +133,32 @@ def test_an_outline_ends_with_its_bracket_or_is_none(
     assert prefix == [7, *opened] and len(seen) == 3
     assert decode.presence_penalty == 0 and decode.min_length == 0, "words of a story come again"
     assert decode.max_length == len(prefix) + outlining.MOST_TOKENS
+
+
+def test_a_long_text_leaves_an_outline_only_what_is_not_needed(model: Model) -> None:
+    own = model._translator
+    room = writing.positions(own) - 1
+    text = "Jane visits Africa. " * room
+    parts = list(model.writing(text, length=20, seed=3, outline=True, min_length=600))
+    assert len("".join(parts).split()) > 5
+    decode = DecodeConfig(method="sample", outline=True, max_length=room, seed=3)
+    prompt = beginning(own, text, 100)
+    found = list(writing.follow(own.engine, own, prompt, decode))
+    assert sum(len(each.tokens) for each in found) >= 100 - 1
+
+
+def test_while_an_outline_is_written_each_step_says_nothing(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = model._translator
+    monkeypatch.setattr(outlining, "MOST_TOKENS", 5)
+    decode = DecodeConfig(method="sample", outline=True, max_length=20, min_length=20, seed=3)
+    prompt = beginning(own, "Jane")
+    found = list(writing.follow(own.engine, own, prompt, decode))
+    silent = [each for each in found if not each.tokens and each.finish is None]
+    assert 1 <= len(silent) <= 5 and found[: len(silent)] == silent
+    with pytest.raises(UsageError, match="what is planned could not be told"):
+        DecodeConfig(outline=True, no_repeat_ngram=3)
 
 
 def test_lines_stay_lines(model: Model) -> None:
@@ -169,9 +200,10 @@ def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
     assert [each["text"] for each in shown] == endings
     ran = CliRunner().invoke(app, ["write", "-m", str(folder), "Jane", "--endings", "0"])
     assert ran.exit_code == 2 and "--endings must be at least 1" in ran.stderr
-    alike = ["write", "-m", str(folder), "Jane", "--endings", "2", "--temperature", "0"]
-    ran = CliRunner().invoke(app, alike)
-    assert ran.exit_code == 2 and "all would be alike" in ran.stderr
+    alike = ["write", "-m", str(folder), "Jane", "--endings", "2"]
+    for wish in (["--temperature", "0"], ["--set", "temperature=0"], ["--set", "method=greedy"]):
+        ran = CliRunner().invoke(app, [*alike, *wish])
+        assert ran.exit_code == 2 and "all would be alike" in ran.stderr
 
 
 @pytest.mark.parametrize(

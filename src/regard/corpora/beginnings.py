@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.corpora.tales import Telling, surnames, tell, ways_of
+from regard.corpora.tales import drawn, slots_of, surnames, ways_of
 
 _TITLED_SHARE, _ROLE_SHARE = 0.15, 0.1
 """of the heroes, those who are called by a title and a surname, and by what they are"""
@@ -44,6 +44,16 @@ _ANYBODY = (
     "robot",
 )
 _INTRODUCED = re.compile(r"(?:called|named|name (?:is|was)|I am|I'm|,) $")
+# Old Tom is not old Captain Harding.
+_IS_CALLED = re.compile(
+    r"\b(?:Mr\.|Mrs\.|Dr\.|(?i:miss|mister|aunt|uncle|king|queen|prince|princess|captain|doctor|professor|sir|lady|lord|saint"
+    r"|brother|sister|father|mother|cousin|old|young|little|poor|dear|big|good|brave|clever|small|tall|kind|wise|shy|proud)) $"
+)
+_OTHERS = {
+    "f": re.compile(r"\b(?:[Hh]e|[Hh]im|[Hh]is|boy|man)\b"),
+    "m": re.compile(r"\b(?:[Ss]he|[Hh]er|hers|girl|woman)\b"),
+}
+"""by the kind of a hero, words that are not about them"""
 
 _NUM_NEAR = 20
 """beginnings among which one is drawn for a story"""
@@ -76,26 +86,29 @@ class _Beginning:
     lines: list[str]
 
 
-def with_another_hero(
-    paragraphs: list[str], hero: tuple[str, str] | None, draw: random.Random
-) -> list[str]:
-    """Now and then Captain Harding or the detective in place of Tom, who is introduced by no name then."""
-    kind, name = hero or ("", "")
-    chance = draw.random()
+def another_name(text: str, slot: str, draw: random.Random) -> str | None:
+    """Now and then Captain Harding or the detective in place of Tom, where the text with his slot lets him be called so."""
+    kind, chance = slot[1], draw.random()
     if kind not in _TITLES or chance > _TITLED_SHARE + _ROLE_SHARE:
-        return paragraphs
-    text = "\n".join(paragraphs)
-    whole = re.compile(rf"\b{re.escape(name)}\b")
+        return None
+    places = [
+        (text[: found.start()], text[found.end() :]) for found in re.finditer(re.escape(slot), text)
+    ]
+    if any(_IS_CALLED.search(before) or after.startswith(" {s") for before, after in places):
+        return None
     if chance < _TITLED_SHARE:
-        called = f"{draw.choice(_TITLES[kind])} {draw.choice(surnames())}"
-        return whole.sub(called, text).split("\n")
-    if any(_INTRODUCED.search(text[: each.start()]) for each in whole.finditer(text)):
-        return paragraphs
-    called = f"the {draw.choice((*_ROLES[kind], *_ANYBODY))}"
-    text = re.sub(
-        rf'(^|[.!?] "?|[.!?]" |^")\b{re.escape(name)}\b', rf"\1T{called[1:]}", text, flags=re.M
-    )
-    return whole.sub(called, text).split("\n")
+        return f"{draw.choice(_TITLES[kind])} {draw.choice(surnames())}"
+    if any(_INTRODUCED.search(before) or _is_spoken_to(before, after) for before, after in places):
+        return None
+    return f"the {draw.choice((*_ROLES[kind], *_ANYBODY))}"
+
+
+def _is_spoken_to(before: str, after: str) -> bool:
+    """
+    >>> _is_spoken_to('"', '," said Ann.'), _is_spoken_to('Ann met ', ', who sang.')
+    (True, False)
+    """
+    return before.endswith('"') and after.startswith((",", "!", "?", "."))
 
 
 class Beginnings:
@@ -105,8 +118,8 @@ class Beginnings:
         """others: stories that only lend their beginnings."""
         self._known: list[_Beginning] = []
         for place, story in enumerate([*stories, *others]):
-            drawn, (first, *_) = ways_of(story)
-            self._known += [_Beginning(place, [*drawn, way]) for way in first]
+            untold, (first, *_) = ways_of(story)
+            self._known += [_Beginning(place, [*untold, way]) for way in first]
         heads = [_words(_first_sentences(each.lines[-1], 2)) for each in self._known]
         bodies = [_words("\n".join(story)) for story in stories]
         weights = _rarities(bodies)
@@ -130,23 +143,28 @@ class Beginnings:
             )
             self._near.append(list(itertools.islice(others_first, _NUM_NEAR)))
 
-    def lent(self, place: int, story: Telling, draw: random.Random) -> str:
-        """What the telling of the story at a place may begin with; nothing where none suits."""
-        hero = story.hero
+    def lent(
+        self, place: int, paragraphs: Sequence[str], hero: str | None, draw: random.Random
+    ) -> str:
+        """What a telling of the story at a place may begin with; nothing where none suits.
+
+        hero: the slot of who comes first in the story, which stands in what is lent.
+        """
+        is_own = _is_own(" ".join(paragraphs))
         for _ in range(_NUM_TRIES if self._near[place] else 0):
             lent = self._known[draw.choice(self._near[place])]
-            told = tell(lent.lines, draw)
-            text = _first_sentences(told.paragraphs[0], 2 if draw.random() < _TWO_SHARE else 1)
-            named = [slot for slot, name in told.cast.items() if name in text]
+            first = drawn(lent.lines, draw)[-1]
+            text = _first_sentences(first, 2 if draw.random() < _TWO_SHARE else 1)
+            named = slots_of(text)
             if len(text.split()) < _LEAST_WORDS or len(named) > 1 or text.count('"') % 2:
                 continue
-            if _is_own(text) != _is_own(" ".join(story.paragraphs)):
+            if _is_own(text) != is_own:
                 continue
-            if named:
-                if hero is None or hero[0] not in _TITLES or named[0][1] != hero[0]:
-                    continue
-                text = text.replace(told.cast[named[0]], hero[1])
-            return text
+            if named and (hero is None or named[0][1] != hero[1]):
+                continue
+            if hero is not None and hero[1] in _OTHERS and _OTHERS[hero[1]].search(text):
+                continue
+            return text.replace(named[0], hero) if named and hero else text
         return ""
 
 

@@ -3,7 +3,7 @@
     One evening a giant came down from the sky. [ Harriet she, Ernest he; Everybody hid in the barn. Outside … ] That same
 
 A small model learns the paragraphs of a story sooner than which of them follows which. In an outline they are a sentence
-each and stand side by side, always the same, so it is learnt whole; then each paragraph has its sentence in view.
+each, from the one that is begun on, and stand side by side, always the same, so it is learnt whole; then each paragraph has its sentence in view.
 
 People begin their stories in ways of their own. So the beginning is often another story's, one with words of this one in
 it, about the same person (`regard.corpora.beginnings`), and it may stop within a sentence.
@@ -17,8 +17,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from regard.corpora.beginnings import Beginnings, sentences, with_another_hero
-from regard.corpora.tales import tell, ways_of
+from regard.corpora.beginnings import Beginnings, another_name, sentences
+from regard.corpora.tales import cast_of, drawn, named, slots_of, ways_of
 from regard.outlining import CLOSE, OPEN
 
 NUM_TOLD = 60
@@ -39,14 +39,20 @@ _A_WORD_TOO_MANY, _SPOKEN = 0.35, 2.0
 """what a sentence loses for each word that it is longer or shorter, and where it is said by somebody"""
 _NUM_PEOPLE = 4
 _LONGEST = 4
-"""words of what is drawn, if it is to be in an outline"""
+"""words of what is drawn, if it is to tell a paragraph from others"""
 _DRAWN_RARITY = 4.0
 """of what is drawn for a telling, which no other paragraph may have"""
 _LEAST_LETTERS = 4
+"""of a word that says something"""
+_LEAST_PARAGRAPHS = 3
+"""of a story, with more of which it may be planned later"""
 
 _DEFINED = re.compile(r"\[([\w/]+)=([^\[\]]*)\]")
-_TOKEN = re.compile(r"\[\w+\]|(?:(?:[A-Z][a-z]+\.? )?\{[fms]\d\})|[A-Za-z]+(?:'[a-z]+)?")
-_HELD_BY_NAME = re.compile(r"\{[fms]\d\}")
+_SLOT = re.compile(r"\[\w+\]|\{[fms]\d\}")
+_TOKEN = re.compile(rf"{_SLOT.pattern}|[A-Za-z]+(?:'[a-z]+)?")
+_TITLED = re.compile(
+    r"((?:Mr\.|Mrs\.|Miss|Doctor|Captain|Professor|Sir|Lady|Lord|Inspector|Sergeant|Judge|Major|Colonel) )?(\{[fms]\d\})"
+)
 _PRONOUNS = frozenset("he she him her his hers it its they them their I me my".split())
 _SAID = {"f": "she", "m": "he"}
 
@@ -63,23 +69,27 @@ def planned(
     beginnings = Beginnings(stories, others)
     rarity = _rarities(stories)
     for place, story in enumerate(stories):
-        drawn, ways = ways_of(story)
-        people = _People(drawn, story)
+        untold, ways = ways_of(story)
+        people = _People(untold, ways)
         items = _items(ways, people, rarity)
         for _ in range(num_told):
             chosen = [draw.choice(way) for way in ways]
-            later = draw.random() < _LATER_SHARE
-            first = draw.randrange(1, max(2, len(ways) - 2)) if later else 0
-            cast = people.of("\n".join(chosen))
-            outline = " ".join([f"{', '.join(cast)};", *items[first:]])
-            telling = tell([*drawn, *chosen, outline], draw)
-            *paragraphs, told = telling.paragraphs
+            later = draw.random() < _LATER_SHARE and len(ways) > _LEAST_PARAGRAPHS
+            first = draw.randrange(1, len(ways) - 2) if later else 0
+            said = [f"{', '.join(people.of(chosen))};", *filter(None, items[first:])]
+            *paragraphs, outline = drawn([*untold, *chosen, " ".join(said)], draw)[len(untold) :]
+            text = "\n".join(paragraphs)
+            hero = next(iter(slots_of(text)), None)
             lent = ""
             if first == 0 and draw.random() < _LENT_SHARE:
-                lent = beginnings.lent(place, telling, draw)
+                lent = beginnings.lent(place, paragraphs, hero, draw)
             begun = _begun(paragraphs, first, lent, draw)
-            lines = _insert(begun, f"{OPEN} {told} {CLOSE}", alone=draw.random() < _ALONE_SHARE)
-            yield with_another_hero(lines, telling.hero, draw)
+            alone = draw.random() < _ALONE_SHARE
+            lines = _insert(begun, f"{OPEN} {outline} {CLOSE}", alone=alone)
+            cast = cast_of([*lines, text], draw)
+            if hero is not None and (called := another_name(f"{lent}\n{text}", hero, draw)):
+                cast[hero] = called
+            yield [named(line, cast) for line in lines]
 
 
 def _begun(
@@ -119,42 +129,36 @@ def _insert(
     return [*before, f"{said} {outline} {rest}".rstrip(), *after]
 
 
-def _num_words(text: str) -> int:
-    return len(text.split())
-
-
 class _People:
-    """Those of a story, by what stands for them in it."""
+    """Those of a story, by the slots that stand for them in it."""
 
-    def __init__(self, drawn: Sequence[str], story: Sequence[str]) -> None:
+    def __init__(self, untold: Sequence[str], ways: Sequence[Sequence[str]]) -> None:
         self.left_out: set[str] = set()
-        """what is drawn and says little in an outline: pronouns, and whole clauses"""
+        """what is drawn and says little of a paragraph: pronouns, and whole clauses"""
         pronouns: set[str] = set()
         self._said: dict[str, str] = {}
-        for slots, ways in _DEFINED.findall("\n".join(drawn)):
+        for slots, choices in _DEFINED.findall("\n".join(untold)):
             names = slots.split("/")
-            values = list(zip(*(way.split("/") for way in ways.split("|")), strict=True))
+            values = list(zip(*(way.split("/") for way in choices.split("|")), strict=True))
             for name, column in zip(names, values, strict=True):
                 if set(column) <= _PRONOUNS:
                     pronouns.add(name)
-                if set(column) <= _PRONOUNS or max(map(_num_words, column)) > _LONGEST:
+                if set(column) <= _PRONOUNS or max(len(each.split()) for each in column) > _LONGEST:
                     self.left_out.add(name)
-            if any(_HELD_BY_NAME.search(value) for value in values[0]):
-                companion = names[1] if len(names) > 1 and names[1] in pronouns else ""
-                self._said[f"[{names[0]}]"] = (
-                    f"[{names[0]}] [{companion}]" if companion else f"[{names[0]}]"
-                )
-        told = [line for line in story if line not in drawn]
-        for token in _TOKEN.findall("\n".join(told)):
-            if token.endswith("}"):
-                kind = token[-3]
-                bare = token if kind == "s" else token[-4:]
-                self._said[token] = f"{bare} {_SAID[kind]}" if kind in _SAID else bare
+            if any(slots_of(value) for value in values[0]):
+                companion = f" [{names[1]}]" if names[1:] and names[1] in pronouns else ""
+                self._said[f"[{names[0]}]"] = f"[{names[0]}]{companion}"
+        text = "\n".join(way for paragraph in ways for way in paragraph)
+        for title, slot in _TITLED.findall(text):
+            if slot[1] == "s":
+                self._said[slot] = f"{title}{slot}" if title else self._said.get(slot, slot)
+            else:
+                self._said[slot] = f"{slot} {_SAID[slot[1]]}"
 
-    def of(self, text: str) -> list[str]:
+    def of(self, paragraphs: Sequence[str]) -> list[str]:
         """Whom a text names, in its order."""
-        found = [self._said[token] for token in _TOKEN.findall(text) if token in self._said]
-        return list(dict.fromkeys(found))[:_NUM_PEOPLE]
+        found = [self._said.get(token) for token in _SLOT.findall("\n".join(paragraphs))]
+        return list(dict.fromkeys(filter(None, found)))[:_NUM_PEOPLE]
 
 
 def _words(text: str, people: _People | None = None) -> set[str]:
@@ -166,7 +170,7 @@ def _words(text: str, people: _People | None = None) -> set[str]:
             if people is not None and small not in people.left_out:
                 found.add(f"[{small}]")
         elif token.endswith("}"):
-            found.add(token[-4:])
+            found.add(token)
         elif len(token) >= _LEAST_LETTERS:
             found.add(token.lower())
     return found
@@ -220,4 +224,4 @@ def _sentence(
         for sentence in sentences(way)
         if "|" not in sentence and sentence.count('"') % 2 == 0
     ]
-    return max(known or [ways[0]], key=value)
+    return max(known, key=value, default="")

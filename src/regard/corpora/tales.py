@@ -15,8 +15,7 @@ from __future__ import annotations
 import functools
 import random
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard.corpora.names import names
@@ -34,6 +33,7 @@ _ANY_NAME_SHARE = 0.25
 _AGAIN, _UNTOLD = "+ ", "= "
 _CHOICE = re.compile(r"\[(?:([\w/]+)=)?([^\[\]]*)\]")
 _NAME = re.compile(r"\{[fms]\d\}")
+_BEGINS = re.compile(r"(?:^|[.!?]\"? |\n)\"?$")
 
 _COMMON = {
     "f": (
@@ -85,25 +85,6 @@ def split(path: Path = FILE) -> tuple[list[list[str]], list[list[str]]]:
     return [story for place, story in enumerate(known) if place % _VALID_EVERY], valid
 
 
-@dataclass(frozen=True)
-class Telling:
-    """A story with its names and words drawn."""
-
-    paragraphs: list[str]
-    cast: dict[str, str]
-    """by slot, such as f1, what somebody is called"""
-
-    @property
-    def hero(self) -> tuple[str, str] | None:
-        """The kind of name, f, m or s, and the name that comes first."""
-        text = "\n".join(self.paragraphs)
-        places = {slot: text.find(name) for slot, name in self.cast.items()}
-        found = min(
-            (slot for slot in places if places[slot] >= 0), key=places.__getitem__, default=""
-        )
-        return (found[1], self.cast[found]) if found else None
-
-
 def told(
     stories: Iterable[list[str]], num_told: int = NUM_TOLD, seed: int = 1
 ) -> Iterator[list[str]]:
@@ -112,22 +93,51 @@ def told(
     for story in stories:
         ways = _ways(story)
         for _ in range(num_told):
-            yield tell(list(map(draw.choice, ways)), draw).paragraphs
+            lines = drawn(map(draw.choice, ways), draw)
+            cast = cast_of(lines, draw)
+            yield [named(line, cast) for line in lines if not line.startswith(_UNTOLD)]
 
 
-def tell(lines: Sequence[str], draw: random.Random) -> Telling:
-    """One telling of lines of which each has one way."""
+def drawn(lines: Iterable[str], draw: random.Random) -> list[str]:
+    """Lines of which each has one way, with their words drawn; in place of names still stand their slots."""
+    return _drawn("\n".join(lines), draw).split("\n")
+
+
+def slots_of(text: str) -> list[str]:
+    """Those of names, in their order, each once.
+
+    >>> slots_of("{m1} met {f1}. {m1} bowed.")
+    ['{m1}', '{f1}']
+    """
+    return list(dict.fromkeys(_NAME.findall(text)))
+
+
+def cast_of(lines: Iterable[str], draw: random.Random) -> dict[str, str]:
+    """By slot, such as {f1}, what somebody is called."""
     common, others = _first_and_last_names()
-    words = _drawn("\n".join(lines), draw)
     cast: dict[str, str] = {}
-    for slot in sorted(set(_NAME.findall(words))):
+    for slot in sorted(slots_of("\n".join(lines))):
         known = (others if draw.random() < _ANY_NAME_SHARE else common)[slot[1]]
         name = draw.choice(known)
         while name in cast.values():
             name = draw.choice(known)
         cast[slot] = name
-    named = _NAME.sub(lambda found: cast[found[0]], words)
-    return Telling([line for line in named.split("\n") if not line.startswith(_UNTOLD)], cast)
+    return cast
+
+
+def named(text: str, cast: Mapping[str, str]) -> str:
+    """A text with the names in it; who is called by what they are has a capital where a sentence begins.
+
+    >>> named('{m1} ran. "{m1} fell," said {f1}.', {"{m1}": "the king", "{f1}": "Ann"})
+    'The king ran. "The king fell," said Ann.'
+    """
+
+    def one(found: re.Match[str]) -> str:
+        name = cast[found[0]]
+        begins = _BEGINS.search(text[: found.start()])
+        return name[:1].upper() + name[1:] if begins else name
+
+    return _NAME.sub(one, text)
 
 
 def surnames() -> list[str]:
@@ -151,8 +161,8 @@ def _first_and_last_names() -> tuple[dict[str, list[str]], dict[str, list[str]]]
 
 def ways_of(story: list[str]) -> tuple[list[str], list[list[str]]]:
     """The lines that only draw, and of each paragraph the ways to tell it."""
-    drawn = [line for line in story if line.startswith(_UNTOLD)]
-    return drawn, _ways([line for line in story if not line.startswith(_UNTOLD)])
+    untold = [line for line in story if line.startswith(_UNTOLD)]
+    return untold, _ways([line for line in story if not line.startswith(_UNTOLD)])
 
 
 def _ways(story: list[str]) -> list[list[str]]:

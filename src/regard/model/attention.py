@@ -42,8 +42,8 @@ BACKENDS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacke
 
 KERNEL_HEAD_DIMS = (16, 32, 64, 128)
 """what our own kernel for packed rows takes; torch's takes the others"""
-MOST_SCORES = 1 << 26
-"""that are held for the backward pass at a time, where a kernel would hold none"""
+MOST_SCORES = 1 << 24
+"""that one attention may hold for the backward pass, where a kernel would hold none"""
 
 
 @runtime_checkable
@@ -160,9 +160,9 @@ def takes_packed(projected: Tensor, visibility: Visibility | None) -> bool:
 
 def _trains_narrow(query: Tensor, key: Tensor) -> bool:
     """In bf16 on a processor the kernel's backward pass takes twice as long as that of the plain products."""
-    narrow = query.device.type == "cpu" and query.dtype == torch.bfloat16 and query.requires_grad
-    num_scores = query[..., 0].numel() * key.shape[2]
-    return narrow and num_scores <= MOST_SCORES and not torch.compiler.is_compiling()
+    if torch.compiler.is_compiling() or query.device.type != "cpu" or not query.requires_grad:
+        return False
+    return query.dtype == torch.bfloat16 and query[..., 0].numel() * key.shape[2] <= MOST_SCORES
 
 
 def attend(

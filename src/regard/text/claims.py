@@ -42,7 +42,8 @@ _GIVEN = re.compile(
 _SURELY_TOLD = re.compile(
     r"\b(?:[Mm]y name(?:'s| is)|[Cc]all me|I(?:'m| am) called) (?P<name>[A-Z]\w*+(?:-\w++)*+)"
     r"|\bI(?:'m| am) (?P<am>[A-Z]\w++(?:-\w++)*+)(?=[.,!]| and\b|$)"
-    r"|\b(?P<here>(?!(?:What|(?:Every|No|Some|Any)(?:one|body)|All|Right|Same)\b)[A-Z]\w++) (?:here(?=[.,!]|$)|is my name\b)"
+    r"|\b(?:[Hh]i|[Hh]ello|[Hh]ey)\W{1,3}(?P<greets>[A-Z]\w++) here\b|\b(?P<here>[A-Z]\w++) here\b"
+    r"|\b(?P<own>(?!What\b)[A-Z]\w++) is my name\b"
 )
 _ASKS_AGAIN = re.compile(r"\b[Ww]hat(?:'s| is) your name\b")
 _SENTENCE_END = re.compile(r"[.!?]++")
@@ -111,11 +112,12 @@ class Told:
 
     @cached_property
     def _sure_name(self) -> str | None:
-        """What they surely said they are called; I'm German is no name, I'm Ian is."""
+        """What they surely said they are called; I'm German is no name, I'm Ian is; Nobody here is none, Tom here is."""
         found = None
         for match in (match for turn in self._turns for match in _SURELY_TOLD.finditer(turn)):
-            name = match["name"] or match["am"] or match["here"]
-            if not match["am"] or name in FIRST_NAMES or not name.endswith(_OF_A_COUNTRY):
+            name = next(filter(None, match.groups()))
+            is_country = match["am"] and name.endswith(_OF_A_COUNTRY)
+            if name in FIRST_NAMES or not (match["here"] or is_country):
                 found = name
         return found
 

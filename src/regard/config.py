@@ -520,8 +520,6 @@ class DecodeConfig:
     """sampling: the same, as often as the piece was written"""
     prompt_strength: float = 0.0
     """going on from a text, drawn: how much more probable becomes what its beginning made so; reads everything twice"""
-    outline: bool = False
-    """going on from a text: an outline of what comes is written first and not shown; for models that were trained so"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
     least_probability: float = 0.0
@@ -545,11 +543,6 @@ class DecodeConfig:
         _check_not_negative(self, "presence_penalty", "frequency_penalty", "prompt_strength")
         _check_at_most(self, 2, "temperature", "presence_penalty", "frequency_penalty")
         _check_at_most(self, 10, "prompt_strength", "length_penalty", "coverage_penalty")
-        if self.outline and self.no_repeat_ngram:
-            raise UsageError(
-                f"no_repeat_ngram must be 0 with outline, or what is planned could not be told: got {self.no_repeat_ngram}; "
-                "leave one out"
-            )
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "

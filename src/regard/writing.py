@@ -1,7 +1,7 @@
 """Texts that a model goes on with or answers with, piece by piece.
 
 A chat model reads the conversation, a turn a line, as far back as it was trained to read. A language model goes on
-from the text it is given, of a long one from its end; some write an outline for themselves first (`regard.outlining`). To a
+from the text it is given, of a long one from its end. To a
 chat model that regard has trained on files of pairs the end of a turn is a mark (`text.one_line`), for there a
 conversation stood on one line.
 """
@@ -12,12 +12,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
 from regard.errors import UsageError
-from regard.outlining import outline
 from regard.text.alphabet import in_known_signs
 from regard.text.growing import GrowingText
 from regard.text.one_line import recent, to_lines, to_one_line
@@ -135,10 +133,6 @@ def follow(
 ) -> Iterator[Written]:
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
     config, prefix = translator.config, prompt.prefix
-    if decode.outline and prefix and not config.has_encoder:
-        return _after_an_outline(
-            model, translator, prompt, decode, number=number, stops=stops, num_top=num_top
-        )
     history: list[StepRecord] | None = [] if num_top else None
     if decode.method == "sample" and decode.prompt_strength and prefix:
         model = HoldingOn(model, len(prefix), decode.prompt_strength, bos_id=config.bos_id)
@@ -166,33 +160,6 @@ def follow(
         reader_after(translator, prefix),
         ((emission, seen()) for emission in emissions),
         (*stops, *prompt.stops),
-    )
-
-
-def _after_an_outline(
-    model: StepModel,
-    translator: Translator,
-    prompt: Prompt,
-    decode: DecodeConfig,
-    *,
-    number: int,
-    **options: Any,
-) -> Iterator[Written]:
-    """The same from a prompt with an outline behind it; while that is written, nothing a step."""
-    num_owed = max(decode.max_length - len(prompt.prefix), 0)
-    room = positions(translator) - 1 - num_owed
-    own: list[int] = []
-    for found in outline(model, translator, prompt.prefix, decode, room, number):
-        own = found
-        yield Written("")
-    longer = decode.max_length and decode.max_length + len(own)
-    yield from follow(
-        model,
-        translator,
-        replace(prompt, prefix=[*prompt.prefix, *own]),
-        replace(decode, outline=False, max_length=longer),
-        number=number,
-        **options,
     )
 
 

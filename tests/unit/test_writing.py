@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
-from regard import outlining, writing
 from regard.api import Model
 from regard.cli import app
-from regard.config import DecodeConfig
-from regard.decode import Constraints, Emission
 from regard.errors import UsageError
 from regard.text.one_line import recent, to_lines, to_one_line
 from regard.writing import Written, _words, beginning, text_of
@@ -75,90 +70,6 @@ def test_a_text_may_hold_on_to_its_beginning(model: Model) -> None:
 
     assert texts("Jane visits", prompt_strength=2.0) != texts("Jane visits")
     assert texts("", prompt_strength=2.0) == texts(""), "there is none"
-
-
-def test_an_outline_is_read_and_not_shown(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = model._translator
-    plain = model.write("Jane visits", length=9, seed=3)
-    assert plain == model.write("Jane visits", length=9, seed=3, outline=False)
-    planned = own.target.encode("[ Jane she; Africa; home ]")
-    asked: list[list[int]] = []
-
-    def outline(
-        engine: object, translator: object, prefix: list[int], *rest: object
-    ) -> Iterator[list[int]]:
-        asked.append(prefix)
-        yield []
-        yield planned
-
-    monkeypatch.setattr(writing, "outline", outline)
-    text = model.write("Jane visits", length=9, seed=3, outline=True)
-    assert asked == [own.target.encode("Jane visits")]
-    assert text != plain and text.startswith("Jane visits") and "[ Jane she" not in text
-    whole = model.write(own.target.decode([*asked[0], *planned]), length=9, seed=3)
-    assert whole.split("]", 1)[1] == text.removeprefix("Jane visits"), "as if it stood there"
-    assert model.write("", length=5, seed=3, outline=True) and len(asked) == 1, "nothing to plan"
-
-
-def emissions(ids: list[int], stop: str | None = None) -> Iterator[Emission]:
-    yield from (Emission(token, -1.0, None) for token in ids)
-    if stop:
-        yield Emission(None, 0.0, stop)
-
-
-def test_an_outline_ends_with_its_bracket_or_is_none(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = model._translator
-    opened, closed = own.target.encode("["), own.target.encode("]")
-    words = own.target.encode("home")
-    seen: list[tuple[list[int], DecodeConfig]] = []
-
-    def outline_of(*parts: Emission, prefix: Sequence[int] = (7,), room: int = 600) -> list[int]:
-        def stream(*args: Any, constraints: Constraints, **options: Any) -> Iterator[Emission]:
-            seen.append((list(constraints.prefix), args[2]))
-            return iter(parts)
-
-        monkeypatch.setattr(outlining, "stream", stream)
-        decode = DecodeConfig(method="sample", presence_penalty=0.5, min_length=512)
-        steps = list(outlining.outline(own.engine, own, prefix, decode, room))
-        assert not any(steps[:-1])
-        return steps[-1] if steps else []
-
-    assert outline_of(*emissions([*words, *closed, *words])) == [*opened, *words, *closed]
-    assert outline_of(*emissions(words, stop="length")) == []
-    assert outline_of(*emissions(words, stop="end")) == []
-    assert outline_of(prefix=[7] * 599) == [], "there is no room"
-    prefix, decode = seen[0]
-    assert prefix == [7, *opened] and len(seen) == 3
-    assert decode.presence_penalty == 0 and decode.min_length == 0, "words of a story come again"
-    assert decode.max_length == len(prefix) + outlining.MOST_TOKENS
-
-
-def test_a_long_text_leaves_an_outline_only_what_is_not_needed(model: Model) -> None:
-    own = model._translator
-    room = writing.positions(own) - 1
-    text = "Jane visits Africa. " * room
-    parts = list(model.writing(text, length=20, seed=3, outline=True, min_length=600))
-    assert len("".join(parts).split()) > 5
-    decode = DecodeConfig(method="sample", outline=True, max_length=room, seed=3)
-    prompt = beginning(own, text, 100)
-    found = list(writing.follow(own.engine, own, prompt, decode))
-    assert sum(len(each.tokens) for each in found) >= 100 - 1
-
-
-def test_while_an_outline_is_written_each_step_says_nothing(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = model._translator
-    monkeypatch.setattr(outlining, "MOST_TOKENS", 5)
-    decode = DecodeConfig(method="sample", outline=True, max_length=20, min_length=20, seed=3)
-    prompt = beginning(own, "Jane")
-    found = list(writing.follow(own.engine, own, prompt, decode))
-    silent = [each for each in found if not each.tokens and each.finish is None]
-    assert 1 <= len(silent) <= 5 and found[: len(silent)] == silent
-    with pytest.raises(UsageError, match="what is planned could not be told"):
-        DecodeConfig(outline=True, no_repeat_ngram=3)
 
 
 def test_lines_stay_lines(model: Model) -> None:

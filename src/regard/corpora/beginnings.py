@@ -43,11 +43,24 @@ _ANYBODY = (
     "guard",
     "robot",
 )
+_TRADES = (
+    "apprentice artist blacksmith boatman bookseller builder butcher carpenter clerk clockmaker cook cobbler constable dentist "
+    "engineer ferryman fisherman gardener giant goldsmith hunter innkeeper janitor judge keeper librarian locksmith magician "
+    "mayor merchant miller miner musician neighbour officer pirate policeman porter postman potter reporter scientist "
+    "shepherd shoemaker singer student tailor thief traveller trader waiter watchman weaver witch wizard woodcutter writer"
+).split()
 _INTRODUCED = re.compile(r"(?:called|named|name (?:is|was)|I am|I'm|,) $")
 # Old Tom is not old Captain Harding.
 _IS_CALLED = re.compile(
     r"\b(?:Mr\.|Mrs\.|Dr\.|(?i:miss|mister|aunt|uncle|king|queen|prince|princess|captain|doctor|professor|sir|lady|lord|saint"
     r"|brother|sister|father|mother|cousin|old|young|little|poor|dear|big|good|brave|clever|small|tall|kind|wise|shy|proud)) $"
+)
+# The reporter Tom, his friend Tom, Dame Tom.
+_BESIDE = re.compile(
+    r"\b(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Mm]y|[Oo]ur|[Yy]our|[Tt]heir) (?:\w+ ){1,2}$|(?<=[a-z,] )[A-Z]\w+ $"
+)
+_ROLE = re.compile(
+    r"\b(?:[Tt]he|[Aa]n?) (?:\w+ )?(" + "|".join((*_ANYBODY, *itertools.chain(*_ROLES.values()), *_TRADES)) + r")\b(?!'s)"
 )
 _OTHERS = {
     "f": re.compile(r"\b(?:[Hh]e|[Hh]im|[Hh]is|boy|man)\b"),
@@ -55,7 +68,7 @@ _OTHERS = {
 }
 """by the kind of a hero, words that are not about them"""
 
-_NUM_NEAR = 20
+_NUM_NEAR = 40
 """beginnings among which one is drawn for a story"""
 _NUM_TRIES = 12
 _LEAST_WORDS = 5
@@ -66,6 +79,8 @@ _SMALL = 6.0
 """what a beginning is counted for besides its words, so that one word alone is not the nearest"""
 _TWO_SHARE = 0.4
 """of the beginnings that have two sentences"""
+_MOST_NAMED = 2
+"""people in a beginning"""
 _LEAST_LETTERS = 4
 """of a word that says what a story is about"""
 
@@ -86,21 +101,40 @@ class _Beginning:
     lines: list[str]
 
 
+def by_mentions(text: str) -> list[str]:
+    """The slots of names, that of who is mentioned most first.
+
+    >>> by_mentions("{f1} met {m1}. {m1} bowed.")
+    ['{m1}', '{f1}']
+    """
+    return sorted(slots_of(text), key=text.count, reverse=True)
+
+
 def another_name(text: str, slot: str, draw: random.Random) -> str | None:
     """Now and then Captain Harding or the detective in place of Tom, where the text with his slot lets him be called so."""
     kind, chance = slot[1], draw.random()
     if kind not in _TITLES or chance > _TITLED_SHARE + _ROLE_SHARE:
         return None
+    if chance < _TITLED_SHARE:
+        called = f"{draw.choice(_TITLES[kind])} {draw.choice(surnames())}"
+    else:
+        called = f"the {draw.choice((*_ROLES[kind], *_ANYBODY))}"
+    return called if may_be_called(text, slot, called) else None
+
+
+def may_be_called(text: str, slot: str, called: str) -> bool:
+    """Whether that may stand wherever the text has a slot: nobody says "poor the baker", and none is called so in talk."""
     places = [
         (text[: found.start()], text[found.end() :]) for found in re.finditer(re.escape(slot), text)
     ]
-    if any(_IS_CALLED.search(before) or after.startswith(" {s") for before, after in places):
-        return None
-    if chance < _TITLED_SHARE:
-        return f"{draw.choice(_TITLES[kind])} {draw.choice(surnames())}"
-    if any(_INTRODUCED.search(before) or _is_spoken_to(before, after) for before, after in places):
-        return None
-    return f"the {draw.choice((*_ROLES[kind], *_ANYBODY))}"
+    if any(
+        _IS_CALLED.search(before) or _BESIDE.search(before) or after.startswith((" {s", " the "))
+        for before, after in places
+    ):
+        return False
+    return not called.startswith("the ") or not any(
+        _INTRODUCED.search(before) or _is_spoken_to(before, after) for before, after in places
+    )
 
 
 def _is_spoken_to(before: str, after: str) -> bool:
@@ -144,28 +178,52 @@ class Beginnings:
             self._near.append(list(itertools.islice(others_first, _NUM_NEAR)))
 
     def lent(
-        self, place: int, paragraphs: Sequence[str], hero: str | None, draw: random.Random
-    ) -> str:
-        """What a telling of the story at a place may begin with; nothing where none suits.
+        self, place: int, paragraphs: Sequence[str], heroes: Sequence[str], draw: random.Random
+    ) -> tuple[str, str | None]:
+        """What a telling of the story at a place may begin with, and what it calls the hero; nothing where none suits.
 
-        hero: the slot of who comes first in the story, which stands in what is lent.
+        heroes: the slots of those who are in the story, the one it is about first.
         """
-        is_own = _is_own(" ".join(paragraphs))
+        story = "\n".join(paragraphs)
+        is_own = _is_own(story)
         for _ in range(_NUM_TRIES if self._near[place] else 0):
             lent = self._known[draw.choice(self._near[place])]
             first = drawn(lent.lines, draw)[-1]
             text = _first_sentences(first, 2 if draw.random() < _TWO_SHARE else 1)
-            named = slots_of(text)
-            if len(text.split()) < _LEAST_WORDS or len(named) > 1 or text.count('"') % 2:
+            if len(text.split()) < _LEAST_WORDS or text.count('"') % 2 or _is_own(text) != is_own:
                 continue
-            if _is_own(text) != is_own:
-                continue
-            if named and (hero is None or named[0][1] != hero[1]):
-                continue
-            if hero is not None and hero[1] in _OTHERS and _OTHERS[hero[1]].search(text):
-                continue
-            return text.replace(named[0], hero) if named and hero else text
-        return ""
+            known = slots_of(text)
+            if known:
+                taken = _taken(known, heroes)
+                if taken is None:
+                    continue
+                text = _SLOT.sub(lambda found, taken=taken: taken.get(found[0], found[0]), text)
+            if heroes and len(known) < 2 and (other := _OTHERS.get(heroes[0][1])):
+                if other.search(text):
+                    continue
+            role = None if known else _ROLE.search(text)
+            if not role:
+                return text, None
+            called = f"the {role[1]}"
+            if not is_own and heroes and may_be_called(story, heroes[0], called):
+                return text, called
+        return "", None
+
+
+def _taken(known: Sequence[str], heroes: Sequence[str]) -> dict[str, str] | None:
+    """For the people of a beginning those of a story, each of the same kind; none where there are too few.
+
+    >>> _taken(["{f1}", "{m1}"], ["{m2}", "{m1}", "{f3}"])
+    {'{f1}': '{f3}', '{m1}': '{m2}'}
+    """
+    taken: dict[str, str] = {}
+    for slot in known[: _MOST_NAMED + 1]:
+        free = (each for each in heroes if each[1] == slot[1] and each not in taken.values())
+        if len(taken) == _MOST_NAMED or (found := next(free, None)) is None:
+            return None
+        taken[slot] = found
+    # Who comes first in the beginning is whom the story is about.
+    return taken if heroes[0] in taken.values() else None
 
 
 def _first_sentences(paragraph: str, number: int) -> str:

@@ -4,7 +4,7 @@ They lie below prepared/:
 
 fr-en    lines of French TAB English [TAB domain]    fr-en/europarl.tsv.gz …, fr-en/written.tsv.gz, fr-en/valid.*
 chat     dialogues, turns separated by tabs          chat/dialogues.tsv.gz, chat/small-talk.tsv.gz, chat/valid.*
-stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales, plots, planned, valid*.txt
+stories  paragraphs, a line each, # before a title   stories/prose.txt.gz, tales, plots, retold, valid*.txt
 search   lines of any of these                       search/pairs.tsv.gz
 reading  paragraphs, or lines of any TAB English     reading/pairs.tsv.gz
 """
@@ -25,10 +25,10 @@ from typing import BinaryIO
 
 from regard.corpora import (
     dialogues,
-    outlines,
     phrases,
     queries,
     reading,
+    retold,
     small_talk,
     stories,
     tales,
@@ -237,14 +237,14 @@ def _stories(lines: Iterator[str], outputs: _Outputs, report: Prepared) -> None:
 
     write("prose.txt.gz", stories.prose(lines, report.dropped))
     if report.kept:
-        training, valid = tales.split()
-        write("tales.txt.gz", tales.told(training))
+        short, valid = tales.split()
+        write("tales.txt.gz", tales.told(short))
         write("valid.txt", tales.told(valid))
-        training, valid = tales.split(tales.PLOTS_FILE)
-        write("plots.txt.gz", tales.told(training, tales.PLOT_NUM_TOLD))
+        plots, valid = tales.split(tales.PLOTS_FILE)
+        write("plots.txt.gz", tales.told(plots, tales.PLOT_NUM_TOLD))
         write("valid-plots.txt", tales.told(valid))
-        write("planned.txt.gz", outlines.planned(training, outlines.NUM_TOLD))
-        write("valid-planned.txt", outlines.planned(valid, 2, others=training))
+        write("retold.txt.gz", retold.retold(plots, retold.PLOT_NUM_TOLD, others=short))
+        write("retold.txt.gz", retold.retold(short, retold.NUM_TOLD, others=plots))
 
 
 def _judged(

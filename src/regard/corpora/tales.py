@@ -7,7 +7,9 @@ together is drawn together, `[pet/call=cat/miaowed|dog/barked]`, and `[Pet]` has
 
 plots.txt is written in the same way, with several tellings of each paragraph, of which any goes with any of the next: a
 line that begins with `+ ` tells again the paragraph above it. So a plot is thousands of stories, of which no two are alike
-for long: what they share is how one thing leads to another. A line that begins with `= ` is not told: it draws.
+for long: what they share is how one thing leads to another. A line that begins with `= ` is not told: it draws. One that
+begins with `> ` is a beginning that somebody might give, after which the story could follow; after a tab stands what its
+hero is then called, where it has no name.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ NUM_TOLD, PLOT_NUM_TOLD = 16, 240
 """tellings of a tale, and of a plot"""
 _ANY_NAME_SHARE = 0.25
 """of the names, those from everywhere and made-up ones; the others are common in English"""
-_AGAIN, _UNTOLD = "+ ", "= "
+_AGAIN, _UNTOLD, _BEGUN = "+ ", "= ", "> "
 _CHOICE = re.compile(r"\[(?:([\w/]+)=)?([^\[\]]*)\]")
 _NAME = re.compile(r"\{[fms]\d\}")
 _BEGINS = re.compile(r"(?:^|[.!?]\"? |\n)\"?$")
@@ -165,6 +167,17 @@ def ways_of(story: list[str]) -> tuple[list[str], list[list[str]]]:
     return untold, _ways([line for line in story if not line.startswith(_UNTOLD)])
 
 
+def beginnings_of(story: list[str]) -> list[tuple[str, str | None]]:
+    """Those that were written for it, and what each calls the hero.
+
+    >>> beginnings_of(["> It was late.", "> A baker sang.\tthe baker", "{m1} woke."])
+    [('It was late.', None), ('A baker sang.', 'the baker')]
+    """
+    lines = [line.removeprefix(_BEGUN) for line in story if line.startswith(_BEGUN)]
+    parts = [line.partition("\t") for line in lines]
+    return [(text, called or None) for text, _, called in parts]
+
+
 def _ways(story: list[str]) -> list[list[str]]:
     """Of each paragraph, the ways to tell it.
 
@@ -173,6 +186,8 @@ def _ways(story: list[str]) -> list[list[str]]:
     """
     found: list[list[str]] = []
     for line in story:
+        if line.startswith(_BEGUN):
+            continue
         if line.startswith(_AGAIN):
             found[-1].append(line.removeprefix(_AGAIN))
         else:

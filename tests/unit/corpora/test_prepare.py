@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from regard.cli import app
-from regard.corpora import dialogues, numbers, outlines, stories, tales, translations
+from regard.corpora import dialogues, numbers, retold, stories, tales, translations
 from regard.corpora.prepare import prepare
 from regard.corpora.spelling import as_typed, english_quotes, plain, plain_french
 from regard.corpora.translations import Cleaner, Kept
@@ -181,7 +181,8 @@ def run(*words: object) -> tuple[int, str, str]:
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tales, "PLOT_NUM_TOLD", 5)  # for the time it takes
-    monkeypatch.setattr(outlines, "NUM_TOLD", 2)
+    monkeypatch.setattr(retold, "PLOT_NUM_TOLD", 2)
+    monkeypatch.setattr(retold, "NUM_TOLD", 1)
     raw = tmp_path / "raw.txt"
     raw.write_text("It rained.\n\nHe slept.\n")
     code, shown, _ = run("prepare", "stories", raw, "--data", tmp_path, "--json")
@@ -190,7 +191,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 0 and made["prose.txt.gz"] == 4
     assert made["tales.txt.gz"] > 20 * made["valid.txt"] > 0
     assert made["plots.txt.gz"] > 5 * made["valid-plots.txt"] > 0
-    assert made["planned.txt.gz"] > 20 * made["valid-planned.txt"] > 0
+    assert made["retold.txt.gz"] > 20_000
     assert packed_lines(path) == ["It rained.", "", "He slept.", ""]
     code, _, said = run("prepare", "stories", raw, "--data", tmp_path)
     assert code == 0 and "prose.txt.gz: 4 lines" in said

@@ -518,6 +518,8 @@ class DecodeConfig:
     """sampling: taken from the score of every piece that was written before; a prompt's own pieces are not counted"""
     frequency_penalty: float = 0.0
     """sampling: the same, as often as the piece was written"""
+    attempts: int = 1
+    """going on from a text by sampling: so many ways to go on are begun side by side, and the surest one goes on"""
     prompt_strength: float = 0.0
     """going on from a text, drawn: how much more probable becomes what its beginning made so; reads everything twice"""
     seed: int | None = None
@@ -527,8 +529,8 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         _check_choices(self)
-        _check_positive(self, "beam", "n_best", "temperature")
-        for name in ("n_best", "beam"):
+        _check_positive(self, "beam", "n_best", "attempts", "temperature")
+        for name in ("n_best", "beam", "attempts"):
             if getattr(self, name) > MOST_HYPOTHESES:
                 raise UsageError(
                     f"{name} must be at most {MOST_HYPOTHESES}, or memory runs out: got "

@@ -13,8 +13,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from regard.attempts import surest
 from regard.config import DecodeConfig
-from regard.decode import Constraints, Emission, HoldingOn, StepModel, StepRecord, stream
+from regard.decode import (
+    Constraints,
+    Emission,
+    HoldingOn,
+    Hypothesis,
+    StepModel,
+    StepRecord,
+    stream,
+)
 from regard.errors import UsageError
 from regard.text.alphabet import in_known_signs
 from regard.text.growing import GrowingText
@@ -133,53 +142,100 @@ def follow(
 ) -> Iterator[Written]:
     """A piece a step, and the text that is sure by then; num_top: pieces shown beside each."""
     config, prefix = translator.config, prompt.prefix
-    history: list[StepRecord] | None = [] if num_top else None
     if decode.method == "sample" and decode.prompt_strength and prefix:
         model = HoldingOn(model, len(prefix), decode.prompt_strength, bos_id=config.bos_id)
+    several = decode.method == "sample" and decode.attempts > 1 and prefix
+    pieces = _attempted if several and not config.has_encoder else _one_way
+    return as_written(
+        translator,
+        reader_after(translator, prefix),
+        pieces(model, translator, prompt.source, prefix, decode, number, num_top),
+        (*stops, *prompt.stops),
+    )
+
+
+def _one_way(
+    model: StepModel,
+    translator: Translator,
+    source: Sequence[int],
+    prefix: Sequence[int],
+    decode: DecodeConfig,
+    number: int,
+    num_top: int,
+) -> Iterator[tuple[Emission, Top]]:
+    config = translator.config
+    history: list[StepRecord] | None = [] if num_top else None
     emissions = stream(
         model,
-        prompt.source,
+        source,
         decode,
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=prefix) if prefix else None,
+        constraints=Constraints(prefix=list(prefix)) if prefix else None,
         history=history,
         number=number,
     )
+    for emission in emissions:
+        top: Top = ()
+        if history:
+            top = top_of(translator.target, history[-1], 0, num_top)
+            history.clear()
+        yield emission, top
 
-    def seen() -> Top:
-        if not history:
-            return ()
-        newest = history[-1]
-        history.clear()
-        return top_of(translator.target, newest, 0, num_top)
 
-    return as_written(
-        translator,
-        reader_after(translator, prefix),
-        ((emission, seen()) for emission in emissions),
-        (*stops, *prompt.stops),
-    )
+def _attempted(
+    model: StepModel,
+    translator: Translator,
+    source: Sequence[int],
+    prefix: Sequence[int],
+    decode: DecodeConfig,
+    number: int,
+    num_top: int,
+) -> Iterator[tuple[Emission, Top] | None]:
+    """The same from the surest of several attempts on; while these are made, nothing a step."""
+    history: list[StepRecord] | None = [] if num_top else None
+    chosen: Hypothesis | None = None
+    for chosen in surest(model, translator, prefix, decode, history=history, number=number):
+        if chosen is None:
+            yield None
+    assert chosen is not None
+    tops = {
+        tuple(beam): top_of(translator.target, record, row, num_top)
+        for record in history or ()
+        for row, beam in enumerate(record.beams)
+    }
+    tokens = chosen.tokens
+    for place in range(len(prefix), len(tokens)):
+        value = chosen.token_log_probabilities[place]
+        yield Emission(tokens[place], value), tops.get(tuple(tokens[:place]), ())
+    if chosen.stop == "end" or len(tokens) >= decode.max_length > 0:
+        yield Emission(None, 0.0, chosen.stop), ()
+        return
+    yield from _one_way(model, translator, source, tokens, decode, number, num_top)
 
 
 def as_written(
     translator: Translator,
     read: Callable[[Sequence[int]], str],
-    pieces: Iterable[tuple[Emission, Top]],
+    pieces: Iterable[tuple[Emission, Top] | None],
     stops: Sequence[str],
 ) -> Iterator[Written]:
-    """Pieces with the text that is sure by each of them; `read` says which text some of them are."""
+    """Pieces with the text that is sure by each of them, none where there is none yet; `read` says which text some are."""
     ids: list[int] = []
     text = GrowingText("", stops)
-    for emission, top in pieces:
+    for piece in pieces:
+        if piece is None:
+            yield Written("")
+            continue
+        emission, top = piece
         if emission.stop is not None or emission.token is None:
             yield Written(text.rest(), (), "stop" if emission.stop == "end" else "length")
             return
         ids.append(emission.token)
-        [piece] = translator.target.pieces([emission.token])
+        [sign] = translator.target.pieces([emission.token])
         new = text.grow(read(ids))
-        token = Token(piece.replace("\u2581", " "), emission.log_probability, top)
+        token = Token(sign.replace("\u2581", " "), emission.log_probability, top)
         if text.is_stopped:
             yield Written(new, (token,), "stop")
             return

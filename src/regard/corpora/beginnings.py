@@ -12,7 +12,7 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.corpora.tales import drawn, slots_of, surnames, ways_of
@@ -60,7 +60,9 @@ _BESIDE = re.compile(
     r"\b(?:[Tt]he|[Aa]n?|[Hh]is|[Hh]er|[Mm]y|[Oo]ur|[Yy]our|[Tt]heir) (?:\w+ ){1,2}$|(?<=[a-z,] )[A-Z]\w+ $"
 )
 _ROLE = re.compile(
-    r"\b(?:[Tt]he|[Aa]n?) (?:\w+ )?(" + "|".join((*_ANYBODY, *itertools.chain(*_ROLES.values()), *_TRADES)) + r")\b(?!'s)"
+    r"\b(?:[Tt]he|[Aa]n?) (?:\w+ )?("
+    + "|".join((*_ANYBODY, *itertools.chain(*_ROLES.values()), *_TRADES))
+    + r")\b(?!'s)"
 )
 _OTHERS = {
     "f": re.compile(r"\b(?:[Hh]e|[Hh]im|[Hh]is|boy|man)\b"),
@@ -197,7 +199,7 @@ class Beginnings:
                 taken = _taken(known, heroes)
                 if taken is None:
                     continue
-                text = _SLOT.sub(lambda found, taken=taken: taken.get(found[0], found[0]), text)
+                text = _renamed(text, taken)
             if heroes and len(known) < 2 and (other := _OTHERS.get(heroes[0][1])):
                 if other.search(text):
                     continue
@@ -208,6 +210,14 @@ class Beginnings:
             if not is_own and heroes and may_be_called(story, heroes[0], called):
                 return text, called
         return "", None
+
+
+def _renamed(text: str, taken: Mapping[str, str]) -> str:
+    """
+    >>> _renamed("{f1} met {m1}.", {"{f1}": "{f2}", "{m1}": "{m3}"})
+    '{f2} met {m3}.'
+    """
+    return _SLOT.sub(lambda found: taken.get(found[0], found[0]), text)
 
 
 def _taken(known: Sequence[str], heroes: Sequence[str]) -> dict[str, str] | None:

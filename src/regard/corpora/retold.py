@@ -47,9 +47,7 @@ def retold(
             yield telling(place, story, beginnings, draw)
 
 
-def telling(
-    place: int, story: list[str], beginnings: Beginnings, draw: random.Random
-) -> list[str]:
+def telling(place: int, story: list[str], beginnings: Beginnings, draw: random.Random) -> list[str]:
     """One of the story at a place among those of the beginnings."""
     untold, (first, *rest) = ways_of(story)
     written = beginnings_of(story)
@@ -87,8 +85,6 @@ def _cast(
 
 def unheard_of(draw: random.Random) -> str:
     """A first name of two or three syllables."""
-    syllables = [
-        draw.choice(_ONSETS) + draw.choice(_VOWELS) for _ in range(draw.choice((1, 1, 2)))
-    ]
+    syllables = [draw.choice(_ONSETS) + draw.choice(_VOWELS) for _ in range(draw.choice((1, 1, 2)))]
     last = draw.choice(_ONSETS) + draw.choice(_VOWELS) + draw.choice(_ENDS)
     return "".join([*syllables, last]).capitalize()

@@ -170,7 +170,7 @@ def ways_of(story: list[str]) -> tuple[list[str], list[list[str]]]:
 def beginnings_of(story: list[str]) -> list[tuple[str, str | None]]:
     """Those that were written for it, and what each calls the hero.
 
-    >>> beginnings_of(["> It was late.", "> A baker sang.\tthe baker", "{m1} woke."])
+    >>> beginnings_of(["> It was late.", "> A baker sang.\\tthe baker", "{m1} woke."])
     [('It was late.', None), ('A baker sang.', 'the baker')]
     """
     lines = [line.removeprefix(_BEGUN) for line in story if line.startswith(_BEGUN)]

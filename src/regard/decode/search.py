@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.walk import Sampler, collect, greedy, walk
+from regard.decode.walk import Event, Sampler, collect, greedy, walk
 from regard.errors import UsageError
 
 
@@ -98,6 +98,31 @@ def stream(
     choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)], prefixes)
     events = walk(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
+
+
+def draw(
+    model: StepModel,
+    source: Sequence[int],
+    config: DecodeConfig,
+    *,
+    bos_id: int,
+    eos_id: int,
+    pad_id: int,
+    constraints: Constraints,
+    history: list[StepRecord] | None = None,
+    number: int = 0,
+) -> Iterator[list[Hypothesis]]:
+    """n_best outputs of one source, sampled side by side: none after each step, and in the end all, as `search` gives them."""
+    rules = Rules([source], config, [constraints], bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
+    num_paths = config.n_best
+    keys = [(number, path) for path in range(num_paths)]
+    choose = Sampler(config, keys, [len(constraints.prefix)] * num_paths)
+    events: list[Event] = []
+    for event in walk(model, [source], rules, choose, num_paths=num_paths, history=history):
+        if events and event.path <= events[-1].path:
+            yield []
+        events.append(event)
+    yield collect(iter(events), [source], config, num_paths=num_paths)[0]
 
 
 def whole_search(

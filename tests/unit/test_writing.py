@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
+from regard import attempts, writing
 from regard.api import Model
 from regard.cli import app
+from regard.config import DecodeConfig
+from regard.decode import Constraints, Hypothesis, search
 from regard.errors import UsageError
 from regard.text.one_line import recent, to_lines, to_one_line
 from regard.writing import Written, _words, beginning, text_of
@@ -70,6 +74,71 @@ def test_a_text_may_hold_on_to_its_beginning(model: Model) -> None:
 
     assert texts("Jane visits", prompt_strength=2.0) != texts("Jane visits")
     assert texts("", prompt_strength=2.0) == texts(""), "there is none"
+
+
+def test_of_several_attempts_the_surest_goes_on(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = model._translator
+    monkeypatch.setattr(attempts, "NUM_PIECES", 6)
+    decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3, attempts=5)
+    prompt = beginning(own, "visits")
+    start = len(prompt.prefix)
+    [found] = [each for each in attempts.surest(own.engine, own, prompt.prefix, decode) if each]
+    drawn = search(
+        own.engine,
+        [[]],
+        replace(decode, n_best=5, max_length=start + 6),
+        bos_id=own.config.bos_id,
+        eos_id=own.config.eos_id,
+        pad_id=own.config.pad_id,
+        constraints=[Constraints(prefix=prompt.prefix)],
+    )[0]
+    assert len(drawn) == 5 and found.tokens in [each.tokens for each in drawn]
+
+    def certainty(each: Hypothesis) -> float:
+        names = attempts._in_names(own.target.pieces(each.tokens[start:]))
+        values = zip(each.token_log_probabilities[start:], names, strict=False)
+        plain = [value for value, is_name in values if not is_name]
+        return sum(plain) / len(plain) if plain else 0.0
+
+    assert certainty(found) == max(map(certainty, drawn)) > min(map(certainty, drawn))
+    parts = list(writing.follow(own.engine, own, prompt, decode, num_top=2))
+    silent = [each for each in parts if not each.tokens and each.finish is None]
+    assert len(silent) >= 5 and parts[: len(silent)] == silent, "while they are made"
+    told = [token for part in parts for token in part.tokens]
+    assert len(told) == 20 - start and all(len(token.top) == 2 for token in told)
+    values = [token.log_probability for token in told[:6]]
+    assert values == pytest.approx(found.token_log_probabilities[start : start + 6], abs=1e-4)
+    assert parts[-1].finish == "length"
+
+
+def test_a_text_that_ends_while_it_is_attempted_ends(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = model._translator
+    ids = beginning(own, "Jane visits").prefix
+    ended = Hypothesis([*ids, 9], -1.0, -1.0, [0.0] * (len(ids) + 2), "end")
+    monkeypatch.setattr(writing, "surest", lambda *_, **__: iter([None, ended]))
+    decode = DecodeConfig(method="sample", max_length=20, seed=3, attempts=5)
+    parts = list(writing.follow(own.engine, own, beginning(own, "Jane visits"), decode))
+    assert [len(part.tokens) for part in parts] == [0, 1, 0] and parts[-1].finish == "stop"
+
+
+def test_attempts_are_for_drawn_texts_with_a_beginning(model: Model) -> None:
+    once = model.write("Jane visits", length=9, seed=3)
+    assert model.write("Jane visits", length=9, seed=3, attempts=1) == once
+    several = model.write("Jane visits", length=9, seed=3, attempts=6)
+    assert several == model.write("Jane visits", length=9, seed=3, attempts=6)
+    assert model.write("", length=5, seed=3, attempts=6) == model.write("", length=5, seed=3)
+    with pytest.raises(UsageError, match="attempts must be at most"):
+        DecodeConfig(attempts=1000)
+
+
+def test_names_are_words_that_have_a_capital_alone(model: Model) -> None:
+    pieces = model._translator.target
+    assert attempts.names_in("Zebulon met the queen.", pieces) == {"Zebulon"}
+    assert attempts.names_in("it rained.", pieces) == set()
 
 
 def test_lines_stay_lines(model: Model) -> None:

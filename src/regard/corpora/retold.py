@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from regard.corpora.beginnings import Beginnings, another_name, by_mentions, may_be_called
 from regard.corpora.tales import beginnings_of, cast_of, drawn, named, ways_of
 
-NUM_TOLD, PLOT_NUM_TOLD = 60, 120
-"""tellings of a tale, and of a plot"""
+NUM_TOLD, PLOT_NUM_TOLD = 15, 30
+"""tellings of a tale, and of a plot, for each beginning that was written for it"""
 _OWN_SHARE, _LENT_SHARE = 0.15, 0.25
 """of the tellings, those that begin as the story does, in any of its ways, and those with another's beginning; the others
 have one that was written for it, or where there is none another's"""
@@ -39,11 +39,11 @@ def retold(
     others: Sequence[list[str]] = (),
     seed: int = 1,
 ) -> Iterator[list[str]]:
-    """The paragraphs of each story, several times over. others: stories that only lend their beginnings."""
+    """The paragraphs of each story, `num_told` times for each beginning that was written for it. others: stories that only lend their beginnings."""
     beginnings = Beginnings(stories, others)
     for place, story in enumerate(stories):
         draw = random.Random(f"{seed} {place}")
-        for _ in range(num_told):
+        for _ in range(num_told * max(1, len(beginnings_of(story)))):
             yield telling(place, story, beginnings, draw)
 
 

@@ -181,7 +181,7 @@ def run(*words: object) -> tuple[int, str, str]:
 
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tales, "PLOT_NUM_TOLD", 5)  # for the time it takes
-    monkeypatch.setattr(retold, "PLOT_NUM_TOLD", 2)
+    monkeypatch.setattr(retold, "PLOT_NUM_TOLD", 1)
     monkeypatch.setattr(retold, "NUM_TOLD", 1)
     raw = tmp_path / "raw.txt"
     raw.write_text("It rained.\n\nHe slept.\n")

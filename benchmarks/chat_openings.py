@@ -1,8 +1,8 @@
-"""Two hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
+"""Three hundred openings and what a chat model answers, for a person to judge: `python benchmarks/chat_openings.py`.
 
 Those of chat_openings.txt were in view when small talk was written for training: it has much of what they say, in
-other words. Those of chat_fresh.txt were written later by somebody who had read neither, and no small talk was written
-for them.
+other words. Those of chat_fresh.txt and chat_fresh_second.txt were written later by some who had read neither, and no small talk was
+written for them.
 
 Each opening begins a conversation of its own, and nothing is left to chance: the same model gives the same replies.
 chat_judged.tsv keeps opening TAB reply TAB verdict, so that nobody has to judge a line again: fits, not, or unsure where
@@ -27,7 +27,7 @@ from regard.corpora import small_talk
 
 HERE = Path(__file__).parent
 OPENINGS = HERE / "chat_openings.txt"
-FRESH = HERE / "chat_fresh.txt"
+FRESH = (HERE / "chat_fresh.txt", HERE / "chat_fresh_second.txt")
 JUDGED = HERE / "chat_judged.tsv"
 FITS, UNSURE, NOT = "fits", "unsure", "not"
 
@@ -119,7 +119,7 @@ def main() -> None:
     model = regard.load(options.model)
     summaries: list[dict[str, Any]] = []
     saved: list[dict[str, Any]] = []
-    for file in (OPENINGS, FRESH):
+    for file in (OPENINGS, *FRESH):
         rows = answer(model, file.read_text("utf-8").splitlines())
         if options.to_judge:
             judging.print_to_judge(rows, "opening", "reply")

@@ -53,8 +53,9 @@ def test_judgements_belong_to_sentences() -> None:
 
 def test_openings(tmp_path: Path) -> None:
     lines = openings.OPENINGS.read_text("utf-8").splitlines()
-    fresh = openings.FRESH.read_text("utf-8").splitlines()
-    assert len(lines) == len(fresh) == 100 and len({*lines, *fresh}) == 200
+    fresh, second = (path.read_text("utf-8").splitlines() for path in openings.FRESH)
+    assert len(lines) == len(fresh) == len(second) == 100 and len({*lines, *fresh}) == 200
+    fresh += second
     assert all(line == line.strip() for line in (*lines, *fresh))
     folder = make_model_folder(
         tmp_path / "chat", task="chat", decode=DecodeConfig(method="sample", max_length=7)

@@ -7,21 +7,22 @@ sampling, with the model's own certainty as its judge. One that speaks of whom t
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, Hypothesis, StepModel, StepRecord, draw
+from regard.decode import Constraints, Hypothesis, StepModel, StepRecord, sample_side_by_side
 from regard.text.pieces import Pieces
 from regard.translator import Translator
 
 NUM_PIECES = 96
 """of each way before one is chosen"""
-_NAMED = 0.15
+_NAMES_WORTH = 0.15
 """what it is worth, in nats a piece, that all of the names come again"""
-WORD_START = "\u2581"
-_CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w'\u2019-]*\w")
+_WORD_START, _LINE_END = "\u2581", "<0x0A>"
+_CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w'-]*\w")
 
 
 def surest(
@@ -36,7 +37,7 @@ def surest(
     """Nothing after each step, and in the end the one that is chosen, its prefix included."""
     config, target = translator.config, translator.target
     limit = len(prefix) + NUM_PIECES
-    steps = draw(
+    steps = sample_side_by_side(
         model,
         [],
         replace(decode, n_best=decode.attempts, max_length=min(limit, decode.max_length or limit)),
@@ -57,17 +58,16 @@ def surest(
 
 def _worth(found: Hypothesis, start: int, names: set[str], target: Pieces) -> float:
     own = found.tokens[start:]
-    values = found.token_log_probabilities[start : start + len(own)]
     # A new name is one of hundreds, so never sure: counted, it would lose against a name that somebody has already.
-    counted = [
-        value
-        for value, is_name in zip(values, _in_names(target.pieces(own)), strict=True)
-        if not is_name
-    ]
-    certainty = sum(counted) / len(counted) if counted else 0.0
+    # The end of a text is counted, or one that says nothing would be the surest.
+    is_name = [*_in_names(target.pieces(own)), False]
+    values = zip(found.token_log_probabilities[start:], is_name, strict=False)
+    counted = [value for value, is_part_of_one in values if not is_part_of_one]
+    if not own or not counted:
+        return -math.inf
     said = target.decode(own)
-    again = sum(name in said for name in names) / len(names) if names else 0.0
-    return certainty + _NAMED * again
+    again = sum(bool(re.search(rf"\b{re.escape(name)}\b", said)) for name in names)
+    return sum(counted) / len(counted) + (_NAMES_WORTH * again / len(names) if names else 0.0)
 
 
 def _in_names(pieces: Sequence[str]) -> list[bool]:
@@ -75,17 +75,24 @@ def _in_names(pieces: Sequence[str]) -> list[bool]:
 
     >>> _in_names(["\u2581met", '\u2581"', "Qu", "ill", "on", ',"', "\u2581he"])
     [False, False, True, True, True, True, False]
+    >>> _in_names(["\u2581ran", ".", "<0x0A>", "Qu", "ill"])
+    [False, False, False, True, True]
     """
     found: list[bool] = []
     first = ""
     for piece in pieces:
-        if piece.startswith(WORD_START):
+        if piece == _LINE_END or piece.startswith(_WORD_START):
             first = ""
-        first = first or next(filter(str.isalpha, piece), "")
+        if piece != _LINE_END:
+            first = first or next(filter(str.isalpha, piece), "")
         found.append(first.isupper())
     return found
 
 
 def names_in(text: str, target: Pieces) -> set[str]:
-    """Words with a capital that are no words without it, as far as the pieces tell."""
-    return {word for word in _CAPITAL.findall(text) if len(target.encode(word.lower())) > 1}
+    """Words with a capital that are no words without it, as far as the pieces tell: Jack and Rose are not found.
+
+    It's and I'm are none, and of Tom's it is Tom.
+    """
+    words = {word.partition("'")[0] for word in _CAPITAL.findall(text.replace("\u2019", "'"))}
+    return {word for word in words if len(word) > 1 and len(target.encode(word.lower())) > 1}

@@ -162,6 +162,7 @@ def _one_way(
     decode: DecodeConfig,
     number: int,
     num_top: int,
+    num_given: int | None = None,
 ) -> Iterator[tuple[Emission, Top]]:
     config = translator.config
     history: list[StepRecord] | None = [] if num_top else None
@@ -175,6 +176,7 @@ def _one_way(
         constraints=Constraints(prefix=list(prefix)) if prefix else None,
         history=history,
         number=number,
+        num_given=num_given,
     )
     for emission in emissions:
         top: Top = ()
@@ -212,7 +214,9 @@ def _attempted(
     if chosen.stop == "end" or len(tokens) >= decode.max_length > 0:
         yield Emission(None, 0.0, chosen.stop), ()
         return
-    yield from _one_way(model, translator, source, tokens, decode, number, num_top)
+    yield from _one_way(
+        model, translator, source, tokens, decode, number, num_top, num_given=len(prefix)
+    )
 
 
 def as_written(
@@ -233,9 +237,9 @@ def as_written(
             yield Written(text.rest(), (), "stop" if emission.stop == "end" else "length")
             return
         ids.append(emission.token)
-        [sign] = translator.target.pieces([emission.token])
+        [piece_text] = translator.target.pieces([emission.token])
         new = text.grow(read(ids))
-        token = Token(sign.replace("\u2581", " "), emission.log_probability, top)
+        token = Token(piece_text.replace("\u2581", " "), emission.log_probability, top)
         if text.is_stopped:
             yield Written(new, (token,), "stop")
             return

@@ -113,6 +113,17 @@ def test_of_several_attempts_the_surest_goes_on(
     assert parts[-1].finish == "length"
 
 
+def test_who_says_nothing_is_not_the_surest(model: Model) -> None:
+    pieces = model._translator.target
+    start = 2
+    words = [7, 8, *pieces.encode("visits home")]
+    said = Hypothesis(words, 0.0, 0.0, [-1.0] * len(words), "length")
+    silent = Hypothesis(words[:start], 0.0, 0.0, [-1.0, -1.0, -5.0], "end")
+    short = Hypothesis(words[: start + 1], 0.0, 0.0, [-1.0, -1.0, -0.5, -6.0], "end")
+    worth = [attempts._worth(each, start, set(), pieces) for each in (said, short, silent)]
+    assert worth == sorted(worth, reverse=True) and worth[0] == -1.0
+
+
 def test_a_text_that_ends_while_it_is_attempted_ends(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +150,7 @@ def test_names_are_words_that_have_a_capital_alone(model: Model) -> None:
     pieces = model._translator.target
     assert attempts.names_in("Zebulon met the queen.", pieces) == {"Zebulon"}
     assert attempts.names_in("it rained.", pieces) == set()
+    assert attempts.names_in("It's I'm Zebulon's.", pieces) == {"Zebulon"}
 
 
 def test_lines_stay_lines(model: Model) -> None:

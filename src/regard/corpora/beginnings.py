@@ -232,7 +232,7 @@ def _taken(known: Sequence[str], heroes: Sequence[str]) -> dict[str, str] | None
         if len(taken) == _MOST_NAMED or (found := next(free, None)) is None:
             return None
         taken[slot] = found
-    # Who comes first in the beginning is whom the story is about.
+    # Whom the story is about is among them.
     return taken if heroes[0] in taken.values() else None
 
 

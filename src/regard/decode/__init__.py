@@ -4,7 +4,7 @@ from regard.decode.constraints import Constraints
 from regard.decode.holding_on import HoldingOn
 from regard.decode.interface import Emission, Hypothesis, State, StepModel, StepRecord
 from regard.decode.scoring import score
-from regard.decode.search import draw, search, stream, whole_search
+from regard.decode.search import sample_side_by_side, search, stream, whole_search
 
 __all__ = [
     "Constraints",
@@ -14,7 +14,7 @@ __all__ = [
     "State",
     "StepModel",
     "StepRecord",
-    "draw",
+    "sample_side_by_side",
     "score",
     "search",
     "stream",

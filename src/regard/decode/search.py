@@ -73,9 +73,11 @@ def stream(
     constraints: Constraints | None = None,
     history: list[StepRecord] | None = None,
     number: int = 0,
+    num_given: int | None = None,
 ) -> Iterator[Emission]:
     """The output of one source, token by token as it is found, without a forced prefix.
 
+    num_given: tokens of the prefix that penalties do not count, all of them if not told.
     The same tokens as `search` gives with the same configuration; only greedy search and sampling can tell
     a token before they know the rest.
     """
@@ -94,13 +96,13 @@ def stream(
         pad_id=pad_id,
     )
     _check_single_path(config, rules)
-    prefixes = [len(each.prefix) for each in rules.constraints]
+    prefixes = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
     choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)], prefixes)
     events = walk(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
 
 
-def draw(
+def sample_side_by_side(
     model: StepModel,
     source: Sequence[int],
     config: DecodeConfig,
@@ -119,7 +121,7 @@ def draw(
     choose = Sampler(config, keys, [len(constraints.prefix)] * num_paths)
     events: list[Event] = []
     for event in walk(model, [source], rules, choose, num_paths=num_paths, history=history):
-        if events and event.path <= events[-1].path:
+        if events and not event.forced and event.path <= events[-1].path:
             yield []
         events.append(event)
     yield collect(iter(events), [source], config, num_paths=num_paths)[0]

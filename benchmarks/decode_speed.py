@@ -29,14 +29,14 @@ import torch
 from decode_peers import CTranslate2, HuggingFace, Regard, System, for_hugging_face
 from record import Row, save
 
-from regard import checkpoint
-from regard.catalogue import find
 from regard.config import sized
+from regard.data.batches import batches_for_inference
 from regard.engine.torch import load_model, to_tensors
 from regard.exchange.onnx import export
-from regard.manifest import Manifest
+from regard.folder import checkpoint
+from regard.folder.catalogue import find
+from regard.folder.manifest import Manifest
 from regard.model.transformer import EncoderDecoder, build
-from regard.text.batches import batches_for_inference
 from regard.text.tokenizer import Tokenizer
 
 PREDICTIONS = 32

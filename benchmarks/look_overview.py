@@ -25,8 +25,8 @@ import torch
 from playwright.sync_api import Browser, sync_playwright
 
 import regard
-from regard.catalogue import find
 from regard.config import DecodeConfig
+from regard.folder.catalogue import find
 from regard.look.server import Server
 from regard.look.session import Session
 from regard.look.subject import Subject

@@ -14,7 +14,7 @@ from pathlib import Path
 from record import Row, save
 
 import regard
-from regard.evaluate import evaluate
+from regard.translate.evaluate import evaluate
 
 ALONE = 100
 

@@ -60,7 +60,7 @@ def write_shards(folder: Path, num_pairs: int, count: int) -> list[str]:
 def feed(asked: dict[str, Any]) -> dict[str, Any]:
     """In a process of its own: from files to batches, by way of files or all in memory."""
     from regard.config import DataConfig
-    from regard.text.batches import BatchStream
+    from regard.data.batches import BatchStream
     from regard.text.tokenizer import Tokenizer
     from regard.train.prepare import read_corpora
 
@@ -179,7 +179,7 @@ def in_process(what: str, asked: dict[str, Any], num_processes: int = 1) -> dict
 
 
 def measure_corpora(num_pairs: int) -> list[dict[str, Any]]:
-    from regard.text.corpus import read_pairs
+    from regard.data.corpus import read_pairs
     from regard.text.tokenizer import Tokenizer
 
     rows = []

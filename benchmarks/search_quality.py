@@ -43,14 +43,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from record import Row, save
 
-from regard.catalogue import find_for_search
 from regard.corpora.queries import keywords
-from regard.evaluate import retrieval
+from regard.data.corpus import read_lines
+from regard.folder.catalogue import find_for_search
 from regard.search.passages import read_passages
 from regard.search.reading import Reader
 from regard.search.wording import NUM_NEAREST, best, words_in
-from regard.text.corpus import read_lines
 from regard.text.sentences import split
+from regard.translate.evaluate import retrieval
 
 HERE = Path(__file__).parent
 

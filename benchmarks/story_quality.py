@@ -23,8 +23,8 @@ import regard
 from regard.api import Model
 from regard.config import to_dict
 from regard.corpora.stories import chapters
+from regard.data.corpus import read_lines
 from regard.decode import score
-from regard.text.corpus import read_lines
 from regard.text.repetition import is_looping
 
 HERE = Path(__file__).parent

@@ -14,9 +14,9 @@ from record import Row
 from survive_kill import SETTINGS, in_child
 from train_fixtures import SHAPE, counting_corpus, run
 
-from regard import checkpoint
 from regard.errors import ModelError, RegardWarning
-from regard.manifest import Manifest, read_manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest, read_manifest
 from regard.train import checkpoints
 from regard.train.checkpoints import SUMS
 

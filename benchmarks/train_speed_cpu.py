@@ -20,7 +20,7 @@ from record import Row
 from train_peers import CLIP, DROPOUT, LABEL_SMOOTHING, RATE, hugging_face, torch_transformer
 from train_work import equal, fed
 
-from regard.cli_train import KEEPING_MEMORY
+from regard.cli.train import KEEPING_MEMORY
 from regard.config import ModelConfig, TrainConfig, sized
 from regard.model.transformer import EncoderDecoder, build
 from regard.train.feed import Fed

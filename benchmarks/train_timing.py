@@ -13,8 +13,8 @@ from train_peers import CLIP, DROPOUT, LABEL_SMOOTHING, RATE, Peer
 from train_work import MAX_LENGTH, Sentences, equal, fed, mixed, useful_flops
 
 from regard.config import ModelConfig, TrainConfig, sized
+from regard.data.layout import Batch
 from regard.model.transformer import EncoderDecoder, build
-from regard.text.layout import Batch
 from regard.train.feed import Fed
 from regard.train.memory import fit_to_memory
 from regard.train.optimizer import make_optimizer

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from regard.text.batches import Batch, BatchStream
+from regard.data.batches import Batch, BatchStream
 from regard.text.tokenizer import Tokenizer
 
 

@@ -8,7 +8,7 @@ import sys
 
 from typer.testing import CliRunner, Result
 
-from regard.cli import app
+from regard.cli.main import app
 
 REGARD = [sys.executable, "-m", "regard"]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from regard.checkpoint import save
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
-from regard.manifest import Manifest
+from regard.folder.checkpoint import save
+from regard.folder.manifest import Manifest
 from regard.model.transformer import build
 from regard.text.tokenizer import Tokenizer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from regard.config import DecodeConfig
 from regard.text.word_alignment import Link, words
-from regard.translation import Candidate, Sentence
-from regard.wishes import Request, Wishes
+from regard.translate.translation import Candidate, Sentence
+from regard.translate.wishes import Request, Wishes
 
 FOLDER = Path(__file__).parent / "kept"
 LANGUAGES = {"fr": "en", "en": "fr"}

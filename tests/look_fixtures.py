@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from fixtures import TEXT
 
-from regard.checkpoint import save
 from regard.config import DecodeConfig, ModelConfig
 from regard.engine.torch import to_tensors
+from regard.folder.checkpoint import save
+from regard.folder.manifest import Manifest, Task
 from regard.look.session import Session
 from regard.look.subject import Subject
-from regard.manifest import Manifest, Task
 from regard.model.transformer import build
 from regard.text.tokenizer import Tokenizer
 

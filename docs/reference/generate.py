@@ -10,10 +10,10 @@ from typing import get_type_hints
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from regard.cli import app
-from regard.comparison.study import named_studies
+from regard.cli.main import app
+from regard.compare.study import named_studies
 from regard.config import SIZES, describe
-from regard.recipe import SECTIONS, named_recipes
+from regard.train.recipe import SECTIONS, named_recipes
 
 HERE = Path(__file__).parent
 

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from regard import look
     from regard.api import Model, Translation, available, load, translate
-    from regard.comparison.run import compare
+    from regard.compare.run import compare
     from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
     from regard.errors import (
         DataError,
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
         TrainingError,
         UsageError,
     )
-    from regard.evaluate import Score
     from regard.trace import Trace
+    from regard.translate.evaluate import Score
 
 _HOME = {
     "regard.api": ("Model", "Translation", "available", "load", "translate"),
-    "regard.comparison.run": ("compare",),
+    "regard.compare.run": ("compare",),
     "regard.config": ("DataConfig", "DecodeConfig", "ModelConfig", "TrainConfig"),
     "regard.errors": (
         "DataError",
@@ -39,7 +39,7 @@ _HOME = {
         "TrainingError",
         "UsageError",
     ),
-    "regard.evaluate": ("Score",),
+    "regard.translate.evaluate": ("Score",),
     "regard.trace": ("Trace",),
 }
 

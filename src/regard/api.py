@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
 
-from regard.catalogue import ModelInfo, available, find, find_by_languages
-from regard.chatting import Conversation
 from regard.engine import EngineKind, Precision, open_engine
 from regard.errors import UsageError
 from regard.exchange import formats
-from regard.filling import Choice
+from regard.folder.catalogue import ModelInfo, available, find, find_by_languages
+from regard.folder.manifest import read_manifest
+from regard.generate.chatting import Conversation
+from regard.generate.filling import Choice
 from regard.loaded_model import Model
-from regard.manifest import read_manifest
 from regard.search.finding import Found, Hit
 from regard.text.given import check_text
-from regard.translation import Candidate, Sentence, Translation
+from regard.translate.translation import Candidate, Sentence, Translation
 
 __all__ = [
     "Candidate",

@@ -7,25 +7,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from regard.catalogue import find, shown
-from regard.chatting import Conversation
-from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine
 from regard.engine.vectors import TorchEncoder
 from regard.errors import MissingExtra, ModelError, UsageError
-from regard.evaluate import Score, evaluate, require_metrics
-from regard.filling import Choice, Reader, fill
-from regard.manifest import read_manifest
+from regard.folder.catalogue import find, shown
+from regard.folder.checkpoint import open_tokenizers
+from regard.folder.manifest import read_manifest
+from regard.generate.chatting import Conversation
+from regard.generate.filling import Choice, Reader, fill
+from regard.generate.writing import STORY_WORDS, write
 from regard.search.finding import Found
 from regard.search.finding import find as find_passages
 from regard.search.reading import Reader as PassageReader
 from regard.text.given import check_counts, check_text, check_texts, check_words
-from regard.text.glossary import Glossary
-from regard.translation import Translation
-from regard.translator import Translator
-from regard.wishes import Wishes
-from regard.writing import STORY_WORDS, write
+from regard.translate.evaluate import Score, evaluate, require_metrics
+from regard.translate.glossary import Glossary
+from regard.translate.translation import Translation
+from regard.translate.translator import Translator
+from regard.translate.wishes import Wishes
 
 if TYPE_CHECKING:
     from regard.look.view import Look
@@ -142,7 +142,7 @@ class Model:
         if target is not None:
             check_text(target, "its translation")
         try:
-            from regard import tracing
+            from regard.translate import tracing
         except ModuleNotFoundError as error:
             raise MissingExtra(error.name or "torch", "torch", "tracing a model") from error
         searched = target is None and self.manifest.model.has_decoder

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from serve_fixtures import KEY, Running, make_folders, running
 
 import regard
-from regard.catalogue import BUNDLED
+from regard.folder.catalogue import BUNDLED
 
 SENTENCE = "Jane visite l'Afrique en septembre."
 SCRIPT = "<img src=x onerror=\"document.title='broken'\"> <script>alert(1)</script>"

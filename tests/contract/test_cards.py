@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.catalogue import BUNDLED
-from regard.checkpoint import CARD, WEIGHTS
-from regard.manifest import read_manifest
+from regard.folder.catalogue import BUNDLED
+from regard.folder.checkpoint import CARD, WEIGHTS
+from regard.folder.manifest import read_manifest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in BUNDLED.glob("*/config.json"))

@@ -40,7 +40,7 @@ def test_the_errors_and_settings_need_nothing() -> None:
 
 
 def test_help_imports_only_typer() -> None:
-    code = "import regard.cli\ntry: regard.cli.app(['train', '--help'])\nexcept SystemExit: pass"
+    code = "import regard.cli.main\ntry: regard.cli.main.app(['train', '--help'])\nexcept SystemExit: pass"
     modules = modules_after(code)
     assert "typer" in modules and not modules & HEAVY
 

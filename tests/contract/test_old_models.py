@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from regard.api import load
-from regard.manifest import FORMAT_VERSION, read_manifest
+from regard.folder.manifest import FORMAT_VERSION, read_manifest
 
 MODELS = Path(__file__).parents[1] / "models"
 FOLDERS = sorted(MODELS.glob("format-*"))

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from regard.config import SIZES, ModelConfig, sized
+from regard.folder.tensors import expected_tensors
 from regard.model.transformer import build
-from regard.tensors import expected_tensors
 
 # About 37,000 pieces: section 5.1 of the paper.
 PIECES = 37_000

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from regard.cli import app
+from regard.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

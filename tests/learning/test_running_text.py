@@ -9,9 +9,9 @@ from typing import Any
 from regard.api import load
 from regard.config import DataConfig, TrainConfig
 from regard.engine import EngineKind
-from regard.evaluate import Perplexity
 from regard.train.request import Request
 from regard.train.run import train
+from regard.translate.evaluate import Perplexity
 
 ENGINES: tuple[EngineKind, ...] = ("torch", "onnxruntime")
 WORDS = "zero one two three four five six seven eight nine".split()

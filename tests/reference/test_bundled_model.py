@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import regard
-from regard.evaluate import evaluate
+from regard.translate.evaluate import evaluate
 
 PAIRS = [
     ("Bonjour, comment allez-vous ?", "Hello, how are you?"),

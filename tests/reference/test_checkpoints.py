@@ -13,12 +13,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
-from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange.huggingface import FAMILIES, Wanted, import_folder, read_json
-from regard.manifest import read_manifest
+from regard.folder.checkpoint import open_tokenizers
+from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 
 TEXT = "The old house at the end of the street was empty."

@@ -17,11 +17,11 @@ from huggingface_fixtures import MAKERS
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from regard.api import export, import_model, load
-from regard.checkpoint import save
 from regard.config import ModelConfig
 from regard.engine.torch import load_model, to_tensors
 from regard.errors import UsageError
-from regard.manifest import Manifest, read_manifest
+from regard.folder.checkpoint import save
+from regard.folder.manifest import Manifest, read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import build
 from regard.text.tokenizer import Tokenizer

@@ -13,14 +13,14 @@ from torch import Tensor
 from transformers import BertTokenizer, GenerationConfig, GPT2Tokenizer, MarianTokenizer
 
 from regard.api import load
-from regard.checkpoint import open_tokenizers
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
 from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange import onnx
 from regard.exchange.huggingface import Wanted, import_folder
-from regard.manifest import read_manifest
+from regard.folder.checkpoint import open_tokenizers
+from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly
 

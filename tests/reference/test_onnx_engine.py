@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from regard import checkpoint
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.exchange.onnx import export
-from regard.manifest import Manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderDecoder, Transformer, build
 

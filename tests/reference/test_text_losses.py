@@ -10,10 +10,10 @@ import pytest
 import torch
 from huggingface_fixtures import MAKERS
 
+from regard.data.layout import Batch, batches_of
+from regard.data.packing import Buffer
 from regard.engine.torch import load_model
 from regard.exchange.huggingface import Wanted, import_folder
-from regard.text.layout import Batch, batches_of
-from regard.text.packing import Buffer
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import PAD_ID
 from regard.train.feed import to_tensors

@@ -10,7 +10,7 @@ from train_fixtures import counting_corpus
 from web_fixtures import Handler, Web, serving
 
 from regard.config import DataConfig, DecodeConfig, ModelConfig
-from regard.manifest import Manifest
+from regard.folder.manifest import Manifest
 
 
 @pytest.fixture(scope="session")

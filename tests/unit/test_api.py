@@ -6,10 +6,10 @@ import pytest
 from fixtures import make_model_folder
 
 import regard
-from regard import catalogue
 from regard.api import export, load
 from regard.errors import UsageError
-from regard.manifest import read_manifest
+from regard.folder import catalogue
+from regard.folder.manifest import read_manifest
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import regard
-from regard.filling import with_blanks
+from regard.generate.filling import with_blanks
 from regard.text.as_read import AsRead
 from regard.text.pieces import Pieces
 

@@ -12,9 +12,9 @@ from batch_fixtures import TOKENIZER, Texts, epoch, same, sequences, stream, tex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.data.batches import Batch, BatchStream, batches_for_inference, padded_batches
+from regard.data.packing import Buffer, group_by_length, pack
 from regard.errors import DataError, TrainingError, UsageError
-from regard.text.batches import Batch, BatchStream, batches_for_inference, padded_batches
-from regard.text.packing import Buffer, group_by_length, pack
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
 WAYS = pytest.mark.parametrize(

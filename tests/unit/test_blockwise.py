@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.api import load
-from regard.blockwise import Block, Execute, Job, Translate
 from regard.errors import UsageError
+from regard.translate.blockwise import Block, Execute, Job, Translate
 
 
 def shout(texts: list[str], number: int) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.config import ModelConfig
-from regard.manifest import Manifest, Task
+from regard.folder.manifest import Manifest, Task
 from regard.train.card import model_card
 from regard.train.finish import _duration
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from fixtures import make_model_folder, make_random_folder
 
-from regard import catalogue
-from regard.catalogue import (
+from regard.errors import ModelError, RegardWarning, UsageError
+from regard.folder import catalogue
+from regard.folder.catalogue import (
     available,
     find,
     find_by_languages,
@@ -15,7 +16,6 @@ from regard.catalogue import (
     shown,
     user_folder,
 )
-from regard.errors import ModelError, RegardWarning, UsageError
 
 
 @pytest.fixture(scope="module")

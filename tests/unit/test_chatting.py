@@ -14,18 +14,19 @@ from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
-from regard import chatting, cli_chat
 from regard.api import Model
-from regard.chatting import Judge, ways
-from regard.cli import app
+from regard.cli import chat as cli_chat
+from regard.cli.main import app
 from regard.config import DecodeConfig
 from regard.decode import Emission
-from regard.drafting import Draft, drafts, said
 from regard.errors import ModelError, UsageError
-from regard.text import danger
-from regard.text.back_reference import refers_back
-from regard.text.one_line import MARK, MOST_TURNS
-from regard.writing import conversation
+from regard.generate import chatting
+from regard.generate import safety as danger
+from regard.generate.back_reference import refers_back
+from regard.generate.chatting import Judge, ways
+from regard.generate.drafting import Draft, drafts, said
+from regard.generate.one_line import MARK, MOST_TURNS
+from regard.generate.writing import conversation
 
 DRAWN = DecodeConfig(method="sample", max_length=7, temperature=0.7)
 
@@ -373,7 +374,7 @@ def test_turns_are_typed_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_model_there_is_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regard.catalogue.BUNDLED", tmp_path)
+    monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
     ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])
     assert ran.exit_code == 2 and ran.stderr.count("\n") == 1

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from regard import checkpoint
 from regard.config import ModelConfig
 from regard.engine.torch import to_state_dict, to_tensors
 from regard.errors import ModelError
-from regard.manifest import Manifest, TokenizerFiles, read_manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest, TokenizerFiles, read_manifest
+from regard.folder.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
 from regard.model.transformer import Model, build
-from regard.tensors import dequantize, expected_tensors, quantize, stored_tensors, tied_names
 
 FILES = {"tokenizer.model": b"pieces"}
 FORMS = ("fp32", "fp16", "int8")

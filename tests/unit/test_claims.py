@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.text.claims import Told
+from regard.generate.claims import Told
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 import pytest
 
 from regard.config import DataConfig
+from regard.data.clean import clean
+from regard.data.corpus import Corpus, Part
 from regard.errors import DataError
 from regard.text import language
-from regard.text.clean import clean
-from regard.text.corpus import Corpus, Part
 
 
 def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:

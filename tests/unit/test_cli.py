@@ -13,7 +13,7 @@ from cli_fixtures import REGARD, assert_one_sentence, run, start
 from fixtures import make_model_folder
 
 from regard.api import Model
-from regard.cli_lines import Writer
+from regard.cli.lines import Writer
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from cli_fixtures import assert_one_sentence, run
 
 from regard import load
 from regard.api import Model
-from regard.cli_auto import ByLanguage
+from regard.cli.auto import ByLanguage
 
 FRENCH = "Le petit chat dort sur la table rouge de la cuisine."
 ENGLISH = "The small cat is sleeping on the red table in the kitchen."

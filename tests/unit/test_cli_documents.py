@@ -12,7 +12,7 @@ from fixtures import make_model_folder
 from typer.testing import CliRunner, Result
 
 from regard.api import Model, load
-from regard.cli import app
+from regard.cli.main import app
 from regard.text.placeholders import placeholders
 
 
@@ -175,7 +175,7 @@ def test_the_language_is_found_out(
 def test_a_bar_is_shown_where_someone_is_watching(
     folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from regard import cli_lines
+    from regard.cli import lines as cli_lines
 
     shown: list[str] = []
     monkeypatch.setattr(

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from regard import cli_train
+from regard.cli import train as cli_train
 
 
 def test_memory_is_kept_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:

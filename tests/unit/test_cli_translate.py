@@ -10,10 +10,10 @@ import pytest
 from cli_fixtures import assert_one_sentence, run, start
 from fixtures import make_model_folder
 
-from regard import cli_lines
 from regard.api import load
+from regard.cli import lines as cli_lines
+from regard.data.lines import Line
 from regard.errors import RegardWarning
-from regard.text.lines import Line
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from train_fixtures import QUICK, SENTENCES, SHAPE, VOCABULARY, counting_corpus, make_batch, run
 
-from regard.checkpoint import read_tensors
 from regard.config import TrainConfig, sized
 from regard.errors import UsageError
-from regard.evaluate import Retrieval
-from regard.manifest import read_manifest
+from regard.folder.checkpoint import read_tensors
+from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, build
@@ -24,6 +23,7 @@ from regard.train.feed import Fed
 from regard.train.loss import Sums, Tensors
 from regard.train.parallel import Processes, _without_answers
 from regard.train.retrieval import find_own, vectors_of
+from regard.translate.evaluate import Retrieval
 
 TEMPERATURE = 0.07
 CONTRASTIVE = dataclasses.replace(QUICK, objective="contrastive", steps=60, validate_every=30)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.data.corpus import read_lines, read_pairs
+from regard.data.reading import MAX_LINE_BYTES
 from regard.errors import DataError, UsageError
-from regard.text.corpus import read_lines, read_pairs
-from regard.text.reading import MAX_LINE_BYTES
 
 
 def write(path: Path, content: bytes) -> Path:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from regard.drafting import Draft
-from regard.text.danger import DESPAIR, EMERGENCY, VIOLENCE, reply_to_danger
+from regard.generate.drafting import Draft
+from regard.generate.safety import DESPAIR, EMERGENCY, VIOLENCE, reply_to_danger
 
 
 @pytest.mark.parametrize(

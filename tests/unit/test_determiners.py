@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.text.determiners import determiner_before, forms_before, without_determiner
+from regard.translate.determiners import determiner_before, forms_before, without_determiner
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 
-from regard import checkpoint
 from regard.engine import open_engine
 from regard.engine.graphs import default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
@@ -23,7 +22,8 @@ from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.engine.vectors import OnnxEncoder
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
-from regard.manifest import Manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest
 from regard.model.transformer import Transformer
 
 Saver = Callable[..., Path]

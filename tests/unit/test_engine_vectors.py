@@ -10,14 +10,14 @@ import pytest
 import torch
 from fixtures import make_model_folder
 
-from regard import checkpoint
-from regard.checkpoint import read_tensors
 from regard.config import ModelConfig, sized
 from regard.engine.torch import to_tensors
 from regard.engine.vectors import Encoder, open_encoder
 from regard.errors import ModelError, UsageError
 from regard.exchange import onnx
-from regard.manifest import Manifest, read_manifest
+from regard.folder import checkpoint
+from regard.folder.checkpoint import read_tensors
+from regard.folder.manifest import Manifest, read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
 

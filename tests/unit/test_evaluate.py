@@ -7,7 +7,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from regard.errors import DataError, MissingExtra
-from regard.evaluate import evaluate, retrieval
+from regard.translate.evaluate import evaluate, retrieval
 
 REFERENCES = ["Jane visits Africa in September.", "The cat sleeps on the warm stone."]
 

@@ -17,14 +17,14 @@ from huggingface_fixtures import MAKERS
 from typer.testing import CliRunner
 
 from regard.api import export, import_model, load
-from regard.checkpoint import save
-from regard.cli import app
+from regard.cli.main import app
 from regard.config import ModelConfig
 from regard.errors import ModelError, RegardError, UsageError
 from regard.exchange import onnx
 from regard.exchange.huggingface import read_safetensors
-from regard.manifest import Manifest
-from regard.tensors import expected_tensors
+from regard.folder.checkpoint import save
+from regard.folder.manifest import Manifest
+from regard.folder.tensors import expected_tensors
 from regard.text.tokenizer import Tokenizer
 
 
@@ -251,9 +251,9 @@ def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
 
 
 def test_without_a_model_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.catalogue.BUNDLED", tmp_path)
+    monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
-    from regard.catalogue import find_by_task
+    from regard.folder.catalogue import find_by_task
 
     with pytest.raises(UsageError, match="no model is there to write: name one with --model"):
         find_by_task("write")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
-import regard.locking as lock_module
+import regard.files as lock_module
+from regard.data.column import Column
 from regard.errors import TrainingError, UsageError
-from regard.text.column import Column
 from regard.train.folder import check_folder, forget
 from regard.train.lock import LOCK, locked
 from regard.train.loop import Trainer

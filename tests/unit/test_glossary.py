@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import DataError
-from regard.text.glossary import Glossary
+from regard.translate.glossary import Glossary
 
 
 def targets(pairs: dict[str, str], sentence: str) -> list[str]:

@@ -3,11 +3,11 @@
 import pytest
 from keeping_fixtures import Model, request
 
-from regard.keeping import Keeping
-from regard.text.glossary import Glossary
 from regard.text.kept import Stretch, stretches
-from regard.translation import Sentence
-from regard.wishes import Request, Wishes
+from regard.translate.glossary import Glossary
+from regard.translate.keeping import Keeping
+from regard.translate.translation import Sentence
+from regard.translate.wishes import Request, Wishes
 
 
 def find(text: str) -> list[Stretch]:

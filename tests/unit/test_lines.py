@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.data.lines import Line, arriving, open_lines
 from regard.errors import DataError
-from regard.text.lines import Line, arriving, open_lines
 
 
 def read(content: bytes) -> list[Line]:

@@ -9,12 +9,12 @@ import pytest
 from fixtures import make_model_folder
 from look_fixtures import make_subject, save_subject
 
-from regard import translator
 from regard.api import Model, load
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.errors import DataError, ModelError, RegardWarning, UsageError
-from regard.manifest import read_manifest
+from regard.folder.manifest import read_manifest
+from regard.translate import translator
 
 TEXTS = [
     "Le chat dort.",

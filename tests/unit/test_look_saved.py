@@ -21,7 +21,7 @@ from look_fixtures import SENTENCE, make_session, make_subject
 from typer.testing import CliRunner
 
 import regard
-from regard.cli import app
+from regard.cli.main import app
 from regard.config import DecodeConfig
 from regard.errors import DataError, MissingExtra, UsageError
 from regard.look import export, onefile
@@ -128,7 +128,7 @@ def test_the_second_models_numbers_are_told_apart() -> None:
 
 
 def test_weights_that_are_bytes_stay_bytes_and_exact() -> None:
-    from regard.tensors import dequantize, quantize
+    from regard.folder.tensors import dequantize, quantize
 
     subject = make_subject()
     tensors = {name: value.numpy() for name, value in subject.network.state_dict().items()}

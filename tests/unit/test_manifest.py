@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from regard.errors import ModelError
-from regard.manifest import Manifest, read_manifest
+from regard.folder.manifest import Manifest, read_manifest
 
 
 @pytest.fixture

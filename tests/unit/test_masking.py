@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from regard.data.layout import Batch, padded_batch
+from regard.data.masking import MASK, Masking, num_asked
 from regard.errors import ModelError
-from regard.text.layout import Batch, padded_batch
-from regard.text.masking import MASK, Masking, num_asked
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID, PAD_ID, Tokenizer
 

@@ -10,9 +10,9 @@ from cli_fixtures import assert_one_sentence, run
 from fixtures import make_random_folder
 
 from regard.api import export, import_model, load
-from regard.checkpoint import read_tensors
 from regard.errors import UsageError
-from regard.tensors import dequantize, quantize
+from regard.folder.checkpoint import read_tensors
+from regard.folder.tensors import dequantize, quantize
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard import checkpoint
 from regard.config import DecodeConfig
 from regard.decode import Constraints, score, search
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import to_tensors
 from regard.exchange.onnx import export
-from regard.manifest import Manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest
 from regard.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]

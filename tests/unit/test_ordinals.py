@@ -6,13 +6,13 @@ import pytest
 
 from regard import load
 from regard.config import DecodeConfig
-from regard.numbering import Numbering
-from regard.standing_in import corrected
-from regard.text.glossary import Glossary
 from regard.text.ordinals import Ordinals
 from regard.text.word_alignment import Link, words
-from regard.translation import Candidate, Sentence
-from regard.wishes import Request, Wishes
+from regard.translate.glossary import Glossary
+from regard.translate.numbering import Numbering
+from regard.translate.standing_in import corrected
+from regard.translate.translation import Candidate, Sentence
+from regard.translate.wishes import Request, Wishes
 
 
 def candidate(source: str, text: str) -> Candidate:

@@ -4,11 +4,11 @@ import pytest
 
 from regard import load
 from regard.config import DecodeConfig
-from regard.naming import Naming
 from regard.text.kept import Stretch, stretches
 from regard.text.persons import persons
-from regard.translation import Candidate, Sentence
-from regard.wishes import Request, Wishes
+from regard.translate.naming import Naming
+from regard.translate.translation import Candidate, Sentence
+from regard.translate.wishes import Request, Wishes
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from regard.placing import COMPLETE, finish_placing, fresh_folder, put_in_place, write_file
+from regard.files import COMPLETE, finish_placing, fresh_folder, put_in_place, write_file
 
 OLD = {"config.json": b"old", "weights": b"old", "old.model": b"old"}
 NEW = {"config.json": b"new", "weights": b"new", "new.model": b"new", "card": b"new"}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.data.prose import Prose, encode_documents, read_prose
 from regard.errors import DataError
-from regard.text.prose import Prose, encode_documents, read_prose
 from regard.text.tokenizer import Tokenizer
 
 WORDS = ["ka", "tomi", "re", "sunal", "bi", "dorando", "été", "—"]

@@ -6,7 +6,7 @@ import pytest
 
 from regard.config import TrainConfig, sized
 from regard.errors import UsageError
-from regard.recipe import SECTIONS, Recipe, named_recipes, parse_settings, read_recipe
+from regard.train.recipe import SECTIONS, Recipe, named_recipes, parse_settings, read_recipe
 
 RECIPE = """
 [data]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from regard import checkpoint
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
@@ -17,10 +16,11 @@ from regard.engine.edited import EditedEngine, UncachedEngine
 from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.errors import MissingExtra, UsageError
 from regard.exchange.onnx import export
-from regard.manifest import Manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest
 from regard.model.layout import Layout
 from regard.trace import Trace
-from regard.tracing import trace_pair
+from regard.translate.tracing import trace_pair
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
 ADDITIVE = dict(architecture="gru", attention="additive", position="none")

@@ -23,7 +23,7 @@ from regard.serve.refusal import Refusal
 from regard.serve.running import bind
 from regard.serve.settings import Settings, is_loopback, read_keys
 from regard.text.word_alignment import Link
-from regard.translation import Candidate, Sentence, Translation
+from regard.translate.translation import Candidate, Sentence, Translation
 
 # the page
 

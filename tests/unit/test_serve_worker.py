@@ -11,12 +11,12 @@ import pytest
 from serve_fixtures import load, make_folders, wait_until
 
 from regard.config import DecodeConfig
-from regard.drafting import drafts
+from regard.generate.drafting import drafts
+from regard.generate.writing import conversation
 from regard.serve import worker as worker_module
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket, Translating
 from regard.serve.worker import Worker
-from regard.writing import conversation
 
 
 class Engine:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from batch_fixtures import epoch
 
+from regard.data.batches import Batch
+from regard.data.masking import MASK, Masking
+from regard.data.stretches import ProseStream, Stretches, even_batches
 from regard.errors import TrainingError, UsageError
-from regard.text.batches import Batch
-from regard.text.masking import MASK, Masking
 from regard.text.ragged import Ragged
-from regard.text.stretches import ProseStream, Stretches, even_batches
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 
 SIZES = [1, 2, 11, 12, 13, 97, 250, 5]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from regard.text.glossary import Glossary, Place
-from regard.text.term_places import agreeing, has_strays, proposals
 from regard.text.word_alignment import Link, words
+from regard.translate.glossary import Glossary, Place
+from regard.translate.term_places import agreeing, has_strays, proposals
 
 
 def places(pairs: dict[str, str], source: str) -> list[Place]:

@@ -3,13 +3,13 @@
 import pytest
 from keeping_fixtures import Model, request
 
-from regard.keeping import Keeping
 from regard.text.clock import Clock
-from regard.text.glossary import Glossary
 from regard.text.kept import stretches
-from regard.timekeeping import Timekeeping
-from regard.translation import Sentence
-from regard.wishes import Request, Wishes
+from regard.translate.glossary import Glossary
+from regard.translate.keeping import Keeping
+from regard.translate.timekeeping import Timekeeping
+from regard.translate.translation import Sentence
+from regard.translate.wishes import Request, Wishes
 
 
 def translated(

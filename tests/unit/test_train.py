@@ -17,12 +17,11 @@ import pytest
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
-from regard.checkpoint import read_tensors
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
-from regard.manifest import read_manifest
+from regard.folder.checkpoint import read_tensors
+from regard.folder.manifest import read_manifest
 from regard.model.transformer import EncoderDecoder, build
-from regard.recipe import read_recipe
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train import prepare
 from regard.train.checkpoints import load_latest
@@ -32,6 +31,7 @@ from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
 from regard.train.prepare import read_corpora, with_languages
+from regard.train.recipe import read_recipe
 from regard.train.report import Reporter
 from regard.train.request import Request
 from regard.train.run import TrainResult

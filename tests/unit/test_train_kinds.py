@@ -12,11 +12,11 @@ from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 from typer.testing import CliRunner
 
 import regard
-from regard.checkpoint import read_tensors
-from regard.cli import app
+from regard.cli.main import app
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import UsageError
-from regard.manifest import read_manifest
+from regard.folder.checkpoint import read_tensors
+from regard.folder.manifest import read_manifest
 from regard.train.plan import complete
 from regard.train.request import Request
 

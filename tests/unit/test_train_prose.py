@@ -14,16 +14,16 @@ from train_fixtures import QUICK, checkpoint_of, run
 
 from regard.api import load
 from regard.config import DataConfig, TrainConfig
+from regard.data.masking import MASK
+from regard.data.prose import Prose, encode_documents, read_prose
 from regard.engine.torch import load_model
 from regard.errors import ModelError, TrainingError, UsageError
-from regard.evaluate import Perplexity
-from regard.manifest import read_manifest
+from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
-from regard.text.masking import MASK
-from regard.text.prose import Prose, encode_documents, read_prose
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.train.prose import hold_out
 from regard.train.request import Request
+from regard.translate.evaluate import Perplexity
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
 WORDS = "one two three four five six seven eight nine ten".split()

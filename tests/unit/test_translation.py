@@ -3,7 +3,7 @@
 import pytest
 
 from regard.text.word_alignment import Link
-from regard.translation import (
+from regard.translate.translation import (
     FLAGS,
     Candidate,
     Sentence,

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from regard.data.fasttext_file import hashed, ngrams
+from regard.data.vectors import read_vectors
 from regard.errors import DataError, RegardError, UsageError
-from regard.text.fasttext_file import hashed, ngrams
-from regard.text.vectors import read_vectors
 
 WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}
 WANTED = ["chat", "L'été", "3", "absent"]

@@ -11,14 +11,14 @@ from serve_fixtures import make_story_folder
 from typer.testing import CliRunner
 
 import regard
-from regard import attempts, writing
 from regard.api import Model
-from regard.cli import app
+from regard.cli.main import app
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Hypothesis, search
 from regard.errors import UsageError
-from regard.text.one_line import recent, to_lines, to_one_line
-from regard.writing import Written, _words, beginning, text_of
+from regard.generate import attempts, writing
+from regard.generate.one_line import recent, to_lines, to_one_line
+from regard.generate.writing import Written, _words, beginning, text_of
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from regard.corpora.spelling import plain
-from regard.text.one_line import recent, to_one_line
+from regard.generate.one_line import recent, to_one_line
 from regard.text.repetition import is_looping
 
 LENGTH = "too short or too long"

@@ -17,7 +17,7 @@ from regard.corpora.tables import Value
 from regard.corpora.translations import key_of
 from regard.corpora.variations import varied
 from regard.corpora.words import dictionary
-from regard.text.corpus import read_lines
+from regard.data.corpus import read_lines
 
 PHRASES = Path(__file__).with_name("phrases.tsv")
 PATTERNS = Path(__file__).with_name("patterns.tsv")

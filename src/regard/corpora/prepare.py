@@ -34,11 +34,11 @@ from regard.corpora import (
     tales,
     translations,
 )
-from regard.corpora.find import PREPARED
 from regard.corpora.spelling import as_typed
 from regard.corpora.translations import Cleaner, Kept
+from regard.data.find import PREPARED
+from regard.data.reading import decode, raw_lines
 from regard.errors import DataError, UsageError, suggest
-from regard.text.reading import decode, raw_lines
 
 KINDS = ("fr-en", "chat", "stories", "search", "reading")
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.corpora.dialogues import Exchange, exchanges
-from regard.text.corpus import read_lines
+from regard.data.corpus import read_lines
 
 FILE = Path(__file__).with_name("small_talk.tsv")
 SLOTS = Path(__file__).with_name("small_talk_slots.tsv")

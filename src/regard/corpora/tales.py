@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from regard.corpora.names import names
-from regard.text.corpus import read_lines
+from regard.data.corpus import read_lines
 
 FILE = Path(__file__).with_name("tales.txt")
 PLOTS_FILE = Path(__file__).with_name("plots.txt")

@@ -1,6 +1,6 @@
 """A phrase in other company: after another or before it, cried, told, without its point, as an item of a list.
 
-Cleaning leaves out a pair that comes again (`text/clean.py`), so a phrase that is to be met often has to differ each time.
+Cleaning leaves out a pair that comes again (`data/clean.py`), so a phrase that is to be met often has to differ each time.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from regard.corpora.nouns import Noun, an, the
 from regard.corpora.tables import Value
-from regard.text.corpus import read_lines
+from regard.data.corpus import read_lines
 
 WORDS = Path(__file__).with_name("words.tsv")
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from regard.config import RECURRENT, ModelConfig
 from regard.decode.interface import State
 from regard.errors import MissingExtra, UsageError
-from regard.manifest import read_manifest
+from regard.folder.manifest import read_manifest
 
 # onnxruntime tells its maker over the network of every session, and marks the machine with a number, unless
 # this is said before it is imported. Nothing that is done here leaves the machine.

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import onnxruntime
 
-from regard import checkpoint
 from regard.config import ModelConfig
 from regard.engine import GraphPrecision
 from regard.errors import ModelError, UsageError
-from regard.manifest import read_manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import read_manifest
 
 MOST_THREADS = 8
 

@@ -14,21 +14,21 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from regard import checkpoint
 from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING
+from regard.engine.gpu.room import Room
+from regard.engine.gpu.static import StaticSearch
 from regard.engine.padding import pad
-from regard.engine.room import Room
-from regard.engine.static import StaticSearch
 from regard.errors import UsageError
-from regard.manifest import Manifest, read_manifest
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest, read_manifest
+from regard.folder.tensors import Tensors, tied_names
 from regard.model.decoder import DecoderState
 from regard.model.layout import Layout
 from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.recurrent_decoder import RecurrentState
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
-from regard.tensors import Tensors, tied_names
 from regard.trace import Trace, cross_attentions
 
 MEMORY_SHARE = 6

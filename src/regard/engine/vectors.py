@@ -13,7 +13,7 @@ from regard.config import ModelConfig
 from regard.engine import EngineKind, GraphPrecision, Precision, choose_engine, open_engine
 from regard.engine.padding import pad
 from regard.errors import ModelError
-from regard.manifest import read_manifest
+from regard.folder.manifest import read_manifest
 
 MEMORY = "memory"
 

@@ -16,9 +16,9 @@ from regard.config import ModelConfig
 from regard.errors import MissingExtra
 from regard.exchange.foreign import refuse_unless
 from regard.exchange.positions import position_table
-from regard.manifest import Manifest, TokenizerFiles
-from regard.placing import write_file
-from regard.tensors import Tensors, WeightForm, tied_names
+from regard.files import write_file
+from regard.folder.manifest import Manifest, TokenizerFiles
+from regard.folder.tensors import Tensors, WeightForm, tied_names
 
 WHERE = "a CTranslate2 folder"
 ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}

@@ -10,8 +10,8 @@ import numpy as np
 
 from regard.config import FeedForwardKind, ModelConfig
 from regard.errors import ModelError, UsageError
-from regard.manifest import Task
-from regard.tensors import Tensors
+from regard.folder.manifest import Task
+from regard.folder.tensors import Tensors
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.checkpoint import CARD, read_files, read_tensors, save
 from regard.errors import MissingExtra, ModelError, UsageError, suggest
-from regard.manifest import read_manifest
-from regard.tensors import WeightForm
+from regard.folder.checkpoint import CARD, read_files, read_tensors, save
+from regard.folder.manifest import read_manifest
+from regard.folder.tensors import WeightForm
 
 if TYPE_CHECKING:
     from regard.exchange.huggingface import Wanted

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from regard.checkpoint import WEIGHTS
 from regard.config import ModelConfig
-from regard.tensors import SCALE, is_table, tied_names
+from regard.folder.checkpoint import WEIGHTS
+from regard.folder.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
 CONTRIB = "com.microsoft"

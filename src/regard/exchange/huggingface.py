@@ -16,7 +16,6 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from regard.checkpoint import CARD, WEIGHTS, read_files, read_tensors, save
 from regard.config import DecodeConfig
 from regard.errors import ModelError, UsageError
 from regard.exchange import (
@@ -27,9 +26,10 @@ from regard.exchange import (
     huggingface_tokenizer,
 )
 from regard.exchange.foreign import Foreign
-from regard.manifest import CONFIG, Manifest, read_manifest
-from regard.placing import write_file
-from regard.tensors import Tensors, WeightForm
+from regard.files import write_file
+from regard.folder.checkpoint import CARD, WEIGHTS, read_files, read_tensors, save
+from regard.folder.manifest import CONFIG, Manifest, read_manifest
+from regard.folder.tensors import Tensors, WeightForm
 
 FAMILIES: dict[str, Foreign] = {
     kind: family

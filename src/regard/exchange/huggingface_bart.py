@@ -19,7 +19,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless, same
 from regard.exchange.names import Entry, entry, in_order, linear, to_ours, to_theirs
-from regard.tensors import Tensors
+from regard.folder.tensors import Tensors
 
 KINDS = ("marian", "bart", "pegasus")
 # Copies of the shared table, sinusoids, and heads of other tasks.

@@ -14,7 +14,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.exchange.foreign import FEED_FORWARDS, Foreign, refuse_unless
 from regard.exchange.names import Entry, entry, linear, to_ours
-from regard.tensors import Tensors
+from regard.folder.tensors import Tensors
 
 # What tells whether two sentences follow one another, and copies of the table and of the output's bias.
 IGNORED = r"pooler\.|seq_relationship\.|predictions\.decoder\.|position_ids$"

@@ -15,7 +15,7 @@ from regard.config import ModelConfig
 from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless
 from regard.exchange.names import Entry, entry, linear, to_ours, to_theirs
 from regard.exchange.positions import position_table
-from regard.tensors import Tensors
+from regard.folder.tensors import Tensors
 
 # Masks that old files hold, and the output's copy of the table.
 IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"

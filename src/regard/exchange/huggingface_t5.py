@@ -17,7 +17,7 @@ from regard.config import FeedForwardKind, ModelConfig
 from regard.errors import ModelError
 from regard.exchange.foreign import Foreign, refuse_unless
 from regard.exchange.names import Entry, entry, to_ours
-from regard.tensors import Tensors, expected_tensors
+from regard.folder.tensors import Tensors, expected_tensors
 
 # Copies of the shared table; and a bias of the cross-attention that old files hold and nothing reads.
 IGNORED = r"embed_tokens\.weight$|EncDecAttention\.relative_attention_bias\.weight$"

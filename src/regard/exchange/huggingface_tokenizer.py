@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError, UsageError
-from regard.manifest import Manifest, TokenizerFiles
+from regard.folder.manifest import Manifest, TokenizerFiles
 
 JSON = "tokenizer.json"
 SENTENCEPIECE = "spiece.model"

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.checkpoint import CARD, read_files, read_tensors, save
 from regard.errors import UsageError
-from regard.manifest import Manifest, read_manifest
+from regard.folder.checkpoint import CARD, read_files, read_tensors, save
+from regard.folder.manifest import Manifest, read_manifest
 
 _ADVICE = "mix only models of which one went on from the other"
 _FRONT_MATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)

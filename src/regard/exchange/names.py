@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.errors import ModelError
-from regard.tensors import Tensors
+from regard.folder.tensors import Tensors
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from regard.checkpoint import check_weights, read_header
 from regard.config import ModelConfig
 from regard.exchange.blocks import (
     Rotation,
@@ -34,8 +33,9 @@ from regard.exchange.blocks import (
 )
 from regard.exchange.graph import Graph
 from regard.exchange.products import linear, scores
-from regard.manifest import read_manifest
-from regard.placing import write_file
+from regard.files import write_file
+from regard.folder.checkpoint import check_weights, read_header
+from regard.folder.manifest import read_manifest
 
 HIDDEN = float(np.finfo(np.float32).min)
 """added to the score of a key that may not be seen"""

@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from regard.exchange.graph import CONTRIB, Graph
-from regard.tensors import SCALE, is_table
+from regard.folder.tensors import SCALE, is_table
 
 WORTH_THE_NODES = 750_000
 """From so many weights on `MatMulInteger` with all its nodes is the faster product of a step too."""

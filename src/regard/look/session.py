@@ -18,7 +18,7 @@ from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
 from regard.text.alphabet import in_known_signs
 from regard.trace import Trace
-from regard.tracing import Found, find, record_steps, trace_pair
+from regard.translate.tracing import Found, find, record_steps, trace_pair
 
 _MAX_KEPT = 8
 """what-if runs that are remembered; each holds every value of a pass"""

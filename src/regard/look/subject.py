@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import open_tokenizers
 from regard.config import ModelConfig
 from regard.engine.torch import load_model
-from regard.filling import with_blanks
-from regard.manifest import Manifest, read_manifest
+from regard.folder.checkpoint import open_tokenizers
+from regard.folder.manifest import Manifest, read_manifest
+from regard.generate.filling import with_blanks
 from regard.model.transformer import Model
 from regard.text.pieces import Pieces
 

@@ -11,6 +11,7 @@ from safetensors import SafetensorError
 
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.errors import UsageError
+from regard.files import write_file
 from regard.look.document import Document, document
 from regard.look.export import single_file
 from regard.look.onefile import as_frame
@@ -19,7 +20,6 @@ from regard.look.server import Server
 from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import Model
-from regard.placing import write_file
 from regard.text.given import check_text
 from regard.trace import Trace
 

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import DataError, RegardWarning, UsageError
-from regard.locking import holding
-from regard.placing import sync, unfinished, write_file
+from regard.files import holding, sync, unfinished, write_file
 from regard.search.files import VECTORS
 from regard.search.index import Entry, Index, build
 from regard.search.passages import Passage

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from regard.checkpoint import WEIGHTS, open_tokenizers
+from regard.data.batches import batches_for_inference
 from regard.engine.vectors import Encoder, open_encoder
-from regard.manifest import Manifest, read_manifest
+from regard.folder.checkpoint import WEIGHTS, open_tokenizers
+from regard.folder.manifest import Manifest, read_manifest
 from regard.search.passages import MOST_PIECES
-from regard.text.batches import batches_for_inference
 from regard.text.pieces import Pieces, Span
 
 _MOST_LETTERS = 64

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from regard.generate.writing import Prompt, beginning, conversation
 from regard.serve import reading
 from regard.serve.models import Models, Served
 from regard.serve.reading import Fields
@@ -19,7 +20,6 @@ from regard.serve.settings import (
     Settings,
 )
 from regard.serve.writing import Wanted
-from regard.writing import Prompt, beginning, conversation
 
 _ROLES = ("system", "developer", "user", "assistant")
 _MOST_TOP = 20

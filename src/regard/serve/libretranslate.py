@@ -21,7 +21,7 @@ from regard.serve.settings import MOST_ALTERNATIVES, MOST_TEXTS, Settings
 from regard.serve.ticket import Dead
 from regard.serve.translating import Detected, Work, detect, refusal_of, translate
 from regard.text import language
-from regard.translation import Translation
+from regard.translate.translation import Translation
 
 AUTO = "auto"
 _MOST_DETECTED = 5

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.catalogue import available, find, shown
-from regard.checkpoint import open_tokenizers
 from regard.engine import EngineKind, open_engine
 from regard.errors import ModelError, RegardError, UsageError
-from regard.manifest import Manifest, read_manifest
+from regard.folder.catalogue import available, find, shown
+from regard.folder.checkpoint import open_tokenizers
+from regard.folder.manifest import Manifest, read_manifest
 from regard.serve.metrics import Metrics
 from regard.serve.worker import Worker
-from regard.translator import Translator
+from regard.translate.translator import Translator
 
 TASKS = ("translate", "chat", "write")
 

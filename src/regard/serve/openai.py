@@ -17,6 +17,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from regard.generate.writing import Token, Written
 from regard.serve import reading
 from regard.serve.asking import (
     Asked,
@@ -35,7 +36,6 @@ from regard.serve.settings import MOST_CHOICES, MOST_TEXTS, Settings
 from regard.serve.shapes import Chat, Completion, Shape, Usage
 from regard.serve.translating import translate_in_order
 from regard.serve.writing import Wanted, reply, write
-from regard.writing import Token, Written
 
 Text = AsyncGenerator[Written, None]
 

@@ -7,10 +7,10 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import Any
 
+from regard.generate.writing import Token
 from regard.serve import reading
 from regard.serve.reading import Fields
 from regard.serve.refusal import Refusal
-from regard.writing import Token
 
 
 class Shape(ABC):

@@ -24,7 +24,7 @@ from regard.serve.models import Models, Served
 from regard.serve.refusal import Refusal, json_response
 from regard.serve.settings import MOST_ALTERNATIVES, Settings
 from regard.serve.translating import detect, translate
-from regard.translation import Sentence, Translation
+from regard.translate.translation import Sentence, Translation
 
 if TYPE_CHECKING:
     from regard.look.view import Look

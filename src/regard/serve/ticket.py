@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
-from regard.drafting import Draft, drafts
-from regard.translation import Translation
-from regard.translator import Translator
-from regard.writing import Prompt
+from regard.generate.drafting import Draft, drafts
+from regard.generate.writing import Prompt
+from regard.translate.translation import Translation
+from regard.translate.translator import Translator
 
 
 class Busy(Exception):

@@ -13,7 +13,7 @@ from regard.serve.refusal import Refusal
 from regard.serve.ticket import Busy, Dead, Ticket, Translating
 from regard.text import language
 from regard.text.sentences import Parts, split
-from regard.translation import Translation, put_together
+from regard.translate.translation import Translation, put_together
 
 _LONG = 2000
 """characters above which cutting a text into sentences would keep other requests waiting"""

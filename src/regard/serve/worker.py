@@ -23,8 +23,8 @@ from typing import Any
 from regard.decode import State, StepModel
 from regard.serve.metrics import Metrics
 from regard.serve.ticket import Busy, Dead, Job, Stream, Ticket
-from regard.translation import Translation
-from regard.translator import Translator
+from regard.translate.translation import Translation
+from regard.translate.translator import Translator
 
 _MOST_SENTENCES = {"cpu": 16, "cuda": 256}
 _MOST_PIECES = {"cpu": 512, "cuda": 16384}

@@ -10,14 +10,14 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from regard.chatting import Judge, ways
 from regard.config import DecodeConfig
 from regard.decode import StepModel
-from regard.drafting import said
+from regard.generate.chatting import Judge, ways
+from regard.generate.drafting import said
+from regard.generate.writing import Prompt, Written, follow, positions
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket
 from regard.serve.translating import finished, refusal_of, submit
-from regard.writing import Prompt, Written, follow, positions
 
 _NEXT_CHOICE = 1_000_003
 """further choices draw other numbers than later turns do"""

@@ -1,6 +1,6 @@
 """What of a sentence has to come back letter for letter: addresses, paths, placeholders, codes, words in other scripts.
 
-A model has seen few of them and translates them as if they were words. Here they are only found; `regard.keeping`
+A model has seen few of them and translates them as if they were words. Here they are only found; `regard.translate.keeping`
 sees to it that they come back.
 """
 

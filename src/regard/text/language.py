@@ -164,8 +164,8 @@ def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
 
 def main() -> None:
     """The life of a child process: texts in, their languages out."""
-    from regard.text.windows import texts_from_arrays
-    from regard.text.workers import Message, serve
+    from regard.data.windows import texts_from_arrays
+    from regard.data.workers import Message, serve
 
     def answer(message: Message) -> Message:
         detect = detector()

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from regard.text.emoji import MARK, PICTURES, has_word
 from regard.text.haste import MONTH
-from regard.text.pictures import MARK, PICTURES, has_word
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))

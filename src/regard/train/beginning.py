@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig
-from regard.manifest import read_manifest
-from regard.text.corpus import Corpus
-from regard.text.prose import Prose
+from regard.data.corpus import Corpus
+from regard.data.prose import Prose
+from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.device import choose_device
 from regard.train.memory import fit_to_memory

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from regard.config import ModelConfig
-from regard.evaluate import AnyScore, Perplexity, Score
-from regard.manifest import Manifest, Task
+from regard.folder.manifest import Manifest, Task
+from regard.translate.evaluate import AnyScore, Perplexity, Score
 
 PIPELINES = {
     "translate": "translation",

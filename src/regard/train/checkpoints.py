@@ -28,7 +28,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.errors import RegardWarning, TrainingError
-from regard.placing import sync, write_file
+from regard.files import sync, write_file
 
 CHECKPOINTS, BEST = "checkpoints", "best"
 TENSORS, STATE, SUMS = "training.safetensors", "state.json", "SHA256SUMS"

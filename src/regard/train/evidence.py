@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from regard.evaluate import AnyScore
 from regard.train.loop import Trainer
+from regard.translate.evaluate import AnyScore
 
 RESULT = "result.json"
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")

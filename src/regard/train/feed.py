@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.text.batches import Batch, BatchStream
-from regard.text.stretches import ProseStream
+from regard.data.batches import Batch, BatchStream
+from regard.data.stretches import ProseStream
 from regard.text.tokenizer import PAD_ID
 from regard.train.loss import Tensors
 

@@ -10,15 +10,14 @@ from typing import cast
 
 import torch
 
-from regard import checkpoint
+from regard.data.corpus import Corpus
+from regard.data.masking import MASK
+from regard.data.prose import Prose
 from regard.engine.torch import to_tensors
-from regard.evaluate import AnyScore, evaluate
 from regard.exchange import onnx
-from regard.manifest import Manifest, Task
+from regard.folder import checkpoint
+from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
-from regard.text.corpus import Corpus
-from regard.text.masking import MASK
-from regard.text.prose import Prose
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
 from regard.train.checkpoints import average_best
@@ -30,6 +29,7 @@ from regard.train.request import Plan
 from regard.train.retrieval import find_own
 from regard.train.state import weights_of
 from regard.train.validate import translate_all
+from regard.translate.evaluate import AnyScore, evaluate
 
 TASKS: dict[str, Task] = {"contrastive": "search", "language": "write", "masked": "fill"}
 """what a model does that has learnt something else than to translate"""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import TrainingError, UsageError
-from regard.placing import unfinished
+from regard.files import unfinished
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.lock import LOCK
 from regard.train.prepare import TEXT, TOKENIZERS

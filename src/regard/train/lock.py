@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import TrainingError
-from regard.locking import holding
+from regard.files import holding
 
 LOCK = ".lock"
 

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from regard.config import RUNNING_TEXT, TrainConfig
+from regard.data.batches import BatchStream
+from regard.data.stretches import ProseStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
-from regard.text.batches import BatchStream
-from regard.text.stretches import ProseStream
 from regard.train.checkpoints import load_latest, save_best, save_checkpoint, tidy
 from regard.train.course import Course
 from regard.train.feed import Feed

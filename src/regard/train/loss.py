@@ -21,9 +21,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.data.masking import num_asked
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
-from regard.text.masking import num_asked
 
 SCORES_AT_ONCE = {"cpu": 1 << 21, "cuda": 1 << 29}
 """how many scores of the vocabulary are held at a time; on a processor they should stay in its cache"""

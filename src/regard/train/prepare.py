@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from regard.config import DataConfig, to_dict
+from regard.data.clean import clean, select
+from regard.data.column import Column
+from regard.data.corpus import Corpus, read_lines, read_pairs, split_label
+from regard.data.stored import StoredTexts, chunks_of_pairs, rows_of, taken
 from regard.errors import DataError, TrainingError, UsageError
-from regard.manifest import TokenizerFiles
-from regard.placing import write_file
-from regard.text.clean import clean, select
-from regard.text.column import Column
-from regard.text.corpus import Corpus, read_lines, read_pairs, split_label
-from regard.text.stored import StoredTexts, chunks_of_pairs, rows_of, taken
+from regard.files import write_file
+from regard.folder.manifest import TokenizerFiles
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 
 TOKENIZERS = "tokenizers"

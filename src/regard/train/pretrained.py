@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.data.vectors import Vectors, read_vectors
 from regard.errors import DataError
 from regard.model.transformer import Model
 from regard.text.tokenizer import Tokenizer
-from regard.text.vectors import Vectors, read_vectors
 
 _SPACE_MARK = "\u2581"
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig, TrainConfig
+from regard.data.masking import MASK, Masking
+from regard.data.prose import Prose, encode_documents, read_prose
+from regard.data.stretches import ProseStream, Stretches, even_batches
 from regard.errors import TrainingError, UsageError
-from regard.evaluate import Perplexity
 from regard.model.transformer import Model
-from regard.text.masking import MASK, Masking
-from regard.text.prose import Prose, encode_documents, read_prose
-from regard.text.stretches import ProseStream, Stretches, even_batches
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 from regard.train.feed import to_tensors
 from regard.train.history import Validation
@@ -25,6 +24,7 @@ from regard.train.parallel import Processes
 from regard.train.prepare import save_tokenizers
 from regard.train.request import Plan
 from regard.train.update import autocast
+from regard.translate.evaluate import Perplexity
 
 HELD_OUT_SHARE = 0.02
 MOST_HELD_OUT = 400_000

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.config import TrainConfig
 from regard.errors import MissingExtra
-from regard.placing import write_file
+from regard.files import write_file
 
 METRICS = "metrics.jsonl"
 LINE_EVERY_SECONDS = 30.0

@@ -24,8 +24,8 @@ from regard.config import (
     to_dict,
 )
 from regard.errors import TrainingError, UsageError
-from regard.manifest import Manifest, read_manifest
-from regard.placing import write_file
+from regard.files import write_file
+from regard.folder.manifest import Manifest, read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size
 

@@ -9,17 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import Precision, TrainConfig
+from regard.data.batches import batches_for_inference
+from regard.data.corpus import Corpus
 from regard.engine.padding import pad
-from regard.evaluate import Retrieval, retrieval
 from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly
-from regard.text.batches import batches_for_inference
-from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.contrast import pair_loss
 from regard.train.history import Validation
 from regard.train.update import autocast
+from regard.translate.evaluate import Retrieval, retrieval
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}
 """of the texts that are read together"""

@@ -22,17 +22,16 @@ from pathlib import Path
 
 import torch
 
-from regard.checkpoint import read_tensors
 from regard.config import TrainConfig
+from regard.data.batches import BatchStream
+from regard.data.corpus import Corpus
+from regard.data.prose import Prose
+from regard.data.stretches import ProseStream
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError
-from regard.evaluate import AnyScore
+from regard.folder.checkpoint import read_tensors
+from regard.folder.tensors import expected_tensors
 from regard.model.transformer import Model, build
-from regard.tensors import expected_tensors
-from regard.text.batches import BatchStream
-from regard.text.corpus import Corpus
-from regard.text.prose import Prose
-from regard.text.stretches import ProseStream
 from regard.text.tokenizer import Tokenizer
 from regard.train.beginning import begin
 from regard.train.checkpoints import CHECKPOINTS
@@ -56,6 +55,7 @@ from regard.train.retrieval import RetrievalValidator
 from regard.train.split import OutOfMemory
 from regard.train.stream import make_stream
 from regard.train.validate import Validator
+from regard.translate.evaluate import AnyScore
 
 AnyValidator = Validator | RetrievalValidator | ProseValidator
 

@@ -9,12 +9,11 @@ from itertools import islice
 import torch
 
 from regard.config import DecodeConfig, Precision, TrainConfig
+from regard.data.batches import batches_for_inference, padded_batches
+from regard.data.corpus import Corpus
 from regard.decode import search
 from regard.engine.torch import TorchEngine
-from regard.evaluate import evaluate
 from regard.model.transformer import Translating
-from regard.text.batches import batches_for_inference, padded_batches
-from regard.text.corpus import Corpus
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.feed import to_tensors
 from regard.train.history import Validation
@@ -22,6 +21,7 @@ from regard.train.loss import Tensors, batch_loss
 from regard.train.parallel import Processes
 from regard.train.split import is_out_of_memory
 from regard.train.update import autocast
+from regard.translate.evaluate import evaluate
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}
 """of the sentences that are translated together, counted once for each hypothesis of the search"""

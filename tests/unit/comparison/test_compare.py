@@ -9,9 +9,9 @@ from html5lib import HTMLParser
 from typer.testing import CliRunner
 
 import regard
-from regard.cli import app
-from regard.comparison.study import named_studies, parse_study, read_study
-from regard.comparison.tasks import Task, model_tasks, recall_tasks, speed_tasks
+from regard.cli.main import app
+from regard.compare.study import named_studies, parse_study, read_study
+from regard.compare.tasks import Task, model_tasks, recall_tasks, speed_tasks
 from regard.errors import RegardError, UsageError
 
 TINY: dict[str, Any] = {
@@ -95,7 +95,7 @@ def test_the_report_stands_alone(finished: Path) -> None:
 
 
 def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import regard.comparison.run as run
+    import regard.compare.run as run
 
     before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
     assert before

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.comparison.generated import LONGEST, SHORTEST, Generated, generate, write
-from regard.comparison.phrases import KINDS, sentence
+from regard.compare.generated import LONGEST, SHORTEST, Generated, generate, write
+from regard.compare.phrases import KINDS, sentence
 
 WANTED = Generated(num_train=90, num_valid=7, num_test=116, longest_train=23, seed=5)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.comparison.gather import Figure, HeadScore, best_head, group_by_length, head_scores
-from regard.comparison.looks import agreement, right_share
-from regard.comparison.recall import NUM_SYMBOLS, batch, measure_recall, texts
-from regard.comparison.schemes import judge_schemes
-from regard.comparison.speed import full_batch, measure_speed
-from regard.comparison.study import RecallConfig, SpeedConfig, parse_study
+from regard.compare.gather import Figure, HeadScore, best_head, group_by_length, head_scores
+from regard.compare.looks import agreement, right_share
+from regard.compare.recall import NUM_SYMBOLS, batch, measure_recall, texts
+from regard.compare.schemes import judge_schemes
+from regard.compare.speed import full_batch, measure_speed
+from regard.compare.study import RecallConfig, SpeedConfig, parse_study
 from regard.config import sized
 
 STUDY = parse_study(

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 from web_fixtures import Page, Web
 
-from regard.cli import app
-from regard.corpora import listing
-from regard.corpora.listing import CORPORA, DataFile, PublicCorpus, Source
+from regard.cli.main import app
+from regard.data import listing
+from regard.data.listing import CORPORA, DataFile, PublicCorpus, Source
 
 
 def test_the_corpora_are_listed() -> None:

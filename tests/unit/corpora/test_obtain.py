@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 from web_fixtures import Page, Web
 
-from regard.corpora.find import find_files
-from regard.corpora.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
-from regard.corpora.obtain import CHECKSUMS, obtain
 from regard.corpora.prepare import prepare
-from regard.corpora.unpack import MOST_BYTES
+from regard.data.find import find_files
+from regard.data.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
+from regard.data.obtain import CHECKSUMS, obtain
+from regard.data.unpack import MOST_BYTES
 from regard.errors import DataError, RegardError, UsageError
-from regard.recipe import named_recipes, read_recipe
+from regard.train.recipe import named_recipes, read_recipe
 
 FRENCH, ENGLISH = b"un\ndeux\tet\ntrois\n", b"one\ntwo and\nthree\n"
 

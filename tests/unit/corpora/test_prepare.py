@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from regard.cli import app
+from regard.cli.main import app
 from regard.corpora import dialogues, numbers, retold, stories, tales, translations
 from regard.corpora.prepare import prepare
 from regard.corpora.spelling import as_typed, english_quotes, plain, plain_french
 from regard.corpora.translations import Cleaner, Kept
 from regard.errors import DataError, UsageError
-from regard.text.one_line import MARK
+from regard.generate.one_line import MARK
 
 
 def packed_lines(path: Path) -> list[str]:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from regard.corpora import dialogues, small_talk
-from regard.text.claims import Told
-from regard.text.corpus import read_lines
-from regard.text.one_line import MARK
+from regard.data.corpus import read_lines
+from regard.generate.claims import Told
+from regard.generate.one_line import MARK
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 OPENINGS = (BENCHMARKS / "chat_openings.txt", BENCHMARKS / "chat_fresh.txt")

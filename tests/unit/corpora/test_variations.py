@@ -8,8 +8,8 @@ import pytest
 
 from regard.config import DataConfig
 from regard.corpora import phrases, variations
-from regard.text import clean
-from regard.text.corpus import Corpus, Part
+from regard.data import clean
+from regard.data.corpus import Corpus, Part
 
 WRITTEN = list(phrases.written())
 

@@ -22,14 +22,14 @@ from fixtures import make_model_folder
 from web_fixtures import Page, Web
 
 from regard.api import load
-from regard.catalogue import available
-from regard.checkpoint import SUMS
-from regard.corpora import fetch as fetching
+from regard.data import fetch as fetching
 from regard.errors import DataError, ModelError, RegardError, UsageError
+from regard.exchange.hub import address as addresses
+from regard.exchange.hub.address import find_address
+from regard.exchange.hub.get import ORIGIN, get
 from regard.exchange.huggingface import Wanted
-from regard.hub import address as addresses
-from regard.hub.address import find_address
-from regard.hub.get import ORIGIN, get
+from regard.folder.catalogue import available
+from regard.folder.checkpoint import SUMS
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from huggingface_fixtures import MAKERS
 from web_fixtures import serving
 
 from regard.api import load
-from regard.hub.get import ORIGIN
-from regard.manifest import read_manifest
+from regard.exchange.hub.get import ORIGIN
+from regard.folder.manifest import read_manifest
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import regard
-from regard.cli import app
+from regard.cli.main import app
 from regard.errors import UsageError
 from regard.search.finding import Found, find, search
 from regard.search.index import Index, build

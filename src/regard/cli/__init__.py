@@ -1,0 +1,1 @@
+"""The command `regard`: one file a verb, thin over the same things in Python."""

@@ -1,0 +1,102 @@
+"""The verb models: those that are here, listed; those from elsewhere, got; and one of ours, put onto the hub."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.data import Bars
+from regard.cli.options import AsJson, ConvertPickle
+from regard.errors import UsageError
+
+
+def models(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[get MODEL | push MODEL hf:OWNER/NAME]",
+            help="Get or push one; without any word all that are here are listed.",
+        ),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="What a model that is got is called here.")
+    ] = "",
+    sha256: Annotated[
+        str, typer.Option("--sha256", metavar="DIGITS", help="Checksum of what is got.")
+    ] = "",
+    weights: Annotated[
+        str, typer.Option("--weights", metavar="FORM", help="Of a foreign model: int8, fp16, fp32.")
+    ] = "fp32",
+    convert_pickle: ConvertPickle = False,
+    private: Annotated[
+        bool, typer.Option("--private", help="A new repository is seen by nobody else.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
+
+    MODEL to get is https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS,
+    hf:owner/name or hf:owner/name@revision, or a name of regard's own list. A transfer that was cut off is gone on
+    with; a model is there whole, with the right checksums, or not at all.
+    """
+    match words or []:
+        case []:
+            _list(as_json)
+        case ["get", wanted]:
+            _get(wanted, name, sha256, weights, convert_pickle=convert_pickle, as_json=as_json)
+        case ["push", model, repository]:
+            from regard.exchange.hub.address import split_repository
+            from regard.exchange.hub.huggingface import push
+            from regard.folder.catalogue import find
+
+            owner, revision = split_repository(repository)
+            url = push(find(model), owner, revision=revision, private=private)
+            typer.echo(json.dumps({"url": url}) if as_json else url)
+        case other:
+            raise UsageError(
+                "regard models takes nothing,  get MODEL, or  push MODEL hf:owner/name: got "
+                f"{' '.join(other)!r}; see  regard models --help"
+            )
+
+
+def _list(as_json: bool) -> None:
+    from regard.folder.catalogue import available, user_folder
+
+    found = available()
+    if as_json:
+        typer.echo(json.dumps([info.to_dict() for info in found]))
+        return
+    for info in found:
+        does = (
+            " to ".join(info.languages) if info.manifest.task == "translate" else info.manifest.task
+        )
+        where = "bundled" if info.bundled else str(info.folder)
+        typer.echo(
+            f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
+            f"{info.num_bytes / 1e6:>7.1f} MB {info.manifest.weights}  {where}"
+        )
+    others = "others" if found else "no models yet: model folders"
+    typer.echo(f"{others} are looked for in {user_folder()}", err=True)
+
+
+def _get(
+    wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool
+) -> None:
+    from regard.exchange.formats import check_format
+    from regard.exchange.hub.address import find_address
+    from regard.exchange.hub.get import get
+    from regard.exchange.huggingface import Wanted
+
+    address = find_address(wanted, name=name, sha256=sha256)
+    form = check_format("regard", weights)
+    with Bars() as bars:
+        folder: Path = get(
+            address, Wanted(form, convert_pickle=convert_pickle), progress=bars.start
+        )
+    if as_json:
+        typer.echo(json.dumps({"name": folder.name, "folder": str(folder)}))
+    else:
+        typer.echo(f"{folder.name} is there: {folder}", err=True)

@@ -1,0 +1,238 @@
+"""The report's figures as PNGs, drawn by matplotlib."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from regard.compare.gather import Figure as Number
+from regard.compare.gather import Findings, OnCorpus, best_head, head_scores
+from regard.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""colours that can be told apart with any colour vision"""
+_MARKERS = "osD^vPX"
+_DPI = 110
+_MAP = "cividis"
+
+
+def can_draw() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("matplotlib") is not None
+
+
+def draw_all(findings: Findings, footer: str) -> dict[str, bytes]:
+    """Every figure that there are results for, by the name of its file; the footer says what they rest on."""
+    if not can_draw():
+        raise MissingExtra("matplotlib", "plot", "drawing the figures")
+    drawn: dict[str, Callable[[], Figure]] = {}
+    for corpus in findings.corpora:
+        if any(not each.contender.varies for each in corpus.models.values()):
+            drawn[f"length-{corpus.name}"] = lambda corpus=corpus: draw_lengths(corpus)  # type: ignore[misc]
+        if pairs := looking(findings, corpus):
+            drawn[f"alignment-{corpus.name}"] = lambda pairs=pairs: draw_alignments(pairs)  # type: ignore[misc]
+            drawn[f"heads-{corpus.name}"] = lambda pairs=pairs: draw_heads(pairs[0])  # type: ignore[misc]
+        if any(each.contender.varies for each in corpus.models.values()):
+            drawn[f"variations-{corpus.name}"] = lambda corpus=corpus: draw_variations(  # type: ignore[misc]
+                findings, corpus
+            )
+    if findings.speed:
+        drawn["speed"] = lambda: draw_speed(findings)
+    if findings.recall:
+        drawn["recall"] = lambda: draw_recall(findings)
+    return {name: _png(draw(), footer) for name, draw in drawn.items()}
+
+
+def _png(figure: Figure, footer: str) -> bytes:
+    file = io.BytesIO()
+    figure.supxlabel(footer, fontsize=6, alpha=0.7)
+    with warnings.catch_warnings():
+        # A script that the font lacks is drawn as boxes; the numbers are there all the same.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        figure.savefig(file, format="png", dpi=_DPI)
+    return file.getvalue()
+
+
+def _figure(columns: int = 1, rows: int = 1, **size: float) -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    width, height = size.get("width", 7.0), size.get("height", 4.2)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Number]]]) -> None:
+    """A line for each model, with a bar for the spread over the seeds."""
+    for i, (name, (places, numbers)) in enumerate(found.items()):
+        axes.errorbar(
+            places,
+            [each.mean for each in numbers],
+            yerr=[each.spread or 0.0 for each in numbers],
+            label=name,
+            color=_LINES[i % len(_LINES)],
+            marker=_MARKERS[i % len(_MARKERS)],
+            markersize=4,
+            capsize=2,
+        )
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+
+
+def draw_lengths(corpus: OnCorpus) -> Figure:
+    """BLEU against the length of the sentence."""
+    figure, [[axes]] = _figure()
+    names = list(corpus.groups)
+    lineage = {n: each for n, each in corpus.models.items() if not each.contender.varies}
+    _lines(
+        axes,
+        {
+            name: (
+                [names.index(group) for group in each.by_length],
+                list(each.by_length.values()),
+            )
+            for name, each in lineage.items()
+        },
+    )
+    axes.set_xticks(range(len(names)), [f"{n}\n({len(corpus.groups[n])})" for n in names])
+    axes.set_xlabel("words of the source (sentences of the test)")
+    axes.set_ylabel("BLEU")
+    axes.set_ylim(bottom=0)
+    longest = corpus.about["longest_train"]
+    beyond = [i for i, n in enumerate(names) if int(n.split("–")[0].split()[-1]) > longest]
+    if beyond:
+        axes.axvspan(beyond[0] - 0.5, len(names) - 0.5, color="grey", alpha=0.12)
+        above = axes.get_xaxis_transform()
+        where = (beyond[0] - 0.45, 0.96)
+        axes.text(*where, "longer than any in training", fontsize=8, alpha=0.7, transform=above)
+    axes.set_title(f"BLEU against sentence length, {corpus.name}", fontsize=10)
+    return figure
+
+
+def draw_speed(findings: Findings) -> Figure:
+    """Training tokens a second against length."""
+    figure, axes = _figure(columns=len(findings.speed), width=3.0 + 4.0 * len(findings.speed))
+    for tile, (device, models) in zip(axes[0], findings.speed.items(), strict=True):
+        _lines(tile, {name: (list(by), list(by.values())) for name, by in models.items()})
+        tile.set_xscale("log", base=2)
+        tile.set_yscale("log")
+        lengths = [*next(iter(models.values()))]
+        tile.set_xticks(lengths, [str(length) for length in lengths])
+        tile.set_xlabel("pieces of the source and of the target")
+        tile.set_ylabel("training tokens a second")
+        tile.set_title(f"training speed, {device}", fontsize=10)
+    return figure
+
+
+def draw_recall(findings: Findings) -> Figure:
+    """Accuracy of naming a symbol seen k words ago."""
+    figure, [[axes]] = _figure()
+    _lines(axes, {n: (list(by), list(by.values())) for n, by in findings.recall.items()})
+    axes.set_xscale("log")
+    axes.axhline(findings.guessing, color="grey", linestyle=":", linewidth=1)
+    axes.text(1, findings.guessing + 0.01, "guessing", fontsize=8, alpha=0.7)
+    assert findings.study.recall is not None
+    axes.axvline(findings.study.recall.longest_train, color="grey", linestyle="--", linewidth=1)
+    axes.set_ylim(0, 1.03)
+    axes.set_xlabel("words since the symbol (dashed: the farthest in training)")
+    axes.set_ylabel("accuracy of recalling it")
+    axes.set_title("reference window", fontsize=10)
+    return figure
+
+
+Pair = tuple[str, str, dict[str, Any], int]
+"""A title, the head's name, a sentence's looks, and which head"""
+
+
+def looking(findings: Findings, corpus: OnCorpus) -> list[list[Pair]]:
+    """For each sentence that is shown: the first model's attention, and the best head of each other."""
+    config = findings.study.alignment
+    models = [n for n in (config.models if config else ()) if n in corpus.models]
+    models = [name for name in models if corpus.models[name].looks]
+    if not config or not models:
+        return []
+    looks = {name: corpus.models[name].looks[0] for name in models}
+    against = looks[models[0]]
+    found = []
+    for number, sentence in enumerate(against["sentences"]):
+        if "weights" not in sentence:
+            break
+        row: list[Pair] = []
+        for name in models:
+            scores = head_scores(looks[name], None if name == models[0] else against)
+            head = best_head(scores)
+            row.append((name, scores[head][0], looks[name]["sentences"][number], head))
+        found.append(row)
+    return found
+
+
+def draw_alignments(pairs: Sequence[Sequence[Pair]]) -> Figure:
+    """Matrices side by side, a sentence a row."""
+    columns = len(pairs[0])
+    figure, axes = _figure(columns, len(pairs), width=5.5 * columns, height=4.6 * len(pairs))
+    for tiles, row in zip(axes, pairs, strict=True):
+        for tile, (name, head, sentence, number) in zip(tiles, row, strict=True):
+            weights = sentence["weights"][number]
+            tile.imshow(weights, cmap=_MAP, vmin=0, vmax=1, aspect="auto")
+            small = 7 if len(sentence["source"]) <= 24 else 5
+            tile.set_xticks(
+                range(len(sentence["source"])), sentence["source"], rotation=75, fontsize=small
+            )
+            tile.set_yticks(range(len(sentence["target"])), sentence["target"], fontsize=small)
+            tile.set_title(f"{name}: {head}", fontsize=9)
+    return figure
+
+
+def draw_heads(pairs: Sequence[Pair]) -> Figure:
+    """Every head of every model on one sentence, a model a row."""
+    most = max(len(sentence["weights"]) for _, _, sentence, _ in pairs)
+    figure, axes = _figure(most, len(pairs), width=1.3 * most + 1.0, height=1.7 * len(pairs) + 0.4)
+    for tiles, (name, _, sentence, best) in zip(axes, pairs, strict=True):
+        for head, tile in enumerate(tiles):
+            tile.set_xticks([])
+            tile.set_yticks([])
+            if head >= len(sentence["weights"]):
+                tile.set_axis_off()
+                continue
+            tile.imshow(sentence["weights"][head], cmap=_MAP, vmin=0, vmax=1, aspect="auto")
+            tile.set_title(f"{head + 1}{' (best)' if head == best else ''}", fontsize=7)
+        tiles[0].set_ylabel(name, fontsize=8)
+    return figure
+
+
+def draw_variations(findings: Findings, corpus: OnCorpus) -> Figure:
+    """BLEU of the varied model and of each variation, within the trained lengths and beyond."""
+    rows = {
+        name: each
+        for name, each in corpus.models.items()
+        if each.contender.varies or name == findings.study.varied
+    }
+    figure, [[axes]] = _figure(height=1.2 + 0.33 * len(rows))
+    places = range(len(rows))
+    for shift, part, colour, label in (
+        (-0.2, "within", _LINES[0], "as long as in training"),
+        (0.2, "beyond", _LINES[4], "longer than any in training"),
+    ):
+        numbers = [getattr(each, part) for each in rows.values()]
+        if any(number is not None for number in numbers):
+            axes.barh(
+                [place + shift for place in places],
+                [number.mean if number else 0.0 for number in numbers],
+                xerr=[(number.spread or 0.0) if number else 0.0 for number in numbers],
+                height=0.38,
+                color=colour,
+                label=label,
+            )
+    axes.set_yticks(places, list(rows), fontsize=8)
+    axes.invert_yaxis()
+    axes.set_xlabel("BLEU")
+    axes.legend(fontsize=8)
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_title(f"one thing changed at a time, {corpus.name}", fontsize=10)
+    return figure

@@ -1,0 +1,123 @@
+"""Where a decoder looks while it writes: alignment matrices, and how far two of them agree.
+
+All models write the same references in the same pieces, so that row i and column j of every matrix are the same
+pieces. Two matrices agree on a target piece where both look most at the same source piece. Where the links between
+the words are known, a matrix is right on a target word where it looks most at a word that is linked to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.compare.study import AlignmentConfig
+from regard.engine.torch import load_model
+from regard.folder.checkpoint import open_tokenizers
+from regard.model.transformer import Translating
+from regard.text.tokenizer import EOS_ID
+from regard.trace import cross_attentions
+from regard.translate.tracing import trace_pair
+
+Links = Sequence[Sequence[int]]
+NUM_DIGITS = 3
+
+
+def head_names(num_layers: int, num_heads: int) -> list[str]:
+    """As a reader counts them."""
+    if num_layers == num_heads == 1:
+        return ["attention"]
+    return [
+        f"layer {layer + 1} head {head + 1}"
+        for layer in range(num_layers)
+        for head in range(num_heads)
+    ]
+
+
+def choose(sources: Sequence[str], config: AlignmentConfig) -> list[int]:
+    """Which sentences are looked at: the longest that are short enough, so that there is something to align."""
+    short = [i for i, each in enumerate(sources) if len(each.split()) <= config.longest]
+    return sorted(short, key=lambda i: (-len(sources[i].split()), i))[: config.num_scored]
+
+
+def look(
+    folder: Path,
+    sources: Sequence[str],
+    references: Sequence[str],
+    links: Sequence[Links] | None,
+    config: AlignmentConfig,
+) -> dict[str, Any] | None:
+    """What every head looked at most, sentence by sentence; None for a model that does not look."""
+    model, manifest = load_model(folder)
+    assert isinstance(model, Translating)
+    paths = cross_attentions(manifest.model)
+    if not paths:
+        return None
+    source_tokenizer, target_tokenizer = open_tokenizers(folder, manifest.tokenizer)
+    found: dict[str, Any] = {"sentences": [], "heads": []}
+    for number, i in enumerate(choose(sources, config)):
+        read = source_tokenizer.encode(sources[i])
+        written = target_tokenizer.encode(references[i])
+        trace = trace_pair(model, [*read, EOS_ID], written)
+        layers = [trace[f"{path}.weights"] for path in paths]
+        # The last row writes the end, the last column reads it: neither is a word.
+        weights = np.concatenate(layers)[:, : len(written), : len(read)]
+        found["heads"] = head_names(len(layers), len(layers[0]))
+        sentence: dict[str, Any] = {"index": i, "most": weights.argmax(axis=-1).tolist()}
+        if links is not None:
+            spans = source_tokenizer.spans_in(sources[i]), target_tokenizer.spans_in(references[i])
+            sentence["right"] = [
+                right_share(each, sources[i], spans[0], references[i], spans[1], links[i])
+                for each in weights
+            ]
+        if number < config.num_shown:
+            sentence["source"] = source_tokenizer.pieces(read)
+            sentence["target"] = target_tokenizer.pieces(written)
+            sentence["weights"] = weights.round(NUM_DIGITS).tolist()
+        found["sentences"].append(sentence)
+    return found
+
+
+def agreement(first: Sequence[int], second: Sequence[int]) -> float:
+    """The share of target pieces for which both look most at the same source piece.
+
+    >>> agreement([0, 1, 2, 2], [0, 1, 1, 2])
+    0.75
+    """
+    assert len(first) == len(second)
+    return sum(a == b for a, b in zip(first, second, strict=True)) / len(first)
+
+
+def right_share(
+    weights: np.ndarray,
+    source: str,
+    source_spans: Sequence[tuple[int, int]],
+    target: str,
+    target_spans: Sequence[tuple[int, int]],
+    links: Links,
+) -> float:
+    """The share of linked target words that look most at a word they are linked to.
+
+    A word's looks are those of its pieces added up, to the pieces of each source word added up.
+    """
+    of_target, of_source = word_of(target, target_spans), word_of(source, source_spans)
+    num_target, num_source = len(target.split()), len(source.split())
+    words = np.zeros((num_target, num_source))
+    np.add.at(words, (np.array(of_target)[:, None], np.array(of_source)[None]), weights)
+    wanted: dict[int, set[int]] = {}
+    for i, j in links:
+        wanted.setdefault(j, set()).add(i)
+    most = words.argmax(axis=1)
+    return sum(int(most[j]) in linked for j, linked in wanted.items()) / len(wanted)
+
+
+def word_of(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
+    """The number of the word that each piece belongs to; words are what stands between spaces.
+
+    >>> word_of("deux chats", [(0, 4), (4, 8), (8, 10)])
+    [0, 1, 1]
+    """
+    # A piece may begin with the space before its word.
+    return [len(text[:end].split()) - 1 for _, end in spans]

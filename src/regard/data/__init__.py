@@ -1,0 +1,1 @@
+"""Corpora: reading, cleaning, encoding, batches, packing; public corpora listed and fetched."""

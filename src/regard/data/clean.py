@@ -1,0 +1,286 @@
+"""Pairs that would teach the wrong thing are left out, each reason counted, nothing silently.
+
+The corpus is gone through a few times, a piece at a time, and what was found about each pair stands in files: memory
+does not grow with the corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from regard.config import DataConfig
+from regard.data.column import Column, Numbers
+from regard.data.corpus import Corpus, Part
+from regard.data.stored import Rows, StoredTexts, chunks_of_pairs, taken
+from regard.data.windows import texts_to_arrays
+from regard.data.workers import Arrays, Message, Workers
+from regard.errors import DataError
+from regard.text import language
+
+EMPTY = "empty side"
+TOO_LONG = "too long"
+RATIO = "unlike lengths"
+DUPLICATE = "duplicate"
+COPY = "source = target"
+LANGUAGE = "wrong language"
+_REASONS = ("", EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE)
+_NUMBER = {reason: number for number, reason in enumerate(_REASONS)}
+
+# A SentencePiece piece has at most this many characters, so a longer text has more than max_length pieces.
+_CHARACTERS_PER_PIECE = 16
+# Greetings, numbers and names differ in length as they please.
+_RATIO_GRACE = 15
+_MOST_RATIOS = 100_000
+# Names, numbers and titles are rightly the same in both languages; sentences are not.
+_COPY_MIN_WORDS = 4
+_COPY_MIN_CHARACTERS = 25
+_PAIRS_TO_COMPARE = 100_000
+"""whose digests are in memory together; more of them from a hundred million pairs on"""
+_MOST_BUCKETS = 1024
+_UNWRITTEN = 1 << 14
+"""bytes of each bucket"""
+_WORTH_PROCESSES = 100_000
+"""pairs from which on starting processes takes less time than they save"""
+_DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int64)])
+
+
+@dataclass
+class CleaningReport:
+    """How many pairs came, and how many left for which reason."""
+
+    num_read: int
+    dropped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def num_kept(self) -> int:
+        return self.num_read - sum(self.dropped.values())
+
+    def __str__(self) -> str:
+        parts = [f"{reason} {count:,}" for reason, count in self.dropped.most_common()]
+        dropped = f"; dropped: {', '.join(parts)}" if parts else ""
+        first = f"{self.num_kept:,} of {self.num_read:,} pairs kept{dropped}"
+        return "\n".join([first, *self.notes])
+
+
+def clean(
+    corpus: Corpus, config: DataConfig, folder: Path | None = None, num_processes: int = 1
+) -> tuple[Corpus, CleaningReport]:
+    """The pairs worth training on.
+
+    A pair is left out for the first of these that holds: a side is blank; a side is certainly longer than
+    max_length pieces; the lengths in characters, scaled by the corpus' median, differ more than max_ratio
+    times (and by more than a few characters); the pair came before in the same file (a file named twice
+    is sampled twice); a whole sentence is the same on both sides; a side is in another language.
+
+    folder: where to write which ones they are, of a corpus that is in files. num_processes: to tell languages.
+    """
+    report = CleaningReport(len(corpus))
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+        reasons = _judge_pairs(corpus, config, scratch)
+        if not config.wrong_language:
+            workers = None
+            if num_processes > 1 and len(corpus) >= _WORTH_PROCESSES:
+                workers = Workers("regard.text.language", [({}, {})] * num_processes)
+                stack.enter_context(workers)
+            _judge_languages(corpus, config, reasons, report.notes, scratch, workers)
+        kept = Column((folder or scratch) / "kept", np.int64)
+        counts = np.zeros(len(_REASONS), np.int64)
+        for start, chunk in _with_starts(reasons):
+            kept.extend(start + np.flatnonzero(chunk == 0))
+            counts += np.bincount(chunk, minlength=len(_REASONS))
+        report.dropped.update(
+            {reason: int(n) for reason, n in zip(_REASONS, counts, strict=True) if reason and n}
+        )
+        if not len(kept):
+            raise DataError(f"cleaning must leave a pair to train on: {report}; check the files")
+        return select(corpus, kept), report
+
+
+def select(corpus: Corpus, rows: Column) -> Corpus:
+    """Some pairs of a corpus; of one in files, those rows of all that are stored."""
+    if isinstance(corpus.sources, StoredTexts) and isinstance(corpus.targets, StoredTexts):
+        return Corpus(corpus.sources.chosen(rows), corpus.targets.chosen(rows), [], corpus.report)
+    places = rows.slice(0, len(rows))
+    sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
+    return Corpus(sources, targets, [], corpus.report)
+
+
+def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
+    """For each pair the number of the reason against it, or 0; languages apart."""
+    scale = _scale(corpus)
+    reasons = Column(scratch / "reasons", np.uint8)
+    buckets = [
+        Column(scratch / f"digests{number}", _DIGEST, _UNWRITTEN)
+        for number in range(min(_MOST_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE))
+    ]
+    parts = corpus.parts or [Part("", 0, len(corpus))]
+    part_starts = np.array([part.start for part in parts])
+    for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
+        chunk = np.fromiter(_reasons(sources, targets, scale, config), np.uint8, len(targets))
+        reasons.extend(chunk)
+        if not config.duplicates:
+            places = np.flatnonzero((chunk == 0) | (chunk == _NUMBER[COPY]))
+            numbers = np.searchsorted(part_starts, start + places, side="right").tolist()
+            digests = _digests(sources, targets, places, numbers)
+            digests["row"] = start + places
+            which = digests["high"] % np.uint64(len(buckets))
+            for number, bucket in enumerate(buckets):
+                bucket.extend(digests[which == number])
+    for bucket in buckets:
+        reasons.put(_repeated(bucket), _NUMBER[DUPLICATE])
+    return reasons
+
+
+def _scale(corpus: Corpus) -> float:
+    """How many characters of the target a character of the source has, in a pair in the middle."""
+    stride = -(-len(corpus) // _MOST_RATIOS)
+    ratios = []
+    for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
+        first = -start % stride
+        lengths = np.array(
+            [
+                (len(source), len(target))
+                for source, target in zip(
+                    sources[first::stride], targets[first::stride], strict=True
+                )
+                if source and target
+            ]
+        ).reshape(-1, 2)
+        ratios.append((lengths[:, 1] / lengths[:, 0]).astype(np.float64))
+    together = np.concatenate(ratios)
+    return float(np.median(together)) if len(together) else 1.0
+
+
+def _reasons(
+    sources: Iterable[str], targets: Iterable[str], scale: float, config: DataConfig
+) -> Iterator[int]:
+    limit = config.max_length * _CHARACTERS_PER_PIECE
+    for source, target in zip(sources, targets, strict=True):
+        source_length, target_length = len(source), len(target)
+        shorter, longer = sorted((source_length * scale, float(target_length)))
+        if not source.strip() or not target.strip():
+            yield _NUMBER[EMPTY]
+        elif source_length > limit or target_length > limit:
+            yield _NUMBER[TOO_LONG]
+        elif longer > config.max_ratio * shorter and longer - shorter > _RATIO_GRACE:
+            yield _NUMBER[RATIO]
+        elif not config.copies and _is_copy(source.strip(), target.strip()):
+            yield _NUMBER[COPY]
+        else:
+            yield 0
+
+
+def _is_copy(source: str, target: str) -> bool:
+    return (
+        source == target
+        and len(source) >= _COPY_MIN_CHARACTERS
+        and len(source.split()) >= _COPY_MIN_WORDS
+    )
+
+
+def _digests(
+    sources: Sequence[str], targets: Sequence[str], places: Rows, parts: list[int]
+) -> Numbers:
+    """128 bits by which two pairs of one part are told apart."""
+    texts = (
+        f"{part}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
+        for place, part in zip(places.tolist(), parts, strict=True)
+    )
+    joined = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in texts)
+    halves = np.frombuffer(joined, np.uint64).reshape(-1, 2)
+    digests = np.zeros(len(places), _DIGEST)
+    digests["high"], digests["low"] = halves[:, 0], halves[:, 1]
+    return digests
+
+
+def _repeated(bucket: Column) -> Rows:
+    """The rows of pairs that came before."""
+    digests = bucket.slice(0, len(bucket))
+    order = np.lexsort((digests["row"], digests["low"], digests["high"]))
+    digests = digests[order]
+    same = (digests["high"][1:] == digests["high"][:-1]) & (
+        digests["low"][1:] == digests["low"][:-1]
+    )
+    rows: Rows = digests["row"][1:][same]
+    return rows
+
+
+def _judge_languages(
+    corpus: Corpus,
+    config: DataConfig,
+    reasons: Column,
+    notes: list[str],
+    scratch: Path,
+    workers: Workers | None,
+) -> None:
+    """Give the reason to every pair with a side in another language than most of the side."""
+    num_kept = sum(int((chunk == 0).sum()) for _, chunk in _with_starts(reasons))
+    if num_kept < language.MIN_LINES:
+        return
+    detect = language.detector()
+    if detect is None:
+        notes.append("languages were not checked: the package fasttext-predict is not installed")
+        return
+    numbers: dict[str, int] = {"": 0}
+    found = {side: Column(scratch / f"languages.{side}", np.int16) for side in language.SIDES}
+    counts = {side: Counter[str]() for side in language.SIDES}
+    for places, judged in _judged(corpus, reasons, detect, workers):
+        for side in language.SIDES:
+            counts[side].update(filter(None, judged[side]))
+            chunk = np.zeros(len(places), np.int16)
+            chunk[places] = [numbers.setdefault(name, len(numbers)) for name in judged[side]]
+            found[side].extend(chunk)
+    declared = (config.source_language, config.target_language)
+    for side, said in zip(language.SIDES, declared, strict=True):
+        right = language.right_language(side, counts[side], said, notes)
+        if right is not None:
+            for start, chunk in _with_starts(found[side]):
+                strangers = start + np.flatnonzero((chunk != 0) & (chunk != numbers[right]))
+                reasons.put(strangers, _NUMBER[LANGUAGE])
+
+
+def _judged(
+    corpus: Corpus, reasons: Column, detect: language.Detect, workers: Workers | None
+) -> Iterator[tuple[Numbers, dict[str, list[str]]]]:
+    """Which pairs of a piece of the corpus are still in it, and the languages of those; piece by piece."""
+
+    def pieces() -> Iterator[tuple[Numbers, list[str], list[str]]]:
+        for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
+            is_in = reasons.slice(start, start + len(targets)) == 0
+            places = np.flatnonzero(is_in).tolist()
+            yield is_in, [sources[i] for i in places], [targets[i] for i in places]
+
+    if workers is None:
+        for is_in, *sides in pieces():
+            judged = (language.judge(side, detect) for side in sides)
+            yield is_in, dict(zip(language.SIDES, judged, strict=True))
+        return
+    waiting: list[Numbers] = []
+
+    def messages() -> Iterator[Message]:
+        for is_in, *sides in pieces():
+            waiting.append(is_in)
+            arrays: Arrays = {}
+            for side, texts in zip(language.SIDES, sides, strict=True):
+                arrays |= texts_to_arrays(side, texts)
+            yield {}, arrays
+
+    for header, _ in workers.in_order(messages()):
+        yield waiting.pop(0), header
+
+
+def _with_starts(column: Column) -> Iterator[tuple[int, Numbers]]:
+    start = 0
+    for chunk in column.chunks(1 << 18):
+        yield start, chunk
+        start += len(chunk)

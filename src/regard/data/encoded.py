@@ -1,0 +1,172 @@
+"""The pairs of a corpus that are short enough, cut into pieces once, by several processes, into files."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from regard.data.column import Column
+from regard.data.stored import Rows, chunks_of_pairs, taken
+from regard.data.windows import Builder, pieces_from_arrays, texts_to_arrays
+from regard.data.workers import Message, Workers
+from regard.text.ragged import Ragged
+
+_INDEX = "pieces.json"
+_WORTH_PROCESSES = 50_000
+"""pairs from which on starting processes takes less time than they save"""
+
+
+@dataclass
+class Facts:
+    """What is known of the pairs when all have been read."""
+
+    key: int
+    """of what they were made with"""
+    num_read: int = 0
+    source_longest: int = 0
+    target_longest: int = 0
+    """tokens of the longest sequence that is kept"""
+    checksum: int = 0
+    """of every text and every length"""
+
+
+class Encoded:
+    """Pairs by their places among those that are short enough; as texts, and as pieces where those are kept."""
+
+    def __init__(
+        self, sources: Sequence[str], targets: Sequence[str], folder: Path, keeps_pieces: bool
+    ) -> None:
+        self._texts = (sources, targets)
+        self._folder, self.keeps_pieces = folder, keeps_pieces
+        self.facts = Facts(0)
+
+    @classmethod
+    def of(
+        cls,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        builder: Builder,
+        folder: Path,
+        *,
+        keeps_pieces: bool,
+        num_processes: int = 1,
+    ) -> Encoded:
+        """Made in a folder, or found there if it was made before with the same tokenizers and settings.
+
+        A folder is of one corpus: who reads another must empty it.
+        """
+        encoded = cls(sources, targets, folder, keeps_pieces)
+        key = zlib.crc32(repr((builder.max_length, keeps_pieces, len(targets))).encode())
+        for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
+            key = zlib.crc32(tokenizer.proto if tokenizer else b"", key)
+        if not encoded._open(key):
+            encoded._make(builder, key, num_processes)
+        return encoded
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def texts(self, places: Rows) -> tuple[list[str], list[str]]:
+        """Both sides of some pairs."""
+        rows = self._kept.take(places)
+        sources, targets = self._texts
+        return taken(sources, rows) if len(sources) else [], taken(targets, rows)
+
+    def pieces(self, places: Rows) -> tuple[Ragged, Ragged]:
+        """Both sides of some pairs as the sequences that a model sees."""
+        source, target = (
+            Ragged(side[0].map(), side[1].map()).take(places) for side in self._columns
+        )
+        return source, target
+
+    def _open(self, key: int) -> bool:
+        index = self._folder / _INDEX
+        if not index.exists():
+            return False
+        facts = Facts(**json.loads(index.read_bytes()))
+        if facts.key != key:
+            return False
+        self.facts = facts
+        self._kept = Column.open(self._folder / "short", np.int64)
+        if self.keeps_pieces:
+            self._columns = [
+                (Column.open(ids, np.int32), Column.open(offsets, np.int64))
+                for ids, offsets in self._names()
+            ]
+        return True
+
+    def _names(self) -> list[tuple[Path, Path]]:
+        return [
+            (self._folder / f"{side}.pieces", self._folder / f"{side}.offsets")
+            for side in ("source", "target")
+        ]
+
+    def _make(self, builder: Builder, key: int, num_processes: int) -> None:
+        (self._folder / _INDEX).unlink(missing_ok=True)
+        self.facts = facts = Facts(key)
+        self._kept = Column(self._folder / "short", np.int64)
+        if self.keeps_pieces:
+            self._columns = [
+                (Column(ids, np.int32), Column(offsets, np.int64)) for ids, offsets in self._names()
+            ]
+            for _, offsets in self._columns:
+                offsets.extend(np.zeros(1, np.int64))
+        of_texts, of_lengths = [0, 0], [0, 0]
+        for source, target in self._encode(builder, of_texts, num_processes):
+            self._add(source, target, builder.max_length)
+            for number, lengths in enumerate((source.lengths, target.lengths)):
+                of_lengths[number] = zlib.crc32(lengths.tobytes(), of_lengths[number])
+        facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
+        for column in (self._kept, *(c for pair in getattr(self, "_columns", ()) for c in pair)):
+            column.flush()
+        unfinished = self._folder / f"{_INDEX}.new"
+        unfinished.write_text(json.dumps(asdict(facts)))
+        os.replace(unfinished, self._folder / _INDEX)
+
+    def _add(self, source: Ragged, target: Ragged, max_length: int) -> None:
+        facts = self.facts
+        source_lengths, target_lengths = source.lengths, target.lengths - 1
+        fits = np.flatnonzero(np.maximum(source_lengths, target_lengths) <= max_length + 1)
+        self._kept.extend(facts.num_read + fits)
+        facts.num_read += len(target)
+        if not len(fits):
+            return
+        facts.source_longest = max(facts.source_longest, int(source_lengths[fits].max()))
+        facts.target_longest = max(facts.target_longest, int(target_lengths[fits].max()))
+        if self.keeps_pieces:
+            for (ids, offsets), side in zip(self._columns, (source, target), strict=True):
+                short = side.take(fits)
+                offsets.extend(len(ids) + short.offsets[1:])
+                ids.extend(short.ids)
+
+    def _encode(
+        self, builder: Builder, checksums: list[int], num_processes: int
+    ) -> Iterator[tuple[Ragged, Ragged]]:
+        """The corpus piece by piece; the checksums of its texts are brought up to date on the way."""
+
+        def chunks() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+            for _, *sides in chunks_of_pairs(*self._texts):
+                for number, texts in enumerate(sides):
+                    joined = "".join(f"{text}\n" for text in texts)
+                    found = joined.encode("utf-8", "surrogatepass")
+                    checksums[number] = zlib.crc32(found, checksums[number])
+                yield sides[0], sides[1]
+
+        if num_processes < 2 or len(self._texts[1]) < _WORTH_PROCESSES:
+            for sources, targets in chunks():
+                yield builder.encode(sources, targets, [0])
+            return
+        messages: Iterator[Message] = (
+            ({}, texts_to_arrays("source", sources) | texts_to_arrays("target", targets))
+            for sources, targets in chunks()
+        )
+        firsts = [builder.to_message()] * num_processes
+        with Workers("regard.data.windows", firsts) as workers:
+            for _, arrays in workers.in_order(messages):
+                yield pieces_from_arrays(arrays)

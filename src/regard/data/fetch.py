@@ -1,0 +1,195 @@
+"""One file from the web, whole and checked: taken up where it was cut off, named only when it is complete."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from regard.errors import DataError
+from regard.files import sync
+
+ATTEMPTS = 5
+"""in a row that bring nothing"""
+TIMEOUT = 30.0
+"""seconds without a byte"""
+_CHUNK = 1 << 16
+
+Progress = Callable[[int, int | None], None]
+"""told the bytes that are there, and how many there will be where the server says so"""
+
+
+class Advice(NamedTuple):
+    """What an error says to do about a file that is not there, or that is another than it was."""
+
+    if_gone: str
+    if_changed: str
+
+
+OF_A_CORPUS = Advice(
+    "its publisher may have moved it: get it by hand, and name its folder with --data",
+    "its publisher has changed it: take it as it is with --accept",
+)
+
+
+class _Interruption(Exception):
+    """What another attempt may mend."""
+
+
+def fetch(
+    url: str,
+    path: Path,
+    *,
+    checksum: str = "",
+    advice: Advice = OF_A_CORPUS,
+    progress: Progress = lambda done, total: None,
+    pause: float = 1.0,
+    timeout: float = TIMEOUT,
+) -> None:
+    """Bring a file under its final name; `checksum` is such as sha256:0a1b…, empty where none is known.
+
+    What has arrived stays beside it as NAME.part, and is gone on with by the next call if the file is still the same.
+    """
+    assert url.startswith(("http://", "https://")), url
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    failures = 0
+    while True:
+        before = _size(part)
+        try:
+            _transfer(url, part, progress, timeout, advice)
+            break
+        except _Interruption as problem:
+            failures = 1 if _size(part) > before else failures + 1
+            if failures == ATTEMPTS:
+                raise DataError(
+                    f"{url} must be reachable: {problem}, {ATTEMPTS} times in a row; "
+                    "check the connection, then run the same again to go on where it stopped"
+                ) from problem
+        time.sleep(pause * 2 ** (failures - 1))
+    _check(part, checksum, url, advice)
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(part, path)
+    _tag_of(part).unlink(missing_ok=True)
+    sync(path.parent)
+
+
+def digest(path: Path, algorithm: str = "sha256") -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(
+            file, lambda: hashlib.new(algorithm, usedforsecurity=False)
+        ).hexdigest()
+
+
+def _transfer(url: str, part: Path, progress: Progress, timeout: float, advice: Advice) -> None:
+    """Add what is missing to the part, or write it anew where the server cannot go on."""
+    tag = _tag_of(part)
+    have = _size(part) if tag.exists() else 0
+    headers = {"User-Agent": "regard"}
+    if have:
+        headers |= {"Range": f"bytes={have}-", "If-Range": tag.read_text("utf-8")}
+    request = urllib.request.Request(url, headers=headers)
+    with _answer(request, part, timeout, advice) as answer:
+        if answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), have):
+            have = 0
+        _remember_tag(tag, answer.headers)
+        length = answer.headers.get("Content-Length", "")
+        total = have + int(length) if length.isdigit() else None
+        with part.open("ab" if have else "wb") as file:
+            for block in _blocks(answer):
+                file.write(block)
+                have += len(block)
+                progress(have, total)
+    if total is not None and have < total:
+        raise _Interruption(f"the connection ended after {have:,} of {total:,} bytes")
+
+
+def _answer(request: urllib.request.Request, part: Path, timeout: float, advice: Advice) -> Any:
+    try:
+        return urllib.request.build_opener(_Redirects).open(request, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        with error:
+            answer = f"its server answered {error.code} {error.reason}"
+        if error.code == 416:  # what is there is no beginning of this file
+            part.unlink(missing_ok=True)
+        if error.code in (408, 416, 429) or error.code >= 500:
+            raise _Interruption(answer) from error
+        raise DataError(f"{request.full_url} must be there: {answer}; {advice.if_gone}") from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", error)
+        raise _Interruption(f"the connection failed ({reason})") from error
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows to other addresses of the web, never from a secured one to an open one."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        allowed = ("https://",) if req.type == "https" else ("http://", "https://")
+        if not newurl.startswith(allowed):
+            raise DataError(
+                f"{req.full_url} must lead to an address as safe as itself: "
+                f"it leads to {newurl}; get the file by hand"
+            )
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _blocks(answer: Any) -> Any:
+    while True:
+        try:
+            block = answer.read(_CHUNK)
+        except (OSError, http.client.HTTPException) as error:
+            raise _Interruption(f"the connection broke off ({error})") from error
+        if not block:
+            return
+        yield block
+
+
+def _begins_at(content_range: str, start: int) -> bool:
+    return content_range.startswith(f"bytes {start}-")
+
+
+def _remember_tag(tag: Path, headers: http.client.HTTPMessage) -> None:
+    """What tells this file from a later one of the same name; without it nothing can be gone on with."""
+    etag = headers.get("ETag", "")
+    known = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
+    if known:
+        tag.write_text(known, "utf-8")
+    else:
+        tag.unlink(missing_ok=True)
+
+
+def _tag_of(part: Path) -> Path:
+    return part.with_name(f"{part.name}.tag")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _check(part: Path, checksum: str, url: str, advice: Advice) -> None:
+    if not checksum:
+        return
+    algorithm, _, expected = checksum.partition(":")
+    found = digest(part, algorithm)
+    if found != expected:
+        part.unlink()
+        _tag_of(part).unlink(missing_ok=True)
+        raise DataError(
+            f"{url} must have the {algorithm} {expected}: got {found}; run the same again, and if it stays so "
+            f"{advice.if_changed}"
+        )

@@ -1,0 +1,164 @@
+"""A corpus from its publisher into a data folder: fetched, checked, unpacked, and each file there whole or not at all.
+
+data/multi30k/train.de.gz …   the files
+data/checksums.json           their checksums, and those of what was fetched: recorded once, the same ever after
+data/.fetched/                what is on its way
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import itertools
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from regard.data.fetch import Progress, digest, fetch
+from regard.data.listing import DataFile, PublicCorpus, Source
+from regard.data.unpack import lines_of
+from regard.errors import DataError, UsageError
+from regard.files import sync, unfinished, write_file
+
+CHECKSUMS = "checksums.json"
+_FETCHED = ".fetched"
+
+
+def obtain(
+    corpus: PublicCorpus,
+    folder: Path,
+    *,
+    accept: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], Progress] = lambda name: lambda done, total: None,
+) -> list[Path]:
+    """The files of a corpus below a folder; those that are there already are only checked.
+
+    `accept` takes what has another checksum than the known one. `progress` is asked for a bar for each file fetched.
+    """
+    if not corpus.files:
+        raise UsageError(
+            f"{corpus.name} must be put together by hand from {corpus.home}: "
+            "its publisher has no file of sentences; see what is there"
+        )
+    checksums = _Checksums(folder / CHECKSUMS, accept)
+    for file in corpus.files:
+        path = folder / file.path
+        if path.exists():
+            checksums.check(file.path, digest(path), f"{path}: remove it, and run the same again")
+            say(f"{path} is there")
+            continue
+        for source in file.sources:
+            _fetch(source, folder, checksums, progress)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = unfinished(path)
+        _make(file, folder, fresh)
+        _check_text(file, fresh, accept)
+        checksums.check(file.path, digest(fresh), f"{path}: its publisher has changed it")
+        os.replace(fresh, path)
+        sync(path.parent)
+        say(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
+    for url in {source.url for file in corpus.files for source in file.sources}:
+        _place_of(url, folder).unlink(missing_ok=True)
+    if (folder / _FETCHED).is_dir() and not any((folder / _FETCHED).iterdir()):
+        (folder / _FETCHED).rmdir()
+    return [folder / file.path for file in corpus.files]
+
+
+def text_sha256(path: Path) -> str:
+    """Of the text inside, however it is packed."""
+    if path.name.removesuffix(".new").endswith(".gz"):
+        with gzip.open(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    return digest(path)
+
+
+class _Checksums:
+    """What is known of earlier files, on the disk before it is relied on."""
+
+    def __init__(self, path: Path, accept: bool) -> None:
+        self._path, self.accept = path, accept
+        try:
+            self.known: dict[str, str] = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            self.known = {}
+        except ValueError as error:
+            raise DataError(
+                f"{path} must hold the checksums of earlier files: {error}; remove it"
+            ) from error
+
+    def check(self, name: str, found: str, otherwise: str) -> None:
+        """Record it, or compare it with what was recorded; `otherwise` says what is wrong if they differ."""
+        expected = self.known.get(name)
+        if expected not in (None, found) and not self.accept:
+            raise DataError(
+                f"{name} must have the sha256 {expected} that it had before: got {found}; "
+                f"{otherwise}, or take it as it is with --accept"
+            )
+        if expected != found:
+            self.known[name] = found
+            write_file(self._path, json.dumps(self.known, indent=1, sort_keys=True).encode())
+
+
+def _fetch(
+    source: Source, folder: Path, checksums: _Checksums, progress: Callable[[str], Progress]
+) -> None:
+    place = _place_of(source.url, folder)
+    if place.exists():
+        return
+    checksum = "" if checksums.accept else source.checksum
+    fetch(source.url, place, checksum=checksum, progress=progress(Path(source.url).name))
+    checksums.check(source.url, digest(place), "its publisher has changed it")
+
+
+def _place_of(url: str, folder: Path) -> Path:
+    mark = hashlib.sha256(url.encode()).hexdigest()[:8]
+    return folder / _FETCHED / f"{mark}-{Path(url).name}"
+
+
+def _make(file: DataFile, folder: Path, fresh: Path) -> None:
+    """Write the file under a name of its own, on the disk."""
+    places = [_place_of(source.url, folder) for source in file.sources]
+    source = file.sources[0]
+    as_it_is = len(places) == 1 and not source.member and source.column is None
+    with fresh.open("wb") as raw:
+        if as_it_is:
+            with places[0].open("rb") as fetched:
+                shutil.copyfileobj(fetched, raw)
+        elif file.path.endswith(".gz"):
+            # No name and no time inside: the same text gives the same bytes.
+            with gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+                _write_lines(file, places, packed)
+        else:
+            _write_lines(file, places, raw)
+        raw.flush()
+        os.fsync(raw.fileno())
+
+
+def _write_lines(file: DataFile, places: list[Path], output: BinaryIO | gzip.GzipFile) -> None:
+    sides = [lines_of(place, source) for place, source in zip(places, file.sources, strict=True)]
+    for number, lines in enumerate(itertools.zip_longest(*sides), start=1):
+        texts = [line for line in lines if line is not None]
+        if len(texts) < len(lines):
+            raise DataError(
+                f"the sides of {file.path} must have as many lines: one ends before line {number}; "
+                f"its publisher may have changed it: see {file.sources[0].url}"
+            )
+        if len(texts) > 1:
+            texts = [text.replace(b"\t", b" ") for text in texts]
+        output.write(b"\t".join(texts) + b"\n")
+
+
+def _check_text(file: DataFile, fresh: Path, accept: bool) -> None:
+    if not file.text_sha256 or accept:
+        return
+    found = text_sha256(fresh)
+    if found != file.text_sha256:
+        fresh.unlink()
+        raise DataError(
+            f"the text of {file.path} must have the sha256 {file.text_sha256}: got {found}; "
+            f"{file.sources[0].url} has changed: take it as it is with --accept"
+        )

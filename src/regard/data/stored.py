@@ -1,0 +1,153 @@
+"""Texts in files, as many as there are: a sequence of str of which only those that are looked at lie in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.column import Column
+
+Rows = NDArray[np.int64]
+
+CHUNK = 1 << 12
+"""texts that are looked at together"""
+_UNWRITTEN = 1 << 11
+_BYTES_AT_ONCE = 1 << 22
+
+
+class StoredTexts(Sequence[str]):
+    """Texts added at the end and read by place, or those of some rows of them."""
+
+    def __init__(self, data: Column, ends: Column, rows: Column | None = None) -> None:
+        self._data, self._ends, self._rows = data, ends, rows
+        self._pending: list[bytes] = []
+        self._end = int(ends.slice(len(ends) - 1, len(ends))[0]) if len(ends) else 0
+
+    @classmethod
+    def new(cls, path: Path) -> StoredTexts:
+        """None yet, in files whose names begin like the path."""
+        return cls(Column(_data(path), np.uint8), Column(_ends(path), np.int64))
+
+    @classmethod
+    def open(cls, path: Path, rows: Column | None = None) -> StoredTexts:
+        return cls(Column.open(_data(path), np.uint8), Column.open(_ends(path), np.int64), rows)
+
+    def append(self, text: str) -> None:
+        assert self._rows is None
+        self._pending.append(text.encode("utf-8", "surrogatepass"))
+        if len(self._pending) == _UNWRITTEN:
+            self._add_pending()
+
+    def extend(self, texts: Iterable[str]) -> None:
+        if not isinstance(texts, StoredTexts) or texts._rows is not None:
+            for text in texts:
+                self.append(text)
+            return
+        texts.flush()
+        self._add_pending()
+        for data in texts._data.chunks(_BYTES_AT_ONCE):
+            self._data.extend(data)
+        for ends in texts._ends.chunks(CHUNK):
+            self._ends.extend(self._end + ends)
+        self._end += texts._end
+
+    def flush(self) -> None:
+        self._add_pending()
+        self._data.flush()
+        self._ends.flush()
+
+    def _add_pending(self) -> None:
+        if not self._pending:
+            return
+        ends = self._end + np.cumsum(np.fromiter(map(len, self._pending), np.int64))
+        self._data.extend(np.frombuffer(b"".join(self._pending), np.uint8))
+        self._ends.extend(ends)
+        self._end = int(ends[-1])
+        self._pending = []
+
+    def __len__(self) -> int:
+        return len(self._ends) + len(self._pending) if self._rows is None else len(self._rows)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return self.take(np.arange(*place.indices(len(self)), dtype=np.int64))
+        return self.take(np.array([range(len(self))[place]], np.int64))[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), CHUNK):
+            yield from self[start : start + CHUNK]
+
+    def take(self, places: Rows) -> list[str]:
+        """Some, in the order asked for."""
+        self._add_pending()
+        if not len(places):
+            return []
+        rows = places if self._rows is None else self._rows.take(places)
+        ends = self._ends.map()
+        # A text begins where the one before it ends.
+        starts = np.where(rows > 0, ends[np.maximum(rows - 1, 0)], 0).tolist()
+        stops = ends[rows].tolist()
+        self._data.flush()
+        # Read, not mapped: around each text a map would count far more of the file as memory than is looked at.
+        with self._data.path.open("rb", buffering=0) as file:
+
+            def read(start: int, stop: int) -> bytes:
+                file.seek(start)
+                return file.read(stop - start)
+
+            first, last = min(starts), max(stops)
+            if last - first > 2 * (sum(stops) - sum(starts)):
+                found = [read(*place) for place in zip(starts, stops, strict=True)]
+            else:  # neighbours, at one go
+                data = read(first, last)
+                found = [
+                    data[start - first : stop - first]
+                    for start, stop in zip(starts, stops, strict=True)
+                ]
+        return [str(text, "utf-8", "surrogatepass") for text in found]
+
+    def chosen(self, rows: Column) -> StoredTexts:
+        """Those of some rows of all that are stored."""
+        self.flush()
+        return StoredTexts(self._data, self._ends, rows)
+
+
+def rows_of(texts: Sequence[str], start: int, stop: int) -> Rows:
+    """Which of all texts that are stored those at some places are; of a list, those places."""
+    if isinstance(texts, StoredTexts) and texts._rows is not None:
+        return texts._rows.slice(start, stop)
+    return np.arange(start, stop)
+
+
+def taken(texts: Sequence[str], places: Rows) -> list[str]:
+    """Some texts of a list, or of a file."""
+    if isinstance(texts, StoredTexts):
+        return texts.take(places)
+    return [texts[place] for place in places.tolist()]
+
+
+def chunks_of_pairs(
+    sources: Sequence[str], targets: Sequence[str], size: int = CHUNK
+) -> Iterator[tuple[int, Sequence[str], Sequence[str]]]:
+    """Both sides piece by piece, with the place of the first of each."""
+    for start in itertools.count(0, size):
+        if start >= len(targets):
+            return
+        yield start, sources[start : start + size], targets[start : start + size]
+
+
+def _data(path: Path) -> Path:
+    return path.with_name(f"{path.name}.text")
+
+
+def _ends(path: Path) -> Path:
+    return path.with_name(f"{path.name}.ends")

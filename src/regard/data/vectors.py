@@ -1,0 +1,165 @@
+"""Word vectors that others have trained: word2vec (text and binary), GloVe, fastText (.vec and .bin).
+
+    word2vec, fastText .vec   a line "words width", then a line "word number number ..." for each word
+    GloVe                     the same without the first line; words may hold spaces
+    word2vec binary           the same first line, then for each word its bytes, a space, and 4 bytes a number
+    fastText .bin             dictionary and matrix; a word's vector is the mean of its own row and its subwords'
+
+Which one a file is follows from its first bytes, not from its name; the first three may be .gz or .xz. Only the
+vectors of wanted words are kept, so that memory does not depend on the file, nor on what it claims to hold.
+"""
+
+from __future__ import annotations
+
+import lzma
+import struct
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from regard.data.fasttext_file import MAGIC, read_fasttext
+from regard.data.reading import open_bytes
+from regard.errors import DataError, UsageError
+
+MAX_LINE_BYTES = 1 << 20
+MAX_WORD_BYTES = 1 << 12
+
+Vectors = dict[str, np.ndarray]
+
+
+def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vectors:
+    """The vectors of those wanted words that the file has; they must be `width` numbers each."""
+    path = Path(path)
+    try:
+        with open_bytes(path) as file:
+            if file.read(4) == struct.pack("<i", MAGIC):
+                if path.suffix in (".gz", ".xz"):
+                    raise DataError(
+                        f"{path} must be unpacked to be read as a fastText model: unpack it"
+                    )
+                return _checked(path, dict(read_fasttext(path, wanted, _width_check(path, width))))
+            file.seek(0)
+            return _checked(path, dict(_plain(path, file, set(wanted), width)))
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, struct.error) as error:
+        reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
+        raise DataError(f"{path} must be a readable file: {reason}; check it") from error
+
+
+def _width_check(path: Path, width: int) -> Callable[[int], None]:
+    def check(found: int) -> None:
+        if found != width:
+            raise UsageError(
+                f"word vectors must be as wide as d_model={width}: those of {path.name} have {found} "
+                f"numbers; set d_model={found}, or use others"
+            )
+
+    return check
+
+
+def _checked(path: Path, vectors: Vectors) -> Vectors:
+    for word, vector in vectors.items():
+        if not np.isfinite(vector).all():
+            raise DataError(
+                f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file"
+            )
+    return vectors
+
+
+def _plain(
+    path: Path, file: BinaryIO, wanted: set[str], width: int
+) -> Iterator[tuple[str, np.ndarray]]:
+    """The three formats without an index, a word after the other."""
+    check = _width_check(path, width)
+    first = file.readline(MAX_LINE_BYTES)
+    counts = first.split()
+    if len(counts) == 2 and all(each.isdigit() for each in counts):
+        check(int(counts[1]))
+        begins = file.tell()
+        is_text = _num_numbers(file.readline(MAX_LINE_BYTES)) >= width
+        file.seek(begins)
+        rows = (
+            _lines(path, file, width, 2) if is_text else _bytes(path, file, int(counts[0]), width)
+        )
+    else:
+        found = _num_numbers(first)
+        if not found:
+            raise DataError(
+                f"{path}: word vectors must begin with the number of words and their width, or with a word "
+                f"and its numbers: got {first[:40]!r}; give a word2vec, GloVe or fastText file"
+            )
+        check(found)
+        file.seek(0)
+        rows = _lines(path, file, width, 1)
+    for word, vector in rows:
+        # Taken out of the wanted, so that of a word that comes twice the first counts.
+        if word in wanted:
+            wanted.remove(word)
+            yield word, vector()
+
+
+def _num_numbers(line: bytes) -> int:
+    """How many numbers a line ends with; its first field is the word, whatever it looks like."""
+    fields = line.split()[1:]
+    for count, field in enumerate(reversed(fields)):
+        try:
+            float(field)
+        except ValueError:
+            return count
+    return len(fields)
+
+
+Row = tuple[str, Callable[[], np.ndarray]]
+"""a word, and how to get its vector, for most are not wanted"""
+
+
+def _lines(path: Path, file: BinaryIO, width: int, number: int) -> Iterator[Row]:
+    """Text: a word and its numbers a line."""
+    while line := file.readline(MAX_LINE_BYTES):
+        where = f"{path}:{number}"
+        fields = line.rstrip().rsplit(None, width)
+        if len(fields) != width + 1 or len(line) == MAX_LINE_BYTES:
+            if not fields:
+                number += 1
+                continue
+            raise DataError(
+                f"{where}: a line must be a word and {width} numbers: got {line[:40]!r}; mend the file"
+            )
+
+        def vector(fields: list[bytes] = fields, where: str = where) -> np.ndarray:
+            try:
+                return np.array([float(each) for each in fields[1:]], dtype=np.float32)
+            except ValueError as error:
+                raise DataError(f"{where}: {error}; mend the file") from error
+
+        yield fields[0].decode("utf-8", "replace"), vector
+        number += 1
+
+
+def _bytes(path: Path, file: BinaryIO, count: int, width: int) -> Iterator[Row]:
+    """Binary: a word, a space, and its numbers as bytes; some writers end each with a line's end."""
+    for number in range(1, count + 1):
+        word = bytearray()
+        while (byte := file.read(1)) != b" ":
+            if not byte:
+                raise DataError(
+                    f"{path} must hold {count:,} words: it ends with word {number:,}; get the whole file"
+                )
+            if word or byte != b"\n":
+                word += byte
+            if len(word) > MAX_WORD_BYTES:
+                raise DataError(
+                    f"{path}: a word must have at most {MAX_WORD_BYTES} bytes: number {number:,} has more; "
+                    "give a word2vec, GloVe or fastText file"
+                )
+        numbers = file.read(4 * width)
+        if len(numbers) < 4 * width:
+            raise DataError(
+                f"{path} must hold {count:,} words: it ends within word {number:,}; get the whole file"
+            )
+        yield (
+            word.decode("utf-8", "replace"),
+            lambda numbers=numbers: np.frombuffer(numbers, "<f4"),  # type: ignore[misc]
+        )

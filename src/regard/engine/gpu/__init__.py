@@ -1,0 +1,1 @@
+"""Search recorded as CUDA graphs."""

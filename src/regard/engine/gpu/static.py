@@ -1,0 +1,287 @@
+"""Search for many sentences at once with a step that never leaves the GPU.
+
+Sources are read in batches of like length into a bank; then one recorded step (the decoder, the choice, the
+beams, the next sentences for the slots that are done) is played until the queue is empty. The host only
+asks, a few steps behind, how many sentences are done.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode.arrays import Host
+from regard.decode.interface import Hypothesis
+from regard.engine.gpu.backtrace import backtrace
+from regard.engine.gpu.candidates import Allowed, candidates
+from regard.engine.gpu.recorded import Recorded
+from regard.engine.gpu.room import Room, Shape
+from regard.engine.gpu.slots import Slots, repeated
+from regard.engine.padding import pad
+from regard.errors import UsageError
+from regard.model.decoder import DecoderLayer
+from regard.model.encoder import EncoderLayer
+from regard.model.layout import Layout
+from regard.model.static import Bank, StaticState, Written
+from regard.model.transformer import EncoderDecoder, Transformer
+
+if torch.version.cuda is not None:
+    from regard.engine.gpu.candidates_kernel import MOST, chunked_top
+    from regard.engine.gpu.slots_kernel import advance
+
+
+STEPS_AHEAD = 2
+"""steps between two questions of the host, and as many again that it does not wait for the answer"""
+LEAST_POSITIONS = 1024
+"""of the decoder, whose vectors are computed once"""
+LEAST_MEMORY = 1 << 24
+"""bytes for the sources of a search: with less nothing is tried any more"""
+SOURCE_STEP = 16
+"""sources are padded to a multiple of this, so that recordings of the encoder can be played again"""
+
+
+def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:
+    """A copy for reading only: in this precision, and query, key and value laid together."""
+    model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
+    for layer in model.modules():
+        if isinstance(layer, EncoderLayer | DecoderLayer):
+            layer.self_attention.join()
+    return model
+
+
+class StaticSearch:
+    """Recorded searches over one model, whose weights must not change any more."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        dtype: torch.dtype,
+        room: Room = Room(),  # noqa: B008 (frozen)
+    ) -> None:
+        self.model, self.room = frozen(model, dtype), room
+        self._recordings: dict[Shape, Recording] = {}
+        self._num_positions = 0
+
+    @torch.inference_mode()
+    def __call__(
+        self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host
+    ) -> list[list[Hypothesis]]:
+        """The best outputs of each source, each at most as long as its limit."""
+        # The longest first, so that what is left at the end, when slots run empty, is short.
+        order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        begin = 0
+        while begin < len(order):
+            shape = self.room.shape(
+                self.model.config,
+                self.model.output.weight.dtype.itemsize,
+                config,
+                count=len(order) - begin,
+                source_len=len(sources[order[begin]]),
+                limit=int(limits[order[begin:]].max()),
+            )
+            group = order[begin : begin + shape.num_sentences]
+            results = self._run(shape, [sources[i] for i in group], limits[group], config)
+            if results is None:
+                self._make_do()
+                continue
+            for i, hypotheses in zip(group, results, strict=True):
+                found[i] = hypotheses
+            begin += len(group)
+        return found
+
+    def _run(
+        self, shape: Shape, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
+    ) -> list[list[Hypothesis]] | None:
+        """Nothing where memory ran out; what the search had is let go with this frame."""
+        try:
+            return self._recording(shape).run(sources, limits, config)
+        except torch.OutOfMemoryError:
+            return None
+
+    def _make_do(self) -> None:
+        """Others may have taken memory that was free when the room was measured: use half of it."""
+        self._recordings.clear()
+        torch.cuda.empty_cache()
+        memory = self.room.memory // 2
+        if memory < LEAST_MEMORY:
+            raise UsageError(
+                "a search needs some memory of the GPU: it is full, even for a few sentences at a time; stop what "
+                "else runs on it, or name --device cpu"
+            )
+        self.room = replace(self.room, memory=memory)
+
+    def _recording(self, shape: Shape) -> Recording:
+        if shape.max_len > self._num_positions:
+            # What is recorded reads the table where it lies, so a new table ends it.
+            self._recordings.clear()
+            self._num_positions = max(shape.max_len, LEAST_POSITIONS)
+            if self.model.config.position == "sinusoidal":
+                device = self.model.output.weight.device
+                self.model.target.position.tabulate(self._num_positions, device)
+        recording = self._recordings.pop(shape, None)
+        while recording is None and len(self._recordings) >= self.room.kept:
+            self._recordings.pop(next(iter(self._recordings)))
+        recording = recording or Recording(self.model, shape, self.room)
+        self._recordings[shape] = recording  # the newest last
+        return recording
+
+
+class Recording:
+    """The memory and the recorded steps of searches of one shape."""
+
+    def __init__(self, model: Transformer, shape: Shape, room: Room) -> None:
+        self.model, self.shape, self.room = model, shape, room
+        self.config: ModelConfig = model.config
+        weight = model.output.weight
+        self.device = weight.device
+        self.slots = Slots(
+            shape, bos_id=self.config.bos_id, eos_id=self.config.eos_id, device=self.device
+        )
+        self.allowed = Allowed(
+            never=tuple(sorted({self.config.bos_id, self.config.pad_id} - {self.config.eos_id})),
+            eos_id=self.config.eos_id,
+            min_length=shape.min_length,
+        )
+        heads, head_dim = self.config.num_heads, self.config.head_dim
+        num_layers = self.config.num_decoder_layers
+        self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
+        self.bank = weight.new_zeros(
+            num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim
+        )
+        self.source_lengths = torch.ones(
+            shape.num_sentences + 1, dtype=torch.int64, device=self.device
+        )
+        self.state = self._state()
+        self.step = Recorded(self._step, self.device)
+        self.readers: dict[tuple[int, int], Reader] = {}
+
+    def _state(self) -> StaticState:
+        slots, shape = self.slots, self.shape
+        positions = slots.positions.view(-1)
+        owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
+        past = tuple(Written(key, value, positions, owners) for key, value in self.past)
+        if not shape.source_len:
+            return StaticState(positions, past)
+        banks = tuple(
+            Bank(key, value, self.source_lengths, slots.sentence) for key, value in self.bank
+        )
+        return StaticState(positions, past, banks)
+
+    def run(
+        self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
+    ) -> list[list[Hypothesis]]:
+        """Search for all of these sources, the longest first."""
+        slots, count = self.slots, len(sources)
+        if self.shape.source_len:
+            self._read(sources)
+        slots.begin(torch.from_numpy(limits), config.length_penalty)
+        most_steps = (
+            int(np.sort(limits + 1).sum())
+            if count > self.shape.num_slots
+            else int(limits.max()) + 1
+        )
+        asked: deque[Callable[[], int]] = deque()
+        for number in range(1, most_steps + 1):
+            self.step()
+            if number % STEPS_AHEAD == 0:
+                asked.append(self._ask())
+                if len(asked) > 1 and asked.popleft()() == count:
+                    break
+        tables = (slots.choices, slots.gains, slots.endings, slots.end_gains)
+        return backtrace(config, *(table[:count].cpu().numpy() for table in tables))
+
+    def _ask(self) -> Callable[[], int]:
+        """How many sentences are done; the answer waits for the steps before it, not for later ones."""
+        if self.device.type != "cuda":
+            done = int(self.slots.num_done)
+            return lambda: done
+        answer = torch.empty(1, dtype=torch.int64, pin_memory=True)
+        answer.copy_(self.slots.num_done, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record()
+
+        def wait() -> int:
+            event.synchronize()
+            return int(answer)
+
+        return wait
+
+    def _step(self) -> None:
+        slots = self.slots
+        hidden, _ = self.model.read(slots.tokens.view(-1), self.state)
+        logits = self._project(hidden)
+        positions = slots.positions.view(-1)
+        size, beam = self.shape.no_repeat_ngram, self.shape.beam
+        if logits.is_cuda and not size and beam <= MOST:
+            advance(slots, *chunked_top(logits, positions, self.allowed, beam))
+            return
+        repeats = repeated(*slots.history(), size, logits.shape[1]) if size else None
+        slots.advance(*candidates(logits, positions, self.allowed, beam, repeats))
+
+    def _project(self, hidden: Tensor) -> Tensor:
+        """Scores in single precision whatever the weights are in, or many of them would be equal."""
+        weight = self.model.output.weight
+        if hidden.is_cuda and hidden.dtype != torch.float32:
+            scores = torch.mm(hidden, weight.t(), out_dtype=torch.float32)
+            bias = self.model.output.bias
+            return scores if bias is None else scores + bias
+        return self.model.project(hidden).float()
+
+    def _read(self, sources: Sequence[Sequence[int]]) -> None:
+        """Fill the bank."""
+        begin = 0
+        while begin < len(sources):
+            source_len = -(-len(sources[begin]) // SOURCE_STEP) * SOURCE_STEP
+            source_len = min(source_len, self.shape.source_len)
+            batch = self.room.batch(len(sources) - begin, source_len)
+            reader = self.readers.get((batch, source_len))
+            if reader is None:
+                reader = self.readers[batch, source_len] = Reader(self, batch, source_len)
+            reader(sources[begin : begin + batch], begin)
+            begin += batch
+
+
+class Reader:
+    """The encoder for batches of one shape, and the way into the bank."""
+
+    def __init__(self, recording: Recording, batch: int, source_len: int) -> None:
+        self.recording = recording
+        # One tensor, so that one copy brings everything.
+        self._inputs = torch.zeros(
+            batch * (source_len + 2), dtype=torch.int64, device=recording.device
+        )
+        source, self.lengths, self.sentences = self._inputs.split(
+            [batch * source_len, batch, batch]
+        )
+        self.source = source.view(batch, source_len)
+        self._recorded = Recorded(self._read, recording.device)
+
+    def __call__(self, sources: Sequence[Sequence[int]], first: int) -> None:
+        """Read these sources as sentences `first` and so on; rows without one read nobody's."""
+        batch, source_len = self.source.shape
+        inputs = np.zeros(len(self._inputs), dtype=np.int64)
+        source, lengths, sentences = np.split(inputs, [batch * source_len, -batch])
+        lengths[:], sentences[:] = 1, self.recording.shape.num_sentences
+        rows, lengths[: len(sources)] = pad(sources, 0)
+        source.reshape(batch, source_len)[: len(sources), : rows.shape[1]] = rows
+        sentences[: len(sources)] = np.arange(first, first + len(sources))
+        self._inputs.copy_(torch.from_numpy(inputs))
+        self._recorded()
+
+    def _read(self) -> None:
+        recording, source_len = self.recording, self.source.shape[1]
+        model = cast(EncoderDecoder, recording.model)
+        memory = model.encode(self.source, Layout.padded(self.lengths, source_len))
+        for bank, remembered in zip(recording.bank, model.decoder.remember(memory), strict=True):
+            for table, new in zip(bank, remembered, strict=True):
+                table[:, :, :source_len].index_copy_(0, self.sentences, new)
+        recording.source_lengths.index_copy_(0, self.sentences, self.lengths)

@@ -1,0 +1,193 @@
+"""Which models there are, and how one is found: by its name, by its languages, or as a folder.
+
+Names are looked for in the user's models folder and then among the bundled models, so that a user's own
+`fr-en` comes before the one that was shipped.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ModelError, RegardWarning, UsageError, suggest
+from regard.folder.checkpoint import WEIGHTS
+from regard.folder.manifest import CONFIG, Manifest, read_manifest
+from regard.folder.tensors import expected_tensors
+from regard.text.language import language_of_all, rank
+
+BUNDLED = Path(__file__).parents[1] / "assets"
+MODELS_VARIABLE = "REGARD_MODELS"
+"""environment variable: where the user's own models are, in place of the usual folder"""
+
+# How sure a language must be, and of how much text, to refuse a text for want of a model.
+_SURE, _ENOUGH = 0.7, 25
+
+DEFAULT_LANGUAGES = ("fr", "en")
+"""the model that translates when none is asked for"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that can be loaded by its name."""
+
+    name: str
+    folder: Path
+    bundled: bool
+    manifest: Manifest
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        return self.manifest.source_language, self.manifest.target_language
+
+    @property
+    def num_parameters(self) -> int:
+        return sum(math.prod(shape) for shape in expected_tensors(self.manifest.model).values())
+
+    @property
+    def num_bytes(self) -> int:
+        return (self.folder / WEIGHTS).stat().st_size
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "task": self.manifest.task,
+            "source_language": self.manifest.source_language,
+            "target_language": self.manifest.target_language,
+            "num_parameters": self.num_parameters,
+            "weights": self.manifest.weights,
+            "num_bytes": self.num_bytes,
+            "bundled": self.bundled,
+            "folder": str(self.folder),
+        }
+
+
+def user_folder() -> Path:
+    """Where models that the user adds are looked for."""
+    if chosen := os.environ.get(MODELS_VARIABLE):
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Application Support"
+    else:
+        base = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
+    return base / "regard" / "models"
+
+
+def available() -> list[ModelInfo]:
+    """Every model with a name; the user's first. Folders that are no models are left out."""
+    found: dict[str, ModelInfo] = {}
+    for parent, bundled in ((user_folder(), False), (BUNDLED, True)):
+        for config in sorted(parent.glob(f"*/{CONFIG}")):
+            folder = config.parent
+            try:
+                info = ModelInfo(folder.name, folder, bundled, read_manifest(folder))
+                info.num_bytes  # noqa: B018 (a folder without weights is no model)
+            except (ModelError, OSError):
+                continue
+            found.setdefault(info.name, info)
+    return list(found.values())
+
+
+def find(name_or_folder: str | Path) -> Path:
+    """The folder of a model, given by its name or its path."""
+    name = str(name_or_folder)
+    for info in available():
+        if info.name == name:
+            return info.folder
+    folder = Path(name_or_folder)
+    if (folder / CONFIG).is_file():
+        return folder
+    if folder.exists() or folder.name != name:
+        read_manifest(folder)  # says what is wrong with it
+    known = [info.name for info in available()]
+    raise UsageError(
+        f"a model must be a folder or the name of an installed one ({', '.join(known) or 'there is none'}): "
+        f"got {name!r}{suggest(name, known)}"
+    )
+
+
+def shown(folder: Path) -> str:
+    """What a message calls a model: one that is bundled by its name, another by its folder."""
+    return folder.name if folder.resolve().parent == BUNDLED.resolve() else str(folder)
+
+
+def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
+    """The language of the texts, among those that some model translates (into the target, if one is named)."""
+    models = [info for info in available() if info.manifest.task == "translate"]
+    known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
+    scores = dict(rank(" ".join(texts)))
+    best = max(scores, key=lambda language: scores[language], default="")
+    if best in known:
+        return best
+    if not known or scores.get(best, 0) > _SURE and sum(map(len, texts)) >= _ENOUGH:
+        find_by_languages(best or None, target)  # says which there are
+    chosen = max(known, key=lambda language: scores.get(language, 0))
+    if any(map(str.isalpha, "".join(texts))):
+        warnings.warn(
+            f"the language of the text is not sure: it is read as {chosen}; say so with --from {chosen}",
+            RegardWarning,
+            stacklevel=2,
+        )
+    return chosen
+
+
+def direction_of(texts: Sequence[str]) -> tuple[str, str]:
+    """From and to which languages texts are meant to go when nobody says: the usual ones.
+
+    What is surely in the language to be written, all of it, is meant to go the other way.
+    """
+    source, target = DEFAULT_LANGUAGES
+    return (target, source) if language_of_all(texts) == target else DEFAULT_LANGUAGES
+
+
+def find_by_task(task: str) -> Path:
+    """The first model that does this."""
+    for info in available():
+        if info.manifest.task == task:
+            return info.folder
+    raise UsageError(
+        f"no model is there to {task}: name one with --model, or import one and put its folder into "
+        f"{user_folder()}"
+    )
+
+
+def find_for_search(name_or_folder: str | Path | None = None) -> Path:
+    """The model that is named, or the first that was trained to search; where none was, one that translates."""
+    if name_or_folder is not None:
+        return find(name_or_folder)
+    for info in available():
+        if info.manifest.task == "search":
+            return info.folder
+    folder = find_by_languages(None, None)
+    warnings.warn(
+        f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less; "
+        "train one with  regard train --objective contrastive",
+        RegardWarning,
+        stacklevel=2,
+    )
+    return folder
+
+
+def find_by_languages(source: str | None, target: str | None) -> Path:
+    """The first model that translates from and to these languages; what is not said may be anything."""
+    if not source and not target:
+        source, target = DEFAULT_LANGUAGES
+    source, target = (code and code.lower() for code in (source, target))
+    models = [info for info in available() if info.manifest.task == "translate"]
+    for info in models:
+        reads, writes = (code.lower() for code in info.languages)
+        if source in (None, "", reads) and target in (None, "", writes):
+            return info.folder
+    wanted = f"{source or 'any language'} to {target or 'any language'}"
+    known = ", ".join(f"{source} to {target}" for source, target in (m.languages for m in models))
+    raise UsageError(
+        f"no model translates from {wanted}: there is {known or 'none'}; "
+        f"train one, or put a model folder into {user_folder()}"
+    )

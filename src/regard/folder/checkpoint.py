@@ -1,0 +1,245 @@
+"""A model is a folder: config.json, model.safetensors, the tokenizer's files and README.md, the card.
+
+The weights lie in one of three forms (`tensors`). Nothing is ever pickled, and a folder is written whole or
+not at all. SHA256SUMS says what weights and tokenizer were when they were written; a folder may be without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from regard.errors import ModelError
+from regard.files import finish_placing, fresh_folder, put_in_place, write_file
+from regard.folder.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
+from regard.folder.tensors import (
+    Tensors,
+    dequantize,
+    expected_tensors,
+    in_form,
+    stored_tensors,
+)
+from regard.text.pieces import Pieces
+from regard.text.tokenizer import Tokenizer
+
+WEIGHTS, CARD, SUMS = "model.safetensors", "README.md", "SHA256SUMS"
+
+
+def save(
+    folder: str | Path,
+    manifest: Manifest,
+    tensors: Mapping[str, np.ndarray],
+    files: Mapping[str, bytes | Path],
+    card: str,
+    *,
+    graphs: Callable[[Path], None] | None = None,
+) -> None:
+    """Write a whole model folder, or none of it.
+
+    `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them.
+    `graphs` writes the engine's graphs into a folder that has all else. A model that stands there is
+    replaced; files that are no part of a model stay where they are.
+    """
+    folder = Path(folder).resolve()
+    for name in manifest.tokenizer.names:
+        assert name in files, f"the tokenizer's file {name} is not among the files to save"
+    _check_against(expected_tensors(manifest.model), _shapes(tensors), folder)
+    _check_finite(tensors, folder)
+    if folder.exists() and not folder.is_dir():
+        raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
+    finish_placing(folder, last=CONFIG)
+    with fresh_folder(folder) as fresh:
+        for name, content in files.items():
+            assert Path(name).name == name
+            write_file(
+                fresh / name, content if isinstance(content, bytes) else content.read_bytes()
+            )
+        write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
+        sums = [f"{_sha256(fresh / name)}  {name}\n" for name in (WEIGHTS, *sorted(files))]
+        write_file(fresh / SUMS, "".join(sums).encode())
+        write_file(fresh / CARD, card.encode())
+        write_file(fresh / CONFIG, manifest.to_json().encode())
+        if graphs is not None:
+            graphs(fresh)
+        stale = _replaced(folder, {path.name for path in fresh.iterdir()})
+        put_in_place(fresh, folder, last=CONFIG, stale=stale)
+
+
+def read_tensors(folder: str | Path, manifest: Manifest | None = None) -> Tensors:
+    """Every tensor of the model in float32, under its state-dict name, whatever form it is stored in."""
+    return dequantize(_read_stored(Path(folder), manifest or read_manifest(folder), all_of=True))
+
+
+def check_weights(folder: str | Path, manifest: Manifest) -> None:
+    """Refuse a weight file that is corrupt or of another model, without keeping it in memory."""
+    _read_stored(Path(folder), manifest, all_of=False)
+
+
+def read_header(folder: str | Path) -> bytes:
+    """The head of the weight file, which says where each tensor lies; a graph is made for one such layout."""
+    with open(Path(folder) / WEIGHTS, "rb") as file:
+        length = file.read(8)
+        return length + file.read(int.from_bytes(length, "little"))
+
+
+def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
+    """The tokenizer's files."""
+    files = {}
+    for name in sorted(manifest.tokenizer.names):
+        path = Path(folder) / name
+        if not path.is_file():
+            raise ModelError(
+                f"{folder}: the tokenizer's file {name} is missing; get the model again"
+            )
+        files[name] = path.read_bytes()
+    return files
+
+
+def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, Pieces]:
+    """The tokenizers of source and target; the same one twice where they do not differ."""
+    folder = Path(folder)
+    for name in sorted(files.names):
+        if (folder / name).is_file():  # who opens it will say what it lacks
+            check_sum(folder / name)
+    if files.kind == "sentencepiece":
+        own = Tokenizer.load(folder / files.source)
+        return own, own if files.joint else Tokenizer.load(folder / files.target)
+    from regard.text.foreign import JsonTokenizer, VocabularyTokenizer
+
+    def content(name: str) -> bytes:
+        try:
+            return (folder / name).read_bytes()
+        except OSError as error:
+            raise ModelError(
+                f"{folder / name} must be a tokenizer file: {error.strerror}; import the model again"
+            ) from error
+
+    def opened(file: str, vocabulary: str, prompt: str, beginning: tuple[str, ...]) -> Pieces:
+        name = str(folder / file)
+        if files.kind == "tokenizers":
+            return JsonTokenizer(content(file), name=name, prompt=prompt, beginning=beginning)
+        numbers = content(vocabulary or files.vocabulary)
+        return VocabularyTokenizer(
+            content(file), numbers, name=name, prompt=prompt, beginning=beginning
+        )
+
+    source = opened(files.source, "", files.prompt, files.source_beginning)
+    is_one = files.joint and not files.prompt and files.source_beginning == files.target_beginning
+    if is_one:
+        return source, source
+    return source, opened(files.target, files.target_vocabulary, "", files.target_beginning)
+
+
+def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
+    path = folder / WEIGHTS
+    if not path.is_file():
+        raise ModelError(f"{folder} has no {WEIGHTS}; get the model again")
+    tensors: Tensors = {}
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            _check_unique(folder)
+            got = {}
+            for name in file.keys():
+                part = file.get_slice(name)
+                got[name] = (part.get_dtype(), tuple(part.get_shape()))
+            _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
+            for name, (kind, _) in got.items():
+                tensor = file.get_tensor(name) if all_of or kind != "I8" else None
+                if tensor is not None:
+                    _check_finite({name: tensor}, path)
+                if tensor is not None and all_of:
+                    tensors[name] = tensor
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
+    check_sum(path)
+    return tensors
+
+
+def check_sum(path: Path) -> None:
+    """Refuse a file that is not what was written, where that is known."""
+    try:
+        known = (path.parent / SUMS).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for expected, _, name in (line.partition("  ") for line in known):
+        if name == path.name and _sha256(path) != expected:
+            raise ModelError(
+                f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the "
+                "model again"
+            )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _check_unique(folder: Path) -> None:
+    """Two tensors of one name: each reader of the file might take another."""
+
+    def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ModelError(
+                f"{folder / WEIGHTS} is truncated or corrupt (a name stands twice); get the model again"
+            )
+        return dict(pairs)
+
+    json.loads(read_header(folder)[8:], object_pairs_hook=keys_once)
+
+
+def _shapes(tensors: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:
+    for what, names in (
+        ("lacks", expected.keys() - got.keys()),
+        ("has the unknown", got.keys() - expected.keys()),
+    ):
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise ModelError(
+                f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
+                f"{CONFIG} describes, got {len(got)}; the two files are not of one model, get it again"
+            )
+    for name, form in expected.items():
+        if form != got[name]:
+            raise ModelError(
+                f"{where}: tensor {name}: expected {_form_name(form)} as {CONFIG} says, "
+                f"got {_form_name(got[name])}; the two files are not of one model, get it again"
+            )
+
+
+def _form_name(form: Any) -> str:
+    return f"{form[0]} {list(form[1])}" if form and isinstance(form[0], str) else str(list(form))
+
+
+def _check_finite(tensors: Mapping[str, np.ndarray], where: Path) -> None:
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.int8 and not np.isfinite(tensor).all():
+            raise ModelError(
+                f"{where}: tensor {name} holds values that are not finite numbers; "
+                f"the model is broken, use an earlier checkpoint of it"
+            )
+
+
+def _replaced(folder: Path, new: set[str]) -> set[str]:
+    """The files of the model that stands in a folder, less those the new one has as well."""
+    if not (folder / CONFIG).is_file():
+        if clash := sorted(name for name in new if (folder / name).exists()):
+            raise ModelError(
+                f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder"
+            )
+        return set()
+    own = {CONFIG, WEIGHTS, CARD, SUMS, *(path.name for path in folder.glob("*.onnx"))}
+    with contextlib.suppress(ModelError):
+        own |= read_manifest(folder).tokenizer.names
+    return own - new

@@ -1,0 +1,127 @@
+"""What config.json says of a model: what it does, its languages, its sizes, its tokenizer's files, how it searches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
+from regard.errors import ModelError, UsageError
+from regard.folder.tensors import WeightForm
+from regard.text.as_read import AsRead
+from regard.text.pieces import Pieces
+
+FORMAT_VERSION = 1
+CONFIG = "config.json"
+
+Task = Literal["translate", "chat", "write", "fill", "search"]
+TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TokenizerFiles:
+    """Which files of the folder hold the tokenizer; both sides name one file when the vocabulary is joint."""
+
+    kind: TokenizerKind = "sentencepiece"
+    """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.foreign`"""
+    source: str = "tokenizer.model"
+    target: str = "tokenizer.model"
+    vocabulary: str = ""
+    """JSON that numbers the pieces, where SentencePiece does not"""
+    target_vocabulary: str = ""
+    """the target's, where it has its own"""
+    prompt: str = ""
+    """text before every text that is read, such as T5's name of a task"""
+    source_beginning: tuple[str, ...] = ()
+    """pieces before that, such as BERT's [CLS]"""
+    target_beginning: tuple[str, ...] = ()
+    """pieces that every output begins with, such as BART's <s>"""
+    mask: str = ""
+    """the piece that stands for a blank to fill"""
+
+    @property
+    def joint(self) -> bool:
+        return self.source == self.target and not self.target_vocabulary
+
+    @property
+    def names(self) -> set[str]:
+        """Every file."""
+        return {self.source, self.target, self.vocabulary, self.target_vocabulary} - {""}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """What config.json says."""
+
+    task: Task = "translate"
+    source_language: str = ""
+    target_language: str = ""
+    model: ModelConfig
+    tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
+    weights: WeightForm = "fp32"
+    """how model.safetensors holds them"""
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    """how to search when nobody says otherwise"""
+    longest: int = 256
+    """pieces of the longest sentence it was trained on; longer ones are split"""
+
+    def as_read(self, pieces: Pieces) -> AsRead:
+        """How its texts are read; what is typed in haste a chatbot has learnt from those who type it."""
+        return AsRead(self.source_language, pieces, in_full=self.task == "translate")
+
+    def to_json(self) -> str:
+        return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
+
+
+def read_manifest(folder: str | Path) -> Manifest:
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
+    path = folder / CONFIG
+    if not path.is_file() and (folder / "run.json").is_file():
+        raise ModelError(
+            f"{folder} is no model yet: its training was not finished; go on with  "
+            f"regard train --resume --output {folder}"
+        )
+    if not path.is_file():
+        raise ModelError(f"{folder} is not a model: it has no {CONFIG}; name a folder that has one")
+    try:
+        values = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
+    if not isinstance(values, dict) or "format_version" not in values:
+        raise ModelError(
+            f"{path} is not a regard model's: it has no format_version; name another folder"
+        )
+    version = values.pop("format_version")
+    if version != FORMAT_VERSION:
+        raise ModelError(
+            f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
+            f"use a version of regard that knows it, or export the model again"
+        )
+    return _manifest(values, str(path))
+
+
+def _manifest(values: dict[str, Any], where: str) -> Manifest:
+    parts = {"model": ModelConfig, "tokenizer": TokenizerFiles, "decode": DecodeConfig}
+    try:
+        if "model" not in values:
+            raise UsageError(f"{where}: model is missing; get the model again")
+        for name, kind in parts.items():
+            if name in values:
+                if not isinstance(values[name], dict):
+                    raise UsageError(
+                        f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
+                    )
+                values[name] = from_dict(kind, values[name], f"{where}: {name}")
+        manifest = from_dict(Manifest, values, where)
+    except UsageError as error:
+        raise ModelError(str(error)) from None
+    for name in manifest.tokenizer.names:
+        if Path(name).name != name:
+            raise ModelError(
+                f"{where}: a tokenizer file must be a plain file name: got {name!r}; get the model again"
+            )
+    return manifest

@@ -1,0 +1,1 @@
+"""Text that a model writes on: stories, replies, blanks filled in."""

@@ -1,0 +1,1 @@
+"""The pipeline of a translation, its options and results, glossary, evaluation, corpora of any size."""

@@ -86,7 +86,7 @@ def equal(num_pairs: int, length: int, vocab_size: int) -> Sentences:
 def _random_pieces(source: np.ndarray, target: np.ndarray, vocab_size: int) -> Sentences:
     random = np.random.default_rng(2)
 
-    def pieces(lengths: np.ndarray) -> Ragged:
+    def token_strings(lengths: np.ndarray) -> Ragged:
         ids = random.integers(EOS_ID + 1, vocab_size, int(lengths.sum()), np.int32)
         ragged = Ragged.of_lengths(ids, lengths)
         ragged.ids[ragged.offsets[1:] - 1] = EOS_ID

@@ -55,7 +55,7 @@ def make_random_folder(
         model = build(config)
     if without_bytes:
         with torch.no_grad():
-            for id, piece in enumerate(tokenizer.pieces(range(tokenizer.vocab_size))):
+            for id, piece in enumerate(tokenizer.token_strings(range(tokenizer.vocab_size))):
                 if piece.startswith("<0x"):
                     model.output.weight[id] = 0
     tensors = to_tensors(model.state_dict(), config)

@@ -36,7 +36,7 @@ def with_plain_spaces(text: str) -> str:
 def assert_links_are_words(sentence: Sentence) -> None:
     """Of every candidate, whose pieces all have a probability."""
     for candidate in sentence.candidates:
-        assert len(candidate.pieces) <= len(candidate.token_log_probabilities)
+        assert len(candidate.tokens) <= len(candidate.token_log_probabilities)
         assert candidate.alignment is not None
         for link in candidate.alignment:
             assert sentence.source[slice(*link.source)].strip()

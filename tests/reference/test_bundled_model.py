@@ -72,7 +72,7 @@ def test_a_sentence_alone_is_as_in_a_batch(precision: str) -> None:
         assert (alone.text, alone.alternatives) == (among.text, among.alternatives)
         for one, other in zip(alone.sentences, among.sentences, strict=True):
             mine, theirs = one.candidates[0], other.candidates[0]
-            assert mine.pieces == theirs.pieces
+            assert mine.tokens == theirs.tokens
             assert mine.score == pytest.approx(
                 theirs.score, abs=1e-2 if precision == "int8" else 1e-4
             )

@@ -151,7 +151,7 @@ def test_ctranslate2_writes_the_same_tokens(changes, tmp_path: Path) -> None:
     for text in TEXT:
         options = {"method": "greedy", "max_length": WORDS, "min_length": WORDS, "details": True}
         ours = model.translate(text, split=False, no_repeat_ngram=1, **options)
-        pieces = tokenizer.pieces(tokenizer.encode(text))
+        pieces = tokenizer.token_strings(tokenizer.encode(text))
         [result] = theirs.translate_batch(
             [pieces],
             beam_size=1,
@@ -161,7 +161,7 @@ def test_ctranslate2_writes_the_same_tokens(changes, tmp_path: Path) -> None:
             suppress_sequences=[["<pad>"], ["<s>"], ["</s>"]],
             disable_unk=False,
         )
-        assert result.hypotheses[0] == ours.sentences[0].candidates[0].pieces
+        assert result.hypotheses[0] == ours.sentences[0].candidates[0].tokens
 
 
 def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:

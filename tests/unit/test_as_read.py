@@ -11,7 +11,7 @@ import pytest
 import regard
 from regard.generate.filling import with_blanks
 from regard.text.as_read import AsRead
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 
 ODD = (" ", "\t", "\u00a0", "\u202f", "\u200b", "e\u0301", "\ufb01", "\u2026", "\u2019", "\u2014")
 
@@ -21,7 +21,7 @@ def reader(language: str, *words: str, **options: Any) -> AsRead:
     return AsRead(language, vocabulary(*words), **options)
 
 
-def vocabulary(*words: str, unknown: str = "") -> Pieces:
+def vocabulary(*words: str, unknown: str = "") -> TokenizerBase:
     """Of these words and of the signs of a keyboard, less those that are unknown."""
 
     def encode(text: str) -> list[int]:
@@ -30,11 +30,11 @@ def vocabulary(*words: str, unknown: str = "") -> Pieces:
         known = text.isascii() and text not in unknown
         return [0 if known else 1] * max(2, len(text))
 
-    def pieces(ids: list[int]) -> list[str]:
+    def token_strings(ids: list[int]) -> list[str]:
         return ["<0x00>" if number else "a" for number in ids]
 
-    found = SimpleNamespace(encode=encode, pieces=pieces, special_ids=frozenset())
-    return cast("Pieces", found)
+    found = SimpleNamespace(encode=encode, token_strings=pieces, special_ids=frozenset())
+    return cast("TokenizerBase", found)
 
 
 def test_every_character_is_found_again() -> None:

@@ -117,7 +117,7 @@ def test_json_tells_every_segment(folder: str, page: Path) -> None:
     told = [answer for answer in answers if not answer["doubt"] and "sentences" in answer]
     for sentence in (sentence for answer in told for sentence in answer["sentences"]):
         best = sentence["candidates"][0]
-        assert len(best["token_log_probabilities"]) >= len(best["pieces"]) > 0
+        assert len(best["token_log_probabilities"]) >= len(best["tokens"]) > 0
         for link in best["alignment"]:
             assert sentence["source"][slice(*link["source"])].strip()
             assert best["text"][slice(*link["target"])].strip()

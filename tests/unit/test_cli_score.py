@@ -32,7 +32,7 @@ def test_score(folder: str, tmp_path: Path) -> None:
     assert float(from_arguments.stdout) == pytest.approx(expected[0], abs=1e-3)
     answer = json.loads(run("score", "-m", folder, "--json", "Bonjour", "Hello").stdout)
     assert sum(answer["token_log_probabilities"]) == answer["log_probability"]
-    assert len(answer["token_log_probabilities"]) == len(answer["pieces"]) + 1
+    assert len(answer["token_log_probabilities"]) == len(answer["tokens"]) + 1
     assert_one_sentence(run("score", "-m", folder, "Bonjour"), 2)
     assert_one_sentence(run("score", "-m", folder, "--source", tmp_path / "a.fr"), 2)
     assert_one_sentence(run("score", "-m", folder, stdin=b"no tab\n"), 1)

@@ -48,7 +48,7 @@ def test_the_alignment_and_the_scores_are_those_of_the_new_text(model: Model) ->
         (source[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment
     ]
     best = found.sentences[0].candidates[0]
-    assert len(best.token_log_probabilities) == len(best.pieces) + 1
+    assert len(best.token_log_probabilities) == len(best.tokens) + 1
     assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))
 
 

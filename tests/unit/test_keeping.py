@@ -30,7 +30,7 @@ def test_a_name_has_a_stand_in() -> None:
     found = translated(model, "See https://a.org/b or")
     assert model.asked == ["See X1 or"] and found.source == "See https://a.org/b or"
     [best] = found.candidates
-    assert best.text == "Voir https://a.org/b" and best.pieces == ["▁Voir", "▁https://a.org/b"]
+    assert best.text == "Voir https://a.org/b" and best.tokens == ["▁Voir", "▁https://a.org/b"]
     assert len(best.token_log_probabilities) == 2 and found.flags == []
 
 
@@ -63,7 +63,7 @@ def test_where_both_are_lost_the_words_between_are_translated() -> None:
     found = translated(model, "Open /a/b now")
     [best] = found.candidates
     assert best.text == "Ouvre /a/b maintenant" and found.flags == ["parts"]
-    assert best.alignment is None and len(best.pieces) == len(best.token_log_probabilities)
+    assert best.alignment is None and len(best.tokens) == len(best.token_log_probabilities)
 
 
 def test_a_sentence_that_is_all_kept_is_not_translated() -> None:

@@ -94,10 +94,10 @@ def test_details(model: Model) -> None:
         for candidate in sentence.candidates:
             values = candidate.token_log_probabilities
             assert candidate.log_probability == pytest.approx(sum(values))
-            assert len(values) == len(candidate.pieces) + (candidate.stop == "end")
+            assert len(values) == len(candidate.tokens) + (candidate.stop == "end")
             assert candidate.stop in ("end", "length")
             assert (
-                "".join(candidate.pieces).replace("\u2581", " ").strip() == candidate.text.strip()
+                "".join(candidate.tokens).replace("\u2581", " ").strip() == candidate.text.strip()
             )
     assert details.to_dict()["sentences"][0]["source"] == "Le chat dort."
 
@@ -209,7 +209,7 @@ def test_an_output_without_end_stops_and_is_said(
         details = model.translate("Le chat dort.", details=True, max_length=0, no_repeat_ngram=2)
     best = details.sentences[0].candidates[0]
     ids = model.translator.source_ids(["Le chat dort."])[0]
-    assert best.stop == "length" and len(best.pieces) <= 2 * len(ids) + 50
+    assert best.stop == "length" and len(best.tokens) <= 2 * len(ids) + 50
     assert "length" in details.sentences[0].flags
     assert any("cut at the limit of their length" in str(each.message) for each in said)
 

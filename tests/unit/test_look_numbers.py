@@ -276,7 +276,9 @@ def test_the_output_is_the_whole_softmax(session: Session) -> None:
         assert [each["probability"] for each in place["top"]] == sorted(row)[::-1][:NUM_TOP]
         for each in place["top"]:
             assert each["probability"] == row[each["token"]]
-            assert each["piece"] == session.original.subject.target.pieces([each["token"]])[0]
+            assert (
+                each["piece"] == session.original.subject.target.token_strings([each["token"]])[0]
+            )
 
 
 def test_the_steps_are_what_the_search_saw(session: Session) -> None:

@@ -88,9 +88,9 @@ def test_what_is_right_or_unclear_stays(source: str, target: str, languages: str
 
 def test_pieces_and_links_follow() -> None:
     made = corrected(candidate("Le 2e chat dort", "The 2th cat sleeps"), [((4, 7), "2nd")])
-    assert made.text == "The 2nd cat sleeps" and made.pieces == ["▁The", "▁2nd", "▁cat", "▁sleeps"]
+    assert made.text == "The 2nd cat sleeps" and made.tokens == ["▁The", "▁2nd", "▁cat", "▁sleeps"]
     made = corrected(candidate("Le 3e chat", "Le 3rd chat"), [((3, 6), "3e")])
-    assert made.pieces == ["▁Le", "▁3e", "▁chat"] and made.alignment is not None
+    assert made.tokens == ["▁Le", "▁3e", "▁chat"] and made.alignment is not None
     assert [link.target for link in made.alignment] == [(0, 2), (3, 5), (6, 10)]
 
 

@@ -35,7 +35,7 @@ def stream(masked: bool = False, packing: bool = True, **changes: object) -> Pro
 
 
 def words() -> Ragged:
-    """Pieces of the vocabulary, none special."""
+    """TokenizerBase of the vocabulary, none special."""
     ordinary = [id for id in range(TOKENIZER.vocab_size) if id not in TOKENIZER.special_ids]
     rng = np.random.default_rng(2)
     return Ragged.of([rng.choice(ordinary, size).tolist() for size in SIZES])

@@ -47,7 +47,7 @@ def test_a_wrong_time_is_corrected_where_it_stands() -> None:
     model = Model(lambda text: ["He came at 2:10 pm today."])
     best = translated(model, "Il vint à 2h10 hier.").candidates[0]
     assert best.text == "He came at 2:10 am today." and len(model.asked) == 1
-    assert best.pieces == ["▁He", "▁came", "▁at", "▁2:10 am", "▁today."]
+    assert best.tokens == ["▁He", "▁came", "▁at", "▁2:10 am", "▁today."]
     assert best.token_log_probabilities == [-1.0, -1.0, -1.0, -2.0, -1.0]
     assert best.alignment
     for link in best.alignment:

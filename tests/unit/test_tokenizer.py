@@ -104,7 +104,7 @@ def test_a_batch_is_its_texts_one_by_one(tokenizer: Tokenizer) -> None:
 def test_special_ids_decode_to_nothing(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode("the cat")
     assert tokenizer.decode([2, *ids, 3, 0, 0]) == "the cat"
-    assert "".join(tokenizer.pieces(ids)) == "\u2581the\u2581cat"
+    assert "".join(tokenizer.token_strings(ids)) == "\u2581the\u2581cat"
 
 
 def test_sampling_repeats_with_the_seed_whatever_ran_before(tokenizer: Tokenizer) -> None:
@@ -148,7 +148,8 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
     # All segmentations of a short word, weighted by hand, against how often each was drawn.
     alpha, word, draws = 0.2, "tomka", 20_000
     scores = {
-        UNIGRAM.pieces([id])[0]: UNIGRAM._processor.get_score(id) for id in range(260, len(UNIGRAM))
+        UNIGRAM.token_strings([id])[0]: UNIGRAM._processor.get_score(id)
+        for id in range(260, len(UNIGRAM))
     }
     marked, ways = "\u2581" + word, {}
     for cuts in range(2 ** (len(marked) - 1)):
@@ -160,7 +161,8 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
         if all(piece in scores for piece in pieces):
             ways[tuple(pieces)] = 2.718281828459045 ** (alpha * sum(scores[p] for p in pieces))
     drawn = Counter(
-        tuple(UNIGRAM.pieces(ids)) for ids in UNIGRAM.encode_sampled([word] * draws, alpha, 3)
+        tuple(UNIGRAM.token_strings(ids))
+        for ids in UNIGRAM.encode_sampled([word] * draws, alpha, 3)
     )
     assert set(drawn) <= set(ways) and len(ways) > 2
     for pieces, weight in ways.items():
@@ -170,7 +172,7 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
 def test_bpe_dropout_of_one_merge_happens_as_often_as_asked() -> None:
     draws, alpha = 20_000, 0.5
     ids = BPE.encode_sampled(["a"] * draws, alpha, 13)
-    assert BPE.pieces(BPE.encode("a")) == ["\u2581a"]
+    assert BPE.token_strings(BPE.encode("a")) == ["\u2581a"]
     assert sum(len(row) == 2 for row in ids) / draws == pytest.approx(alpha, abs=0.02)
 
 

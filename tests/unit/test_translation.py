@@ -55,11 +55,11 @@ def stop_taken(source: str, *pieces: str) -> Candidate:
 
 def test_a_label_that_ends_in_a_number_stays_one() -> None:
     made = stop_taken("Total: $45", "Total : 45 ", "$", ".")
-    assert (made.text, made.pieces) == ("Total : 45 $", ["Total : 45 ", "$"])
+    assert (made.text, made.tokens) == ("Total : 45 $", ["Total : 45 ", "$"])
     assert made.token_log_probabilities == [0.0, -1.0, -3.0]
     assert made.alignment == [Link((0, 1), (0, 12), 1.0)]
     made = stop_taken("Total: $45", "Total : 45 ", "$.")
-    assert (made.pieces, made.token_log_probabilities) == (["Total : 45 ", "$"], [0.0, -1.0, -2.0])
+    assert (made.tokens, made.token_log_probabilities) == (["Total : 45 ", "$"], [0.0, -1.0, -2.0])
 
 
 @pytest.mark.parametrize(

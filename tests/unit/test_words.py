@@ -28,7 +28,7 @@ def test_all_spellings_mean_the_word(tokenizer: Tokenizer, word: str) -> None:
 
 def test_all_cuts_are_found(tokenizer: Tokenizer) -> None:
     """By brute force: every way to cut the word into pieces of the vocabulary."""
-    pieces = {p: id for id, p in enumerate(tokenizer.pieces(range(tokenizer.vocab_size)))}
+    pieces = {p: id for id, p in enumerate(tokenizer.token_strings(range(tokenizer.vocab_size)))}
 
     def cuts(text: str) -> list[list[int]]:
         if not text:
@@ -73,5 +73,5 @@ def test_a_long_word_has_its_first_spellings_and_no_more(tokenizer: Tokenizer) -
     found = Spellings(tokenizer).of("cats" * 25)
     assert 1000 < len(found) <= 4001
     assert len({tuple(spelling) for spelling in found}) == len(found)
-    pieces = tokenizer.pieces(found[1])
-    assert len(pieces[0]) >= max(len(tokenizer.pieces(each)[0]) for each in found[1:])
+    pieces = tokenizer.token_strings(found[1])
+    assert len(pieces[0]) >= max(len(tokenizer.token_strings(each)[0]) for each in found[1:])

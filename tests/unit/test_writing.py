@@ -97,7 +97,7 @@ def test_of_several_attempts_the_surest_goes_on(
     assert len(drawn) == 5 and found.tokens in [each.tokens for each in drawn]
 
     def certainty(each: Hypothesis) -> float:
-        names = attempts._in_names(own.target.pieces(each.tokens[start:]))
+        names = attempts._in_names(own.target.token_strings(each.tokens[start:]))
         values = zip(each.token_log_probabilities[start:], names, strict=False)
         plain = [value for value, is_name in values if not is_name]
         return sum(plain) / len(plain) if plain else 0.0

@@ -172,7 +172,7 @@ def scored(model: Model, pairs: Sequence[Pair | None], with_details: bool) -> It
             "source": source,
             "target": target,
             "log_probability": sum(values) if pair else None,
-            "pieces": tokenizer.pieces(tokenizer.encode(target)),
+            "tokens": tokenizer.token_strings(tokenizer.encode(target)),
             "token_log_probabilities": values,
         }
         yield json.dumps(answer, ensure_ascii=False)

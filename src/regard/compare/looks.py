@@ -73,8 +73,8 @@ def look(
                 for each in weights
             ]
         if number < config.num_shown:
-            sentence["source"] = source_tokenizer.pieces(read)
-            sentence["target"] = target_tokenizer.pieces(written)
+            sentence["source"] = source_tokenizer.token_strings(read)
+            sentence["target"] = target_tokenizer.token_strings(written)
             sentence["weights"] = weights.round(NUM_DIGITS).tolist()
         found["sentences"].append(sentence)
     return found

@@ -246,7 +246,7 @@ class BatchStream:
     def _sequences(self, window: int) -> tuple[Ragged, Ragged]:
         places = self._places(window)
         if self._pairs.keeps_pieces:
-            return self._pairs.pieces(places)
+            return self._pairs.token_strings(places)
         return self._builder.encode(*self._pairs.texts(places), self._window_seed(window))
 
     def _places(self, window: int) -> Rows:

@@ -78,7 +78,7 @@ class Encoded:
         sources, targets = self._texts
         return taken(sources, rows) if len(sources) else [], taken(targets, rows)
 
-    def pieces(self, places: Rows) -> tuple[Ragged, Ragged]:
+    def token_strings(self, places: Rows) -> tuple[Ragged, Ragged]:
         """Both sides of some pairs as the sequences that a model sees."""
         source, target = (
             Ragged(side[0].map(), side[1].map()).take(places) for side in self._columns

@@ -47,7 +47,7 @@ def escape(text: str) -> str:
 
 def inline(text: str, labels: Set[str]) -> list[Item]:
     """The items of a paragraph; `labels` are the links defined elsewhere in the file, by their names."""
-    return list(_resolved(_Marks(text, labels).pieces()))
+    return list(_resolved(_Marks(text, labels).token_strings()))
 
 
 def marks_of(text: str, labels: Set[str]) -> Counter[tuple[str, str]]:
@@ -74,7 +74,7 @@ class _Marks:
         for match in _TICKS.finditer(text):
             self.ticks.setdefault(match.group(), []).append(match.start())
 
-    def pieces(self) -> list[Piece]:
+    def token_strings(self) -> list[Piece]:
         """Marks, and the text between them."""
         found: list[Piece] = []
         cursor = run = 0

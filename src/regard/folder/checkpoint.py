@@ -27,8 +27,8 @@ from regard.folder.tensors import (
     in_form,
     stored_tensors,
 )
-from regard.text.pieces import Pieces
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_base import TokenizerBase
 
 WEIGHTS, CARD, SUMS = "model.safetensors", "README.md", "SHA256SUMS"
 
@@ -103,7 +103,9 @@ def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     return files
 
 
-def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, Pieces]:
+def open_tokenizers(
+    folder: str | Path, files: TokenizerFiles
+) -> tuple[TokenizerBase, TokenizerBase]:
     """The tokenizers of source and target; the same one twice where they do not differ."""
     folder = Path(folder)
     for name in sorted(files.names):
@@ -122,7 +124,9 @@ def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[Pieces, 
                 f"{folder / name} must be a tokenizer file: {error.strerror}; import the model again"
             ) from error
 
-    def opened(file: str, vocabulary: str, prompt: str, beginning: tuple[str, ...]) -> Pieces:
+    def opened(
+        file: str, vocabulary: str, prompt: str, beginning: tuple[str, ...]
+    ) -> TokenizerBase:
         name = str(folder / file)
         if files.kind == "tokenizers":
             return JsonTokenizer(content(file), name=name, prompt=prompt, beginning=beginning)

@@ -11,7 +11,7 @@ from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
 from regard.text.as_read import AsRead
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 
 FORMAT_VERSION = 1
 CONFIG = "config.json"
@@ -67,7 +67,7 @@ class Manifest:
     longest: int = 256
     """pieces of the longest sentence it was trained on; longer ones are split"""
 
-    def as_read(self, pieces: Pieces) -> AsRead:
+    def as_read(self, pieces: TokenizerBase) -> AsRead:
         """How its texts are read; what is typed in haste a chatbot has learnt from those who type it."""
         return AsRead(self.source_language, pieces, in_full=self.task == "translate")
 

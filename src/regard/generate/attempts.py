@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, Hypothesis, StepModel, StepRecord, sample_side_by_side
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 from regard.translate.translator import Translator
 
 NUM_PIECES = 96
@@ -56,11 +56,11 @@ def surest(
             yield None
 
 
-def _worth(found: Hypothesis, start: int, names: set[str], target: Pieces) -> float:
+def _worth(found: Hypothesis, start: int, names: set[str], target: TokenizerBase) -> float:
     own = found.tokens[start:]
     # A new name is one of hundreds, so never sure: counted, it would lose against a name that somebody has already.
     # The end of a text is counted, or one that says nothing would be the surest.
-    is_name = [*_in_names(target.pieces(own)), False]
+    is_name = [*_in_names(target.token_strings(own)), False]
     values = zip(found.token_log_probabilities[start:], is_name, strict=False)
     counted = [value for value, is_part_of_one in values if not is_part_of_one]
     if not own or not counted:
@@ -89,7 +89,7 @@ def _in_names(pieces: Sequence[str]) -> list[bool]:
     return found
 
 
-def names_in(text: str, target: Pieces) -> set[str]:
+def names_in(text: str, target: TokenizerBase) -> set[str]:
     """Words with a capital that are no words without it, as far as the pieces tell: Jack and Rose are not found.
 
     It's and I'm are none, and of Tom's it is Tom.

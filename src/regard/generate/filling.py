@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError
 from regard.folder.manifest import Manifest
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 
 _SPACE_MARK = "\u2581"
 
@@ -35,7 +35,7 @@ class Choice:
         return {"word": self.word, "probability": self.probability, "text": self.text}
 
 
-def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
+def with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list[int]:
     """What the encoder reads of a text, whose blanks are one piece each."""
     mask = manifest.tokenizer.mask
     if manifest.model.has_decoder:
@@ -54,7 +54,7 @@ def with_blanks(manifest: Manifest, tokenizer: Pieces, text: str) -> list[int]:
 
 
 def fill(
-    engine: Reader, manifest: Manifest, tokenizer: Pieces, text: str, count: int
+    engine: Reader, manifest: Manifest, tokenizer: TokenizerBase, text: str, count: int
 ) -> list[list[Choice]]:
     """For each blank of a text the most probable words, best first."""
     mask = manifest.tokenizer.mask
@@ -77,7 +77,7 @@ def fill(
         best = np.argsort(-row, kind="stable")[:count]
         before, after = mask.join(parts[: blank_number + 1]), mask.join(parts[blank_number + 1 :])
         choices = []
-        for piece, id in zip(tokenizer.pieces(best.tolist()), best, strict=True):
+        for piece, id in zip(tokenizer.token_strings(best.tolist()), best, strict=True):
             word = piece.replace(_SPACE_MARK, "")
             choices.append(Choice(word, float(np.exp(row[id])), before + word + after))
         found.append(choices)

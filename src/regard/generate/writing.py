@@ -29,7 +29,7 @@ from regard.generate.growing import GrowingText
 from regard.generate.one_line import recent, to_lines, to_one_line
 from regard.text.alphabet import in_known_signs
 from regard.text.emoji import in_words
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 from regard.translate.translator import Translator
 
 REPLY_TOKENS = 128
@@ -225,7 +225,7 @@ def as_written(
     pieces: Iterable[tuple[Emission, Top] | None],
     stops: Sequence[str],
 ) -> Iterator[Written]:
-    """Pieces with the text that is sure by each of them, none where there is none yet; `read` says which text some are."""
+    """TokenizerBase with the text that is sure by each of them, none where there is none yet; `read` says which text some are."""
     ids: list[int] = []
     text = GrowingText("", stops)
     for piece in pieces:
@@ -237,7 +237,7 @@ def as_written(
             yield Written(text.rest(), (), "stop" if emission.stop == "end" else "length")
             return
         ids.append(emission.token)
-        [piece_text] = translator.target.pieces([emission.token])
+        [piece_text] = translator.target.token_strings([emission.token])
         new = text.grow(read(ids))
         token = Token(piece_text.replace("\u2581", " "), emission.log_probability, top)
         if text.is_stopped:
@@ -295,9 +295,9 @@ def _as_trained(translator: Translator, text: str) -> str:
     return to_one_line(text) if _marks_lines(translator) else text
 
 
-def top_of(target: Pieces, record: StepRecord, row: int, count: int) -> Top:
+def top_of(target: TokenizerBase, record: StepRecord, row: int, count: int) -> Top:
     tokens, probabilities = record.top_tokens[row][:count], record.top_probabilities[row][:count]
-    pieces = [piece.replace("\u2581", " ") for piece in target.pieces(tokens)]
+    pieces = [piece.replace("\u2581", " ") for piece in target.token_strings(tokens)]
     return tuple(
         (piece, math.log(max(p, 1e-300))) for piece, p in zip(pieces, probabilities, strict=True)
     )

@@ -62,7 +62,7 @@ def describe(run: Run) -> Document:
         "hypotheses": [
             {
                 "tokens": each.tokens,
-                "pieces": subject.target.pieces(each.tokens),
+                "pieces": subject.target.token_strings(each.tokens),
                 "text": subject.target.decode(each.tokens),
                 "score": each.score,
                 "log_probability": each.log_probability,
@@ -90,7 +90,7 @@ def _written(run: Run) -> Document:
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
     tokenizer = subject.tokenizer(side)
-    pieces = tokenizer.pieces(tokens)
+    pieces = tokenizer.token_strings(tokens)
     spans = words(tokens, pieces, tokenizer.special_ids)
     return {"text": text, "tokens": tokens, "pieces": pieces, "words": spans}
 
@@ -104,7 +104,7 @@ def _steps(run: Run) -> list[Document]:
         beams = [
             {
                 "tokens": tokens,
-                "pieces": target.pieces(tokens),
+                "pieces": target.token_strings(tokens),
                 "score": score,
                 "parent": before.get(tuple(tokens[:-1])) if tokens else None,
             }
@@ -133,11 +133,11 @@ def _output(run: Run) -> list[Document]:
 
 
 def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> list[Document]:
-    """Pieces of the output with their probabilities."""
+    """TokenizerBase of the output with their probabilities."""
     return [
         {"token": token, "piece": piece, "probability": float(probability)}
         for token, piece, probability in zip(
-            tokens, subject.target.pieces(tokens), probabilities, strict=True
+            tokens, subject.target.token_strings(tokens), probabilities, strict=True
         )
     ]
 

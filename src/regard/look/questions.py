@@ -29,7 +29,7 @@ def probability(run: Run, step: int, text: str) -> Answer:
     return {
         "step": step,
         "tokens": tokens,
-        "pieces": subject.target.pieces(tokens),
+        "pieces": subject.target.token_strings(tokens),
         "probabilities": probabilities,
     }
 
@@ -51,10 +51,10 @@ def neighbours(run: Run, token: int, side: str, count: int = 10) -> Answer:
     tokenizer = run.subject.tokenizer(side)
     return {
         "token": token,
-        "piece": tokenizer.pieces([token])[0],
+        "piece": tokenizer.token_strings([token])[0],
         "neighbours": [
             {"token": each, "piece": piece, "cosine": float(cosines[each])}
-            for each, piece in zip(nearest, tokenizer.pieces(nearest), strict=True)
+            for each, piece in zip(nearest, tokenizer.token_strings(nearest), strict=True)
         ],
     }
 

@@ -157,8 +157,8 @@ class Session:
         trace.metadata |= {
             "source": text,
             "target": subject.target.decode(written),
-            "source_pieces": subject.source.pieces(source),
-            "target_pieces": subject.target.pieces(written),
+            "source_pieces": subject.source.token_strings(source),
+            "target_pieces": subject.target.token_strings(written),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
             "changes": [dict(change) for change in plan.changes],

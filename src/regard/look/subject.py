@@ -16,7 +16,7 @@ from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.generate.filling import with_blanks
 from regard.model.transformer import Model
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 
 SPACE_MARK = "\u2581"
 _INSIDE_WORDS = "'\u2019-"
@@ -30,8 +30,8 @@ class Subject:
     name: str
     manifest: Manifest
     network: Model
-    source: Pieces
-    target: Pieces
+    source: TokenizerBase
+    target: TokenizerBase
 
     @classmethod
     def open(cls, folder: Path, network: Model | None = None) -> Subject:
@@ -49,7 +49,7 @@ class Subject:
     def num_parameters(self) -> int:
         return sum(weight.numel() for weight in self.network.parameters())
 
-    def tokenizer(self, side: str) -> Pieces:
+    def tokenizer(self, side: str) -> TokenizerBase:
         return self.source if side == "source" else self.target
 
     def source_ids(self, text: str) -> list[int]:

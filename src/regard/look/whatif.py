@@ -169,7 +169,7 @@ def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
     tokenizer = subject.tokenizer(side)
     start = len(tokenizer.beginning) if side == "source" else 1
     ids = tokenizer.encode(text)
-    spans = words(ids, tokenizer.pieces(ids), tokenizer.special_ids)
+    spans = words(ids, tokenizer.token_strings(ids), tokenizer.special_ids)
     if not 0 <= index - start < len(spans):
         raise UsageError(
             f"index must be a word's, from {start} to {start + len(spans) - 1}: got {index}"

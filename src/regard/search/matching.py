@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from regard.search.reading import Reader, normalised
-from regard.text.pieces import Span
+from regard.text.tokenizer_base import Span
 from regard.text.word_alignment import words
 
 LEAST = 0.3
@@ -91,7 +91,7 @@ def words_of(reader: Reader, texts: Sequence[str]) -> list[Words]:
     """The words of each text, signs left out."""
     return [
         _gathered(text, spans, vectors)
-        for text, (spans, vectors) in zip(texts, reader.pieces(texts), strict=True)
+        for text, (spans, vectors) in zip(texts, reader.token_strings(texts), strict=True)
     ]
 
 

@@ -18,7 +18,7 @@ from regard.engine.vectors import Encoder, open_encoder
 from regard.folder.checkpoint import WEIGHTS, open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.search.passages import MOST_PIECES
-from regard.text.pieces import Pieces, Span
+from regard.text.tokenizer_base import Span, TokenizerBase
 
 _MOST_LETTERS = 64
 """of a piece, in any vocabulary"""
@@ -35,7 +35,7 @@ class Reader:
     def __init__(self, folder: Path, encoder: Encoder) -> None:
         self.folder, self.encoder = folder, encoder
         self.manifest: Manifest = read_manifest(folder)
-        self.tokenizer: Pieces = open_tokenizers(folder, self.manifest.tokenizer)[0]
+        self.tokenizer: TokenizerBase = open_tokenizers(folder, self.manifest.tokenizer)[0]
 
     @classmethod
     def open(cls, folder: Path, **options: Any) -> Reader:
@@ -44,7 +44,7 @@ class Reader:
 
     @property
     def longest(self) -> int:
-        """Pieces of the longest text that is read at once, its beginning and end left out."""
+        """TokenizerBase of the longest text that is read at once, its beginning and end left out."""
         most = self.manifest.longest
         if self.manifest.model.position == "learned":
             most = min(most, self.manifest.model.max_positions)
@@ -56,7 +56,7 @@ class Reader:
         return min(MOST_PIECES, self.longest)
 
     def count(self, text: str) -> int:
-        """Pieces of a text; one that is certainly too long is not counted to its end."""
+        """TokenizerBase of a text; one that is certainly too long is not counted to its end."""
         if len(text) > _MOST_LETTERS * self.longest:
             return len(text)
         return len(self.tokenizer.encode(text))
@@ -80,7 +80,7 @@ class Reader:
         config = self.manifest.model
         return config.d_state if config.is_recurrent else config.d_model
 
-    def pieces(self, texts: Sequence[str]) -> list[tuple[list[Span], np.ndarray]]:
+    def token_strings(self, texts: Sequence[str]) -> list[tuple[list[Span], np.ndarray]]:
         """For each text where its pieces stand, and the vectors in context of each."""
         before = len(self.tokenizer.beginning)
         ids = [self._ids(pieces) for pieces in self.tokenizer.encode_batch(texts)]

@@ -90,7 +90,9 @@ class Metrics:
         self.sentences = Counter(
             "regard_sentences_total", "Sentences translated and turns answered, by model."
         )
-        self.tokens = Counter("regard_tokens_total", "Pieces written by chat and story models.")
+        self.tokens = Counter(
+            "regard_tokens_total", "TokenizerBase written by chat and story models."
+        )
         self.batches = Histogram("regard_batch_sentences", "Sentences or turns of a batch.", _SIZES)
         self.gauges: list[Gauge] = [
             Gauge("process_resident_memory_bytes", "Memory in use.", _memory, ""),

@@ -121,7 +121,7 @@ async def translate_in_order(
                 if await arrived.get() < 0 and place not in ready:
                     await finished(future)
             translation = ready.pop(place)
-            tell(0, sum(len(each.candidates[0].pieces) for each in translation.sentences))
+            tell(0, sum(len(each.candidates[0].tokens) for each in translation.sentences))
             yield translation.text + parts.glue[place + 1]
     finally:
         future.cancel()

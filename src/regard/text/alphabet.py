@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from regard.text.pieces import Pieces
 from regard.text.signs import plain
+from regard.text.tokenizer_base import TokenizerBase
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 
@@ -14,7 +14,7 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 class Alphabet:
     """Which letters a vocabulary has pieces for: others are spelt in bytes, or not at all."""
 
-    def __init__(self, vocabulary: Pieces) -> None:
+    def __init__(self, vocabulary: TokenizerBase) -> None:
         self._vocabulary = vocabulary
         self._known: dict[str, bool] = {}
 
@@ -30,11 +30,11 @@ class Alphabet:
     def has_learnt(self, sign: str) -> bool:
         """Those of a keyboard may be missing too, where a corpus had others."""
         ids = self._vocabulary.encode(sign)
-        spelt = any(map(_BYTE.fullmatch, self._vocabulary.pieces(ids)))
+        spelt = any(map(_BYTE.fullmatch, self._vocabulary.token_strings(ids)))
         return not spelt and self._vocabulary.special_ids.isdisjoint(ids)
 
 
-def in_known_signs(text: str, vocabulary: Pieces) -> str:
+def in_known_signs(text: str, vocabulary: TokenizerBase) -> str:
     """A text that a model goes on from, with the signs of a keyboard for those that its vocabulary lacks.
 
     Blanks and line ends are part of what it goes on from, and stay.

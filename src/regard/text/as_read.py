@@ -12,9 +12,9 @@ import re
 
 from regard.text.alphabet import Alphabet
 from regard.text.haste import written_out
-from regard.text.pieces import Pieces
 from regard.text.respelling import Respelt
 from regard.text.signs import SIGNS, in_plain_signs, plain
+from regard.text.tokenizer_base import TokenizerBase
 
 _WORD = re.compile(r"[^\W\d_]++")
 # A list has a number of this name, and a program a variable: for i in, i = 0, i++.
@@ -72,7 +72,7 @@ def with_english_i(text: str) -> str:
 class AsRead:
     """How texts of a language are read by a model with these pieces."""
 
-    def __init__(self, language: str, pieces: Pieces, *, in_full: bool = True) -> None:
+    def __init__(self, language: str, pieces: TokenizerBase, *, in_full: bool = True) -> None:
         """in_full: what was typed in haste is written out, for a model that has not met it."""
         self._language, self._in_full = language[:2], in_full
         self._alphabet = Alphabet(pieces)

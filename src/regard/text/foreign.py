@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError
-from regard.text.pieces import Span, spans_of
+from regard.text.tokenizer_base import Span, spans_of
 
 _SPACE_MARK = "\u2581"
 _CONTINUED = "##"
@@ -123,10 +123,10 @@ class VocabularyTokenizer(_Foreign):
         return first + [self._ids.get(piece, self._unknown) for piece in pieces]
 
     def _decode(self, ids: list[int]) -> str:
-        text: str = self._processor.decode_pieces(self.pieces(ids))
+        text: str = self._processor.decode_pieces(self.token_strings(ids))
         return text.replace(_SPACE_MARK, " ").strip()
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
+    def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._pieces.get(int(id), "") for id in ids]
 
 
@@ -173,7 +173,7 @@ class JsonTokenizer(_Foreign):
         text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
         return text
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
+    def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._shown(int(id)) for id in ids]
 
     def _shown(self, id: int) -> str:

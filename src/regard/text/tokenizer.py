@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
-from regard.text.pieces import Span, spans_of
+from regard.text.tokenizer_base import Span, spans_of
 
 if TYPE_CHECKING:
     from regard.text.ragged import Ragged
@@ -191,7 +191,7 @@ class Tokenizer:
         text: str = self._processor.decode([int(id) for id in ids if id not in self.special_ids])
         return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
+    def token_strings(self, ids: Iterable[int]) -> list[str]:
         """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 

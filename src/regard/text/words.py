@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 
 _SPACE_MARK = "\u2581"
 
@@ -21,10 +21,10 @@ _MAX_PIECES = 100_000
 class Spellings:
     """The pieces of a vocabulary by their text."""
 
-    def __init__(self, tokenizer: Pieces) -> None:
+    def __init__(self, tokenizer: TokenizerBase) -> None:
         ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
         self._tokenizer = tokenizer
-        self._ids = {piece: id for id, piece in zip(ids, tokenizer.pieces(ids), strict=True)}
+        self._ids = {piece: id for id, piece in zip(ids, tokenizer.token_strings(ids), strict=True)}
         self._longest = max(map(len, self._ids))
 
     def of(self, word: str) -> list[list[int]]:

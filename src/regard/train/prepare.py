@@ -207,7 +207,7 @@ def load_tokenizers(folder: Path, files: TokenizerFiles) -> tuple[Tokenizer, Tok
 
 
 def estimate_tokens(corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
-    """Pieces of both sides, end tokens included, from an even sample."""
+    """TokenizerBase of both sides, end tokens included, from an even sample."""
     stride = max(1, len(corpus) // NUM_SAMPLED)
     sampled = [corpus.sources[::stride], corpus.targets[::stride]]
     counts = [

@@ -49,7 +49,7 @@ def start_from_vectors(
 
 def whole_words(tokenizer: Tokenizer) -> dict[int, str]:
     """The pieces that are words with a space before them, by their ids."""
-    pieces = tokenizer.pieces(range(tokenizer.vocab_size))
+    pieces = tokenizer.token_strings(range(tokenizer.vocab_size))
     return {
         id: piece.removeprefix(_SPACE_MARK)
         for id, piece in enumerate(pieces)

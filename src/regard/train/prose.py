@@ -108,7 +108,7 @@ def as_pairs(prose: Prose) -> int:
 
 
 def num_pieces(prose: Prose, tokenizer: Tokenizer) -> int:
-    """Pieces of the text, from an even sample of its lines."""
+    """TokenizerBase of the text, from an even sample of its lines."""
     stride = max(1, prose.num_lines // NUM_SAMPLED)
     sampled = list(islice(prose.lines(), 0, None, stride))
     found = sum(len(ids) + 1 for ids in tokenizer.encode_batch(sampled))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from regard.decode.penalties import length_penalty
-from regard.text.pieces import Pieces
+from regard.text.tokenizer_base import TokenizerBase
 from regard.translate.glossary import Place, lacks
 from regard.translate.term_places import Proposal, agreeing, has_strays, proposals
 from regard.translate.translation import Candidate
@@ -28,7 +28,7 @@ _MARGIN = 1.0
 class Glossing:
     """The glossary's words for what a search found."""
 
-    def __init__(self, search: Search, score: Score, target: Pieces, language: str) -> None:
+    def __init__(self, search: Search, score: Score, target: TokenizerBase, language: str) -> None:
         self._search, self._score = search, score
         self._target, self._language = target, language
 
@@ -98,7 +98,7 @@ class Glossing:
         tokens = [*self._target.beginning, *self._target.encode(proposal.text)]
         return Candidate(
             text=proposal.text,
-            pieces=self._target.pieces(tokens),
+            tokens=self._target.token_strings(tokens),
             score=total / length_penalty(len(scores), alpha),
             log_probability=total,
             token_log_probabilities=scores,

@@ -239,8 +239,8 @@ def _joined(job: _Job, known: Mapping[str, Candidate]) -> Candidate:
                 for link in answer.alignment or []
                 if link.target[1] <= len(written)
             ]
-            pieces += answer.pieces
-            probabilities += answer.token_log_probabilities[: len(answer.pieces)]
+            pieces += answer.tokens
+            probabilities += answer.token_log_probabilities[: len(answer.tokens)]
             score, total = score + answer.score, total + answer.log_probability
         text += written + between[before + len(part) :]
         if place < len(job.held):

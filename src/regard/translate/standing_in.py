@@ -100,7 +100,7 @@ class View:
         return replace(
             candidate,
             text=_applied(candidate.text, edits),
-            pieces=pieces,
+            tokens=pieces,
             token_log_probabilities=probabilities,
             alignment=moved,
         )
@@ -109,7 +109,7 @@ class View:
 def corrected(candidate: Candidate, corrections: Sequence[tuple[Span, str]]) -> Candidate:
     """The candidate with other words in some places, from left to right."""
     edits = [_edit(candidate.text, span, written) for span, written in corrections]
-    pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
+    pieces, probabilities = list(candidate.tokens), list(candidate.token_log_probabilities)
     # Other tokenizers than SentencePiece mark their pieces otherwise; theirs stay as the model wrote them.
     before = len("".join(pieces)) - len(candidate.text)
     if "".join(pieces)[before:].replace("▁", " ").casefold() == candidate.text.casefold():
@@ -121,7 +121,7 @@ def corrected(candidate: Candidate, corrections: Sequence[tuple[Span, str]]) -> 
     return replace(
         candidate,
         text=_applied(candidate.text, edits),
-        pieces=pieces,
+        tokens=pieces,
         token_log_probabilities=probabilities,
         alignment=links,
     )
@@ -237,7 +237,7 @@ def _merged(
     candidate: Candidate, kept: Sequence[tuple[str, Stretch, Span]]
 ) -> tuple[list[str], list[float]]:
     """The pieces with those of a stand-in as one, which is what it stood for."""
-    pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
+    pieces, probabilities = list(candidate.tokens), list(candidate.token_log_probabilities)
     for stand_in, stretch, _ in kept:
         match = re.search(_image(stand_in), "".join(pieces), re.IGNORECASE)
         if match is not None:

@@ -77,8 +77,8 @@ def trace_text(
     trace.metadata |= {
         "source": source,
         "target": own.decode(written),
-        "source_pieces": translator.source.pieces(read),
-        "target_pieces": own.pieces(written),
+        "source_pieces": translator.source.token_strings(read),
+        "target_pieces": own.token_strings(written),
         "source_language": manifest.source_language,
         "target_language": manifest.target_language,
     }

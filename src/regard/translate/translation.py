@@ -16,7 +16,7 @@ class Candidate:
     """One way to translate a sentence."""
 
     text: str
-    pieces: list[str]
+    tokens: list[str]
     """without beginning and end"""
     score: float
     """what candidates are ranked by: the log-probability after length and coverage penalty"""
@@ -118,7 +118,7 @@ def _without_stop(candidate: Candidate) -> Candidate:
     text = candidate.text.removesuffix(".")
     if text == candidate.text or not text.endswith(_NO_SENTENCE):
         return candidate
-    pieces, probabilities = list(candidate.pieces), list(candidate.token_log_probabilities)
+    pieces, probabilities = list(candidate.tokens), list(candidate.token_log_probabilities)
     last = pieces.pop().removesuffix(".") if pieces else ""
     if last:
         pieces.append(last)
@@ -135,7 +135,7 @@ def _without_stop(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
         text=text,
-        pieces=pieces,
+        tokens=pieces,
         token_log_probabilities=probabilities,
         alignment=links,
     )

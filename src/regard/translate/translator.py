@@ -16,8 +16,8 @@ from regard.text.amounts import Money
 from regard.text.as_read import AsRead, is_shouted, shouted, with_english_i
 from regard.text.clock import Clock
 from regard.text.kept import Stretch, stretches
-from regard.text.pieces import Pieces
 from regard.text.sentences import Parts, split
+from regard.text.tokenizer_base import TokenizerBase
 from regard.text.word_alignment import align
 from regard.text.words import Spellings
 from regard.translate.finishing import Finishing
@@ -47,7 +47,7 @@ class Translator:
     """An engine and the two tokenizers of one model."""
 
     def __init__(
-        self, engine: StepModel, manifest: Manifest, source: Pieces, target: Pieces
+        self, engine: StepModel, manifest: Manifest, source: TokenizerBase, target: TokenizerBase
     ) -> None:
         self.engine = engine
         self.manifest = manifest
@@ -288,7 +288,7 @@ class Translator:
             )
         return Candidate(
             text=shouted(text) if is_shouted(source) else text,
-            pieces=self.target.pieces(hypothesis.tokens),
+            tokens=self.target.token_strings(hypothesis.tokens),
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
             token_log_probabilities=hypothesis.token_log_probabilities,

@@ -12,8 +12,8 @@ from regard.config import DecodeConfig
 from regard.decode import Constraints
 from regard.decode.required import contains
 from regard.errors import UsageError
-from regard.text.pieces import Pieces
 from regard.text.repetition import is_looping
+from regard.text.tokenizer_base import TokenizerBase
 from regard.text.words import Spellings
 from regard.translate.glossary import Glossary, Place, lacks, where
 from regard.translate.translation import Candidate
@@ -46,7 +46,7 @@ class Request:
 
     def __init__(
         self,
-        tokenizers: tuple[Pieces, Pieces],
+        tokenizers: tuple[TokenizerBase, TokenizerBase],
         spellings: Callable[[], Spellings],
         decode: DecodeConfig,
         wishes: Wishes,
@@ -115,7 +115,7 @@ class Request:
     def flags(self, sentence: str, candidates: Sequence[Candidate]) -> list[str]:
         best = candidates[0]
         flags = []
-        if is_looping(best.pieces) and not is_looping(self.source.encode(sentence)):
+        if is_looping(best.tokens) and not is_looping(self.source.encode(sentence)):
             flags.append("repetition")
         if best.stop == "length" and not self.decode.max_length:
             flags.append("length")

@@ -62,7 +62,7 @@ def test_agreement_by_hand() -> None:
 
 
 def test_right_share_by_hand() -> None:
-    """Pieces: de|ux chats noirs and two bl|ack cats; `black` looks at `noirs` only with both its pieces."""
+    """TokenizerBase: de|ux chats noirs and two bl|ack cats; `black` looks at `noirs` only with both its pieces."""
     source, target = "deux chats noirs", "two black cats"
     source_spans = [(0, 2), (2, 4), (4, 10), (10, 16)]
     target_spans = [(0, 3), (3, 6), (6, 9), (9, 14)]

@@ -8,7 +8,7 @@ from typing import Protocol
 Span = tuple[int, int]
 
 
-class Pieces(Protocol):
+class TokenizerBase(Protocol):
     """A vocabulary, and the way a text is cut into its pieces."""
 
     @property
@@ -36,7 +36,7 @@ class Pieces(Protocol):
     def decode(self, ids: Iterable[int]) -> str:
         """The text of the ids; special ids have none."""
 
-    def pieces(self, ids: Iterable[int]) -> list[str]:
+    def token_strings(self, ids: Iterable[int]) -> list[str]:
         """Each id for showing, U+2581 for a space."""
 
     def spans(self, ids: Sequence[int]) -> list[Span]:

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from regard.api import find_model
+from regard.folder.catalogue import find_model
 from regard.look.view import look_at
 
 ROOT = Path(__file__).parents[1]

@@ -1,40 +1,257 @@
-"""`regard.load("fr-en").translate("Bonjour.")`: models by name, and in and out of other programs' formats."""
+"""What `import regard` offers: `regard.load("fr-en").translate("Bonjour.")`.
+
+A model is loaded by its name, folder or languages; `Model` takes and gives text, whatever its task.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from regard.engine import EngineKind, Precision, open_engine
-from regard.errors import UsageError
+from regard.config import DecodeConfig, from_dict, to_dict
+from regard.engine import Engine, EngineKind, Precision, open_engine
+from regard.engine.vectors import TorchEncoder
+from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
-from regard.folder.catalogue import ModelInfo, available, find, find_by_languages
+from regard.folder.catalogue import available as available
+from regard.folder.catalogue import find, find_model, shown
+from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
 from regard.generate.chatting import Conversation
-from regard.generate.filling import Choice
-from regard.loaded_model import Model
-from regard.search.finding import Found, Hit
-from regard.text.given import check_text
-from regard.translate.translation import Candidate, Sentence, Translation
+from regard.generate.filling import Choice, Reader, fill
+from regard.generate.writing import STORY_WORDS, write
+from regard.search.finding import Found
+from regard.search.finding import find as find_passages
+from regard.search.reading import Reader as PassageReader
+from regard.text.given import check_counts, check_text, check_texts, check_words
+from regard.translate.evaluate import Score, evaluate, require_metrics
+from regard.translate.glossary import Glossary
+from regard.translate.translation import Translation as Translation
+from regard.translate.translator import Translator
+from regard.translate.wishes import Wishes
 
-__all__ = [
-    "Candidate",
-    "Choice",
-    "Found",
-    "Hit",
-    "Conversation",
-    "Model",
-    "ModelInfo",
-    "Sentence",
-    "Translation",
-    "available",
-    "export",
-    "import_model",
-    "load",
-    "translate",
-]
+if TYPE_CHECKING:
+    from regard.look.view import Look
+    from regard.trace import Trace
+
+
+class Model:
+    """A loaded model."""
+
+    def __init__(self, folder: Path, engine: Engine, **options: Any) -> None:
+        """options: how the engine was opened; search opens its encoder the same way."""
+        self.folder, self._options = folder, options
+        self.manifest = read_manifest(folder)
+        source, target = open_tokenizers(folder, self.manifest.tokenizer)
+        self._translator = Translator(engine, self.manifest, source, target)
+
+    def __repr__(self) -> str:
+        manifest = self.manifest
+        languages = f"{manifest.source_language} to {manifest.target_language}"
+        does = languages if manifest.task == "translate" else manifest.task
+        return f"<regard.Model {self.folder.name}: {does}>"
+
+    @property
+    def translator(self) -> Translator:
+        self._check_task("translate", "translates")
+        return self._translator
+
+    @overload
+    def translate(self, text: str, *, details: Literal[False] = ..., **options: Any) -> str: ...
+    @overload
+    def translate(
+        self, text: Sequence[str], *, details: Literal[False] = ..., **options: Any
+    ) -> list[str]: ...
+    @overload
+    def translate(self, text: str, *, details: Literal[True], **options: Any) -> Translation: ...
+    @overload
+    def translate(
+        self, text: Sequence[str], *, details: Literal[True], **options: Any
+    ) -> list[Translation]: ...
+
+    def translate(
+        self,
+        text: str | Sequence[str],
+        *,
+        details: bool = False,
+        split: bool = True,
+        number: int = 0,
+        prefix: str = "",
+        banned: Sequence[str] = (),
+        required: Sequence[str] = (),
+        glossary: Glossary | Mapping[str, str] | str | Path | None = None,
+        alignment: bool = False,
+        where: Callable[[int], str] | None = None,
+        **decode: Any,
+    ) -> str | list[str] | Translation | list[Translation]:
+        """Translate a text, or a list of texts into a list.
+
+        details: return `Translation` objects instead of texts; alignment: with word links in them.
+        split: translate sentence by sentence and keep the white space between them; False takes each
+        text as one sentence.
+        prefix: beginning of every output; required, banned: words that every output holds, or does not,
+        spelt exactly so. With a prefix or a required word a text must be one sentence.
+        glossary: words and their translations, or a file of them.
+        number: sentences translated in earlier calls; with the seed it decides what is sampled.
+        where: a text's name in warnings, from its index.
+        Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
+        """
+        texts = check_texts([text] if isinstance(text, str) else text)
+        wishes = Wishes(
+            check_text(prefix, "prefix"),
+            check_words("banned", banned),
+            check_words("required", required),
+            Glossary.of(glossary),
+        )
+        results = self.translator.translate(
+            texts,
+            self._decode_config(decode),
+            wishes,
+            sentences=split,
+            number=number,
+            alignment=alignment,
+            where=where,
+        )
+        answers = results if details else [each.text for each in results]
+        return answers[0] if isinstance(text, str) else answers
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
+        """The log-probability of each token of each target, the end token last."""
+        sources, targets = check_texts(sources), check_texts(targets)
+        check_counts("sources and targets", sources, targets)
+        return self.translator.score(sources, targets)
+
+    def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
+        """Translate the sources, each as one sentence, and score them against the references."""
+        require_metrics()
+        sources, references = check_texts(sources), check_texts(references)
+        check_counts("sources and references", sources, references)
+        return evaluate(self.translate(sources, split=False, **decode), references)
+
+    def trace(
+        self,
+        source: str,
+        target: str | None = None,
+        *,
+        edits: Mapping[str, Callable[[Any], Any]] | None = None,
+        **decode: Any,
+    ) -> Trace:
+        """Every intermediate value of translating one sentence, by name; needs torch.
+
+        target: the translation to trace; without it, the one that the search finds.
+        edits: functions by name, each of which changes the value [batch, ...] there, in the search as well.
+        A language model reads the sentence as the beginning of its target; a fill-in model has no target.
+        """
+        check_text(source, "the sentence to trace")
+        if target is not None:
+            check_text(target, "its translation")
+        with needs_extra("torch", "tracing a model"):
+            from regard.translate import tracing
+        is_searched = target is None and self.manifest.model.has_decoder
+        search = self._decode_config(decode) if is_searched else None
+        return tracing.trace_text(
+            self._translator, self._network, source, target, search=search, edits=edits
+        )
+
+    def look(self, text: str, *, compare: str | Path | None = None, **decode: Any) -> Look:
+        """A page with every number of translating one sentence, displayed in a notebook; needs torch.
+
+        Elsewhere `.show()` opens it and `.save("look.html")` writes it. compare: a second model beside it.
+        Everything else is a field of DecodeConfig.
+        """
+        with needs_extra("torch", "looking into a model"):
+            from regard.look.view import look_at
+        second = None if compare is None else find(compare)
+        return look_at(self.folder, text, compare=second, network=self._network, **decode)
+
+    def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
+        """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
+
+        Everything else is a field of DecodeConfig; a temperature above 0 samples.
+        """
+        self._check_task("chat", "chats")
+        turns = [check_text(turn, "a turn") for turn in turns]
+        return Conversation(self._translator, self._decode_config(_drawn(decode, "beam")), turns)
+
+    def reply(self, text: str | Sequence[str], **decode: Any) -> str:
+        """The reply to a text, or to the last of several turns."""
+        turns = [text] if isinstance(text, str) else check_texts(text)
+        if not turns:
+            raise UsageError("a reply must be to a turn: got none; give a text")
+        return self.chat(turns[:-1], **decode).say(check_text(turns[-1]))
+
+    def write(
+        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
+    ) -> str:
+        """The text and at most `length` more words, sampled; number and seed decide what is drawn.
+
+        Everything else is a field of DecodeConfig; temperature=0 takes the most probable token each time.
+        """
+        return text + "".join(self.writing(text, length=length, number=number, **decode))
+
+    def writing(
+        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
+    ) -> Iterator[str]:
+        """What `write` adds to the text, word by word."""
+        self._check_task("write", "writes on from a text")
+        check_text(text)
+        config = self._decode_config(_drawn({"method": "sample", **decode}, "greedy"))
+        return write(self._translator, text, config, length, number)
+
+    def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
+        """For each blank of a text, such as BERT's [MASK], the most probable words."""
+        self._check_task("fill", "fills in blanks")
+        if n_best < 1:
+            raise UsageError(f"n_best must be at least 1: got {n_best}; give a larger one")
+        engine = cast(Reader, self._translator.engine)
+        return fill(engine, self.manifest, self._translator.source, check_text(text), n_best)
+
+    def search(
+        self,
+        query: str,
+        files: str | Path | Sequence[str | Path] = (),
+        *,
+        index: str | Path | None = None,
+        top: int = 10,
+        encoding: str | None = None,
+    ) -> Found:
+        """The passages of text files and folders nearest to a query by the encoder's vectors, best first.
+
+        index: a folder that keeps the vectors, so that only changed files are read again; without files it
+        is searched as it is. In a notebook the result shows which words matched.
+        """
+        named = [files] if isinstance(files, str | Path) else files
+        folder = None if index is None else Path(index)
+        return find_passages(self._reader, query, named, folder=folder, top=top, encoding=encoding)
+
+    @functools.cached_property
+    def _reader(self) -> PassageReader:
+        engine = self._translator.engine
+        if hasattr(engine, "memory"):
+            return PassageReader(self.folder, TorchEncoder(engine))
+        return PassageReader.open(self.folder, **self._options)
+
+    def _check_task(self, task: str, does: str) -> None:
+        if self.manifest.task != task:
+            raise ModelError(
+                f"{shown(self.folder)} must be a model that {does}: got one to {self.manifest.task}; "
+                "name another"
+            )
+
+    @functools.cached_property
+    def _network(self) -> Any:
+        from regard.engine.torch import load_model
+
+        return load_model(self.folder)[0]
+
+    def _decode_config(self, changes: dict[str, Any]) -> DecodeConfig:
+        """The model's own search settings with changes; the beam is at least n_best wide."""
+        values = {**to_dict(self.manifest.decode), **changes}
+        if "beam" not in changes and isinstance(values["n_best"], int):
+            values["beam"] = max(values["beam"], values["n_best"])
+        return from_dict(DecodeConfig, values, "translate")
 
 
 def load(
@@ -47,32 +264,13 @@ def load(
     threads: int | None = None,
     precision: Precision = "auto",
 ) -> Model:
-    """Load a model by name, as a folder, or by its languages; without any of them French to English.
+    """Load a model by name, folder or languages; French to English by default.
 
-    engine: onnxruntime (the CPU, no torch needed), torch, or auto.
+    engine: onnxruntime (CPU, without torch), torch, or auto.
     """
     folder = find_model(name_or_folder, source_language, target_language)
     options: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
     return Model(folder, open_engine(folder, engine, **options), kind=engine, **options)
-
-
-def find_model(
-    name_or_folder: str | Path | None,
-    source_language: str | None = None,
-    target_language: str | None = None,
-) -> Path:
-    """The folder of a model by its name or path, or by its languages."""
-    if name_or_folder is None:
-        return find_by_languages(source_language, target_language)
-    folder = find(name_or_folder)
-    manifest = read_manifest(folder)
-    for side, wanted in (("source", source_language), ("target", target_language)):
-        got = getattr(manifest, f"{side}_language")
-        if wanted and got and wanted != got:
-            raise UsageError(
-                f"the {side} language of {folder.name} is {got}: got {wanted}; name another model"
-            )
-    return folder
 
 
 @overload
@@ -84,7 +282,7 @@ def translate(text: Sequence[str], *, model: str | None = ..., **options: Any) -
 def translate(
     text: str | Sequence[str], *, model: str | None = None, **options: Any
 ) -> str | list[str]:
-    """Translate with a model that is loaded once and kept: `regard.translate("Bonjour.")`."""
+    """Translate with a model that stays loaded: `regard.translate("Bonjour.")`."""
     return _kept(model).translate(text, **options)
 
 
@@ -101,10 +299,10 @@ def export(
     to: str = "regard",
     mix: Sequence[tuple[str | Path, float]] = (),
 ) -> None:
-    """Write a model in another format, or in regard's own with its weights as int8, fp16 or fp32.
+    """Write a model in another format, or in regard's own with weights as int8, fp16 or fp32.
 
     to: regard (with the CPU engine's graphs), safetensors, huggingface, ctranslate2 or onnx.
-    mix: other models of the same shape, and the share of their weights, `[("runs/first", 0.25)]`.
+    mix: other models of the same shape with their share of the weights, `[("runs/first", 0.25)]`.
     """
     others = [(find(other), share) for other, share in mix]
     formats.write(find(model), Path(output), to, weights, others)
@@ -120,10 +318,10 @@ def import_model(
     prompt: str = "",
     convert_pickle: bool = False,
 ) -> None:
-    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
+    """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT and write a model folder.
 
-    prompt: a text before every text that is read, such as T5's "translate English to German: ".
-    convert_pickle: read weights from pytorch_model.bin too, in a process of its own.
+    prompt: text put before every input, such as T5's "translate English to German: ".
+    convert_pickle: read weights from pytorch_model.bin too, in a separate process.
     """
     from regard.exchange.huggingface import Wanted
 
@@ -131,3 +329,15 @@ def import_model(
     prompt = check_text(prompt, "prompt")
     wanted = Wanted(form, source_language, target_language, prompt, convert_pickle)
     formats.read(Path(folder), Path(output), wanted)
+
+
+def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:
+    """A temperature asks for sampling; temperature 0 for the method `otherwise`."""
+    temperature = changes.get("temperature")
+    if isinstance(temperature, int | float) and temperature < 0:
+        raise UsageError(
+            f"temperature must not be negative: got {temperature}; give 0, or one up to 2"
+        )
+    if temperature == 0:
+        return {**changes, "method": otherwise, "temperature": 1.0}
+    return changes if temperature is None else {"method": "sample", **changes}

@@ -13,7 +13,8 @@ What only a programmer can cause is an `assert`, never one of these.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class RegardError(Exception):
@@ -54,6 +55,15 @@ class MissingExtra(RegardError):
         super().__init__(
             f"{purpose} needs the package {package}, which is not installed: {how_to_install(extra)}"
         )
+
+
+@contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """A package that the block cannot import is a missing extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or extra, extra, purpose) from error
 
 
 class RegardWarning(UserWarning):

@@ -25,7 +25,7 @@ from playwright.sync_api import (
 )
 from web_fixtures import serving
 
-from regard.api import find_model
+from regard.folder.catalogue import find_model
 from regard.look.server import Server
 from regard.look.session import Run
 from regard.look.view import Look, look_at

@@ -22,8 +22,8 @@ from regard.cli.options import (
 from regard.cli.write import load_for
 
 if TYPE_CHECKING:
-    from regard.api import Conversation
     from regard.cli.lines import Writer
+    from regard.generate.chatting import Conversation
 
 QUIT, NEW = "/quit", "/new"
 _PROMPT = "> "

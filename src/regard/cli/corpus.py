@@ -67,7 +67,7 @@ def translate_corpus(
     Each block of lines is a file when it is done: the same command again goes on with what is left. As many lines come
     out as went in, the same ones that translate would write, in the same order.
     """
-    from regard.api import find_model
+    from regard.folder.catalogue import find_model
     from regard.translate.blockwise import Execute, Job, here
 
     options = decode_options(settings, beam=beam)

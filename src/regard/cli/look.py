@@ -66,7 +66,7 @@ def _open(
     compare: str | None,
     decode: dict[str, Any],
 ) -> Look:
-    from regard.api import find_model
+    from regard.folder.catalogue import find_model
 
     folder = find_model(model, source, target)
     second = None if compare is None else find_model(compare)

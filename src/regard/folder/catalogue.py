@@ -175,6 +175,24 @@ def find_for_search(name_or_folder: str | Path | None = None) -> Path:
     return folder
 
 
+def find_model(
+    name_or_folder: str | Path | None,
+    source_language: str | None = None,
+    target_language: str | None = None,
+) -> Path:
+    if name_or_folder is None:
+        return find_by_languages(source_language, target_language)
+    folder = find(name_or_folder)
+    manifest = read_manifest(folder)
+    for side, wanted in (("source", source_language), ("target", target_language)):
+        got = getattr(manifest, f"{side}_language")
+        if wanted and got and wanted != got:
+            raise UsageError(
+                f"the {side} language of {folder.name} is {got}: got {wanted}; name another model"
+            )
+    return folder
+
+
 def find_by_languages(source: str | None, target: str | None) -> Path:
     """The first model that translates from and to these languages; what is not said may be anything."""
     if not source and not target:

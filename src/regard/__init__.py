@@ -5,6 +5,8 @@ Names are imported when first used, so `import regard` costs nothing.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -81,3 +83,17 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """`regard.translate` and `regard.compare` are functions, though packages have these names too.
+
+    Importing a submodule would otherwise put the module in the function's place.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in ("translate", "compare")):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

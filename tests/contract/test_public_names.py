@@ -1,6 +1,7 @@
 """What `regard` offers by name: adding is easy, taking away breaks somebody's program."""
 
 import importlib
+import inspect
 
 import regard
 
@@ -40,10 +41,13 @@ def test_every_name_is_there() -> None:
 
 
 def test_no_module_hides_a_name() -> None:
-    """Importing regard.x sets regard.x, so a public function must not be called like a module."""
+    """Importing regard.x sets regard.x: two packages are named like public functions."""
     for module in ("api", "cli", "config", "errors", "files", "trace"):
         assert importlib.import_module(f"regard.{module}") is getattr(regard, module)
         assert module not in NAMES
+    for package in ("translate.translator", "compare.run"):
+        importlib.import_module(f"regard.{package}")
+    assert inspect.isfunction(regard.translate) and inspect.isfunction(regard.compare)
 
 
 def test_an_unknown_name_is_an_ordinary_error() -> None:

@@ -95,7 +95,7 @@ def test_the_report_stands_alone(finished: Path) -> None:
 
 
 def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import regard.compare.run as run
+    from regard.compare import run
 
     before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
     assert before

@@ -168,7 +168,7 @@ def test_cross_attention_equals_torch_multihead_attention(tiny_config):
     remembered = KeyValue(
         *(layer.split_heads(linear(memory)) for linear in (layer.key, layer.value))
     )
-    layer.across(x, remembered, visibility, trace=trace)
+    layer.cross_attend(x, remembered, visibility, trace=trace)
     output, weights = theirs(
         x,
         memory,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import ModelConfig
-from regard.model.alignment import AdditiveEnergies, Alignment
+from regard.model.recurrent.attention import AdditiveEnergies, Alignment
 from regard.trace import Trace
 
 STATE = torch.tensor([[[1.0, 0.0]]])

@@ -9,8 +9,10 @@ import torch
 from torch import Tensor
 
 from regard.config import ModelConfig
-from regard.model import attention
-from regard.model.attention import KeyValue, MultiHeadAttention, attend, fused, written_out
+from regard.model import attention as formula
+from regard.model.attention import KeyValue, MultiHeadAttention, attention, written_out
+from regard.model.kernels import attention as kernels
+from regard.model.kernels.attention import fused
 from regard.model.layout import Layout, Visibility
 from regard.trace import Trace
 
@@ -53,7 +55,7 @@ def test_the_future_is_hidden_on_paper():
     words = Layout.padded(torch.tensor([3]), 3)
     causal = Visibility(words, words, causal=True)
     means = [6, 0, 3, 3, 3, 5]
-    for kernel in (written_out, fused, attend):
+    for kernel in (written_out, fused, attention):
         assert kernel(query, key, value, causal).flatten().tolist() == pytest.approx(means)
 
 
@@ -154,18 +156,18 @@ def test_trained_in_bf16_on_a_processor_it_is_the_plain_products_where_they_fit(
     layout = Layout.padded(torch.tensor([5, 5]), 5)
     visibility = Visibility(layout, layout, causal=True)
     expected = written_out(*inputs, visibility)
-    assert torch.equal(attend(*inputs, visibility), expected)
+    assert torch.equal(attention(*inputs, visibility), expected)
     toward = torch.randn_like(expected)
     gradients = torch.autograd.grad(expected, inputs, toward)
-    monkeypatch.setattr(attention, "written_out", None)
-    monkeypatch.setattr(attention, "MOST_SCORES", 2 * 3 * 5 * 5 - 1)
-    by_kernel = attend(*inputs, visibility)
+    monkeypatch.setattr(formula, "written_out", None)
+    monkeypatch.setattr(kernels, "MAX_STORED_SCORES", 2 * 3 * 5 * 5 - 1)
+    by_kernel = attention(*inputs, visibility)
     torch.testing.assert_close(by_kernel, expected, rtol=0.02, atol=0.02)
     for ours, theirs in zip(torch.autograd.grad(by_kernel, inputs, toward), gradients, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0.05, atol=0.05)
 
 
-@pytest.mark.parametrize("kernel", [fused, attend])
+@pytest.mark.parametrize("kernel", [fused, attention])
 @pytest.mark.parametrize("kind", ["everything", "encoder", "decoder", "cross", "step"])
 def test_fused_equals_written_out(kernel, kind):
     visibility, query_len, key_len = padded_case(kind)
@@ -176,7 +178,7 @@ def test_fused_equals_written_out(kernel, kind):
     assert_same(kernel, query, key, value, visibility, real)
 
 
-@pytest.mark.parametrize("kernel", [fused, attend])
+@pytest.mark.parametrize("kernel", [fused, attention])
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_fused_equals_written_out_in_a_packed_row(kernel, kind):
     visibility, query_len, key_len = packed_case(kind)
@@ -220,13 +222,13 @@ def range_by_range(projected, first_key, last_key, first_query, last_query):
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("ours", [True, False], ids=["ours", "torch's"])
 def test_the_gpu_kernels_are_asked_the_right_question(kind, ours, monkeypatch):
-    monkeypatch.setattr(attention, "varlen_attn", sentence_by_sentence, raising=False)
-    monkeypatch.setattr(attention, "packed_attention", range_by_range, raising=False)
-    monkeypatch.setattr(attention, "KERNEL_HEAD_DIMS", (10,) if ours else ())
-    monkeypatch.setattr(attention, "takes_packed", lambda projected, visibility: True)
+    monkeypatch.setattr(kernels, "varlen_attn", sentence_by_sentence, raising=False)
+    monkeypatch.setattr(kernels, "packed_attention", range_by_range, raising=False)
+    monkeypatch.setattr(kernels, "HEAD_DIMS", (10,) if ours else ())
+    monkeypatch.setattr(kernels, "takes_packed", lambda projected, visibility: True)
     visibility, query_len, key_len = packed_case(kind)
     query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
-    assert_same(attend, query, key, value, visibility)
+    assert_same(attention, query, key, value, visibility)
 
 
 def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
@@ -236,9 +238,9 @@ def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
     visibility, length, _ = packed_case("decoder")
     x = torch.randn(1, length, 18)
     expected, _ = layer(x, visibility)
-    monkeypatch.setattr(attention, "packed_attention", range_by_range, raising=False)
-    monkeypatch.setattr(attention, "KERNEL_HEAD_DIMS", (layer.query.out_features // 3,))
-    monkeypatch.setattr(attention, "takes_packed", lambda projected, visibility: True)
+    monkeypatch.setattr(kernels, "packed_attention", range_by_range, raising=False)
+    monkeypatch.setattr(kernels, "HEAD_DIMS", (layer.query.out_features // 3,))
+    monkeypatch.setattr(formula, "takes_packed", lambda projected, visibility: True)
     assert layer.num_heads == 3
     torch.testing.assert_close(layer(x, visibility)[0], expected, atol=1e-5, rtol=1e-5)
 
@@ -246,7 +248,7 @@ def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
 def test_a_trace_takes_the_written_out_path():
     trace = Trace()
     query = heads(2, 5)
-    attend(query, query, query, None, trace)
+    attention(query, query, query, None, trace)
     assert list(trace) == ["scores", "scaled", "masked", "weights", "context"]
 
 
@@ -256,7 +258,7 @@ def test_a_trace_takes_the_written_out_path():
 def test_keys_and_values_follow_and_are_selected():
     past = KeyValue(torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4))
     new = KeyValue(torch.randn(2, 3, 1, 4), torch.randn(2, 3, 1, 4))
-    both = past.followed_by(new)
+    both = past.append(new)
     assert torch.equal(both.key[:, :, :5], past.key) and torch.equal(both.key[:, :, 5:], new.key)
     assert torch.equal(both.value[:, :, 5:], new.value)
     chosen = both.select(torch.tensor([1, 1, 0]))

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from regard.config import ModelConfig
-from regard.model.attention import attend, packed, written_out
+from regard.model.attention import attention, written_out
+from regard.model.kernels.attention import packed
 from regard.model.layout import Layout, Visibility
 from regard.model.transformer import build
 
@@ -42,7 +43,7 @@ def test_the_packed_kernels_equal_written_out(head_dim, kind, dtype):
         for length in lengths
     ]
     exact = [tensor.detach().double().requires_grad_() for tensor in narrow]
-    context, expected = attend(*narrow, seen), written_out(*exact, seen)
+    context, expected = attention(*narrow, seen), written_out(*exact, seen)
     assert context.dtype == dtype
     torch.testing.assert_close(context.double(), expected, atol=2e-2, rtol=2e-2)
     toward = torch.randn_like(expected)

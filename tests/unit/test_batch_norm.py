@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.model.batch_norm import MOMENTUM, MaskedBatchNorm
+from regard.model.batch_norm import MOMENTUM, MaskedBatchNorm, mark_words
 from regard.model.layout import Layout
 from regard.trace import Trace
 
@@ -18,7 +18,8 @@ def test_on_paper():
     norm = MaskedBatchNorm(2, eps=0.0)
     x = torch.tensor([[[1.0, 5.0], [2.0, 7.0]], [[6.0, 9.0], [99.0, 99.0]]])
     is_word = torch.tensor([[True, True], [True, False]])
-    out = norm(x, is_word)
+    mark_words(norm, is_word)
+    out = norm(x)
     root = (14 / 3) ** 0.5
     assert out[is_word][:, 0].tolist() == pytest.approx([-2 / root, -1 / root, 3 / root])
     # The running averages begin at 0 and 1; a sample of three says 14/2 of the variance.
@@ -40,10 +41,10 @@ def test_evaluation_takes_the_running_averages():
 
 def test_without_padding_it_is_torch_s():
     ours, theirs = MaskedBatchNorm(7, eps=1e-5), nn.BatchNorm1d(7, eps=1e-5, momentum=MOMENTUM)
-    every = torch.ones(3, 5, dtype=torch.bool)
+    mark_words(ours, torch.ones(3, 5, dtype=torch.bool))
     for _ in range(3):
         x = torch.randn(3, 5, 7) * 2 + 1
-        torch.testing.assert_close(ours(x, every), theirs(x.flatten(0, 1)).view(3, 5, 7))
+        torch.testing.assert_close(ours(x), theirs(x.flatten(0, 1)).view(3, 5, 7))
     torch.testing.assert_close(ours.running_mean, theirs.running_mean)
     torch.testing.assert_close(ours.running_variance, theirs.running_var)
     x = torch.randn(3, 5, 7)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.model.cell import NUM_PARTS, Weights, advance, make_cell, run
+from regard.model.recurrent.cell import NUM_PARTS, Weights, advance, make_cell, run
 
 
 def one_cell(kind: str, **weights: list[float]) -> nn.RNNBase:

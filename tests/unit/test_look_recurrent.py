@@ -39,7 +39,7 @@ def test_the_document_says_what_there_is() -> None:
         len(source),
     ]
     assert described["criteria"] is None
-    assert described["code"]["weights"]["file"] == "src/regard/model/alignment.py"
+    assert described["code"]["weights"]["file"] == "src/regard/model/recurrent/attention.py"
     assert described["code"]["logits"]["file"] == "src/regard/model/network.py"
     assert "src/regard/model/attention.py" in {
         place["file"]

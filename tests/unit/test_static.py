@@ -13,8 +13,8 @@ from regard.config import DecodeConfig
 from regard.decode import Hypothesis, search
 from regard.decode.constraints import Constraints, repeats
 from regard.engine.gpu.room import Room
+from regard.engine.gpu.search import Recording, StaticSearch
 from regard.engine.gpu.slots import repeated
-from regard.engine.gpu.static import Recording, StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.model.transformer import Transformer
@@ -221,7 +221,7 @@ def test_where_memory_runs_out_fewer_are_searched_at_a_time(random_model, source
                 raise torch.OutOfMemoryError("taken by others")
             super().__init__(model, shape, room)
 
-    monkeypatch.setattr("regard.engine.gpu.static.Recording", Crowded)
+    monkeypatch.setattr("regard.engine.gpu.search.Recording", Crowded)
     assert_same(found(sources, config, limits(sources, config)), expected)
     assert most // 2 < found.room.memory <= most
     most = 0

@@ -12,11 +12,11 @@ from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.gpu.candidates import Allowed, candidates
 from regard.engine.gpu.room import Room
-from regard.engine.gpu.static import StaticSearch
+from regard.engine.gpu.search import StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
-from regard.model.norm import SubLayer
-from regard.model.static import Bank, Written
+from regard.model.norm import AddAndNorm
+from regard.model.static_cache import Bank, Written
 from regard.model.transformer import build
 
 pytestmark = pytest.mark.gpu
@@ -44,8 +44,8 @@ def test_writing_and_attending_in_one_kernel(shared, dtype):
         keys, values = (each.to(device, exact, copy=True) for each in cache)
         whose = None if owners is None else owners.to(device)
         written = Written(keys, values, positions.to(device), whose)
-        written = written.followed_by(KeyValue(key.to(device, exact), value.to(device, exact)))
-        return written.attended_by(query.to(device, exact), None, None), keys, values
+        written = written.append(KeyValue(key.to(device, exact), value.to(device, exact)))
+        return written.attend(query.to(device, exact), None, None), keys, values
 
     found, expected = attended("cuda", dtype), attended("cpu", torch.float64)
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
@@ -60,11 +60,9 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
     lengths = torch.tensor([41, 1, 3, 33, 32, 2, 1], device="cuda")
     sentence = torch.tensor([3, 0, 6], device="cuda")
     query = random(ROWS, HEADS, 1, HEAD_DIM, dtype=dtype)
-    found = Bank(*bank, lengths, sentence).attended_by(query, None, None)
+    found = Bank(*bank, lengths, sentence).attend(query, None, None)
     exact = [each.double().cpu() for each in bank]
-    expected = Bank(*exact, lengths.cpu(), sentence.cpu()).attended_by(
-        query.double().cpu(), None, None
-    )
+    expected = Bank(*exact, lengths.cpu(), sentence.cpu()).attend(query.double().cpu(), None, None)
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
 
@@ -73,13 +71,13 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_add_and_norm_in_one_kernel(d_model, dtype):
     """A box that only reads, on the GPU, against one in double precision."""
-    box = SubLayer(ModelConfig(d_model=d_model), dropout=0.1).eval()
+    box = AddAndNorm(ModelConfig(d_model=d_model), dropout=0.1).eval()
     torch.nn.init.normal_(box.norm.weight)
     torch.nn.init.normal_(box.norm.bias)
     x, output = (3 * torch.randn(7, 2, d_model).to(dtype) for _ in range(2))
     with torch.no_grad():
-        found = copy.deepcopy(box).to("cuda", dtype).after(x.cuda(), output.cuda(), None, None)
-        expected = box.to(dtype).double().after(x.double(), output.double(), None, None)
+        found = copy.deepcopy(box).to("cuda", dtype).add_and_norm(x.cuda(), output.cuda(), None)
+        expected = box.to(dtype).double().add_and_norm(x.double(), output.double(), None)
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
     assert found.dtype == dtype
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)

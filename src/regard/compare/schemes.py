@@ -15,8 +15,7 @@ from torch import Tensor
 
 from regard.config import ModelConfig, Position
 from regard.look.criteria import LONG, measure
-from regard.model.position import PositionalEncoding, rotation
-from regard.model.relative import RelativePositionBias
+from regard.model.position import PositionalEncoding, RelativePositionBias, rotation
 
 
 def judge_schemes(config: ModelConfig) -> dict[str, list[dict[str, Any]]]:

@@ -18,7 +18,7 @@ from regard.config import ModelConfig
 from regard.decode.interface import State
 from regard.engine import WRITES_NOTHING
 from regard.engine.gpu.room import Room
-from regard.engine.gpu.static import StaticSearch
+from regard.engine.gpu.search import StaticSearch
 from regard.engine.padding import pad
 from regard.errors import UsageError
 from regard.folder import checkpoint
@@ -27,7 +27,7 @@ from regard.folder.tensors import Tensors, tied_names
 from regard.model.decoder import DecoderState
 from regard.model.layout import Layout
 from regard.model.recurrent import RecurrentEncoderDecoder
-from regard.model.recurrent_decoder import RecurrentState
+from regard.model.recurrent.decoder import RecurrentState
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace, cross_attentions
 

@@ -11,7 +11,6 @@ from typing import TypedDict
 
 from regard.decode import beam, walk
 from regard.model import (
-    alignment,
     attention,
     embedding,
     feedforward,
@@ -21,6 +20,7 @@ from regard.model import (
     recurrent,
     transformer,
 )
+from regard.model.recurrent import attention as alignment
 from regard.text import tokenizer
 
 _KEPT = {

@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 MOMENTUM = 0.1
-"""the share of the newest batch in the running averages"""
+"""Share of the newest batch in the running averages."""
 
 
 class MaskedBatchNorm(nn.Module):
@@ -38,18 +38,17 @@ class MaskedBatchNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
         self.register_buffer("running_mean", torch.zeros(width))
         self.register_buffer("running_variance", torch.ones(width))
+        self.is_word: Bool[Tensor, "batch length"] | None = None
+        """Where the batch holds words and not padding; see `mark_words`."""
 
     def forward(
-        self,
-        x: Float[Tensor, "batch length width"],
-        is_word: Bool[Tensor, "batch length"] | None = None,
+        self, x: Float[Tensor, "batch length width"]
     ) -> Float[Tensor, "batch length width"]:
-        """`is_word` says where there is no padding; only training asks."""
         mean, variance = self.running_mean, self.running_variance
         wide = x.to(torch.promote_types(x.dtype, mean.dtype))
         if self.training:
-            assert is_word is not None, "training needs to know where the words are"
-            mean, variance = self._measure(wide, is_word)
+            assert self.is_word is not None, "training must call mark_words first"
+            mean, variance = self._measure(wide, self.is_word)
         scale = self.weight * (variance + self.eps).rsqrt()
         return (wide - mean) * scale + self.bias
 
@@ -66,3 +65,13 @@ class MaskedBatchNorm(nn.Module):
             self.running_mean.lerp_(mean.to(self.running_mean.dtype), MOMENTUM)
             self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), MOMENTUM)
         return mean, variance
+
+
+def mark_words(module: nn.Module, is_word: Bool[Tensor, "batch length"]) -> None:
+    """Tell every batch norm of a module where the words of the batch to come are.
+
+    Only this rejected idea needs to know, so that no other signature carries it.
+    """
+    for norm in module.modules():
+        if isinstance(norm, MaskedBatchNorm):
+            norm.is_word = is_word

@@ -18,12 +18,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.model.attention import KeyValue, MultiHeadAttention, Seen, together
+from regard.model.attention import KeyValue, KeyValueCache, MultiHeadAttention, fused_linear
 from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
-from regard.model.norm import make_norm, normalise
-from regard.model.position import Rotation
-from regard.model.relative import RelativePositionBias
+from regard.model.norm import make_norm
+from regard.model.position import RelativePositionBias, Rotation
 from regard.trace import Trace, at, keep
 
 
@@ -58,7 +57,7 @@ class DecoderState:
         """The position of each row's newest token."""
         return torch.full_like(tokens, self.position)
 
-    def advanced(self, past: tuple[Seen, ...]) -> DecoderState:
+    def advanced(self, past: tuple[KeyValueCache, ...]) -> DecoderState:
         """The state after one more token, given all keys and values so far."""
         return replace(self, past=cast(tuple[KeyValue, ...], past), position=self.position + 1)
 
@@ -84,23 +83,22 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: Seen | None = None,
+        remembered: KeyValueCache | None = None,
         cross_visibility: Visibility | None = None,
         *,
-        past: Seen | None = None,
+        past: KeyValueCache | None = None,
         rotation: Rotation | None = None,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch target_len d_model"], Seen]:
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], KeyValueCache]:
         x, present = self.self_attention(
             x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention")
         )
         if self.cross_attention is not None:
             assert remembered is not None
-            x = self.cross_attention.across(
+            x = self.cross_attention.cross_attend(
                 x, remembered, cross_visibility, trace=at(trace, "cross_attention")
             )
-        layout = None if visibility is None else visibility.query
-        return self.feed_forward(x, layout, trace=at(trace, "feed_forward")), present
+        return self.feed_forward(x, trace=at(trace, "feed_forward")), present
 
 
 class Decoder(nn.Module):
@@ -123,20 +121,22 @@ class Decoder(nn.Module):
         attentions = [cast(DecoderLayer, layer).cross_attention for layer in self.layers]
         crossing = [attention for attention in attentions if attention is not None]
         maps = [linear for attention in crossing for linear in (attention.key, attention.value)]
-        split = iter(map(crossing[0].split_heads, together(memory, maps).chunk(len(maps), dim=-1)))
+        split = iter(
+            map(crossing[0].split_heads, fused_linear(memory, maps).chunk(len(maps), dim=-1))
+        )
         return tuple(KeyValue(key, value) for key, value in zip(split, split, strict=True))
 
     def forward(
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: tuple[Seen, ...] = (),
+        remembered: tuple[KeyValueCache, ...] = (),
         cross_visibility: Visibility | None = None,
         *,
-        past: tuple[Seen, ...] | None = None,
+        past: tuple[KeyValueCache, ...] | None = None,
         rotation: Rotation | None = None,
         trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[Seen, ...]]:
+    ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[KeyValueCache, ...]]:
         """The new hidden vectors, and for each layer the keys and values of all words so far."""
         present = []
         for i, layer in enumerate(self.layers):
@@ -151,6 +151,5 @@ class Decoder(nn.Module):
             )
             present.append(keys)
         if self.final_norm is not None:
-            layout = None if visibility is None else visibility.query
-            x = keep(trace, "final_norm", normalise(self.final_norm, x, layout))
+            x = keep(trace, "final_norm", self.final_norm(x))
         return x, tuple(present)

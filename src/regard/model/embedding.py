@@ -2,7 +2,7 @@
 
     input = dropout(embedding(token) * sqrt(d_model) + position)
 
-Vaswani et al. 2017, sections 3.4 and 5.4: one learned row a piece of the vocabulary, the same at every
+Vaswani et al. 2017, sections 3.4 and 5.4: one learned row for each token of the vocabulary, the same at every
 position; the two embeddings and the output's linear map share their table.
 
 Differs from the paper: nowhere in the default. `embedding_norm` normalises the sum as well;
@@ -17,8 +17,7 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.dropout import Dropout
-from regard.model.layout import Layout
-from regard.model.norm import make_norm, normalise
+from regard.model.norm import make_norm
 from regard.model.position import PositionalEncoding
 from regard.trace import Trace, keep
 
@@ -39,22 +38,20 @@ class InputEmbedding(nn.Module):
         self,
         tokens: Int[Tensor, "batch length"],
         positions: Int[Tensor, "batch length"],
-        lengths: Int[Tensor, "batch length"] | None = None,
         longest: int | None = None,
-        layout: Layout | None = None,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
         tokens = keep(trace, "tokens", tokens)
         x = keep(trace, "embedding", self.embedding(tokens) * self.scale)
         if self.position.is_added:
-            x = x + keep(trace, "position", self.position(positions, lengths, longest).to(x.dtype))
+            x = x + keep(trace, "position", self.position(positions, longest).to(x.dtype))
         if self.norm is not None:
-            x = keep(trace, "norm", normalise(self.norm, x, layout))
+            x = keep(trace, "norm", self.norm(x))
         return keep(trace, "input", self.dropout(narrowed(x)))
 
 
 def narrowed(x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """In the type of the matrix products under autocast, so that the residual path is as narrow as they."""
+    """Under autocast the type of the matrix products, so that the residual path is as narrow as they are."""
     kind = x.device.type
     return x.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else x

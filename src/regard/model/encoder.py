@@ -15,9 +15,8 @@ from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.feedforward import FeedForward
 from regard.model.layout import Visibility
-from regard.model.norm import make_norm, normalise
-from regard.model.position import Rotation
-from regard.model.relative import RelativePositionBias
+from regard.model.norm import make_norm
+from regard.model.position import RelativePositionBias, Rotation
 from regard.trace import Trace, at, keep
 
 
@@ -40,7 +39,7 @@ class EncoderLayer(nn.Module):
         x, _ = self.self_attention(
             x, visibility, rotation=rotation, trace=at(trace, "self_attention")
         )
-        output: Tensor = self.feed_forward(x, visibility.query, trace=at(trace, "feed_forward"))
+        output: Tensor = self.feed_forward(x, trace=at(trace, "feed_forward"))
         return output
 
 
@@ -70,5 +69,5 @@ class Encoder(nn.Module):
         for i, layer in enumerate(self.layers):
             x = layer(x, visibility, rotation, trace=at(trace, f"layers.{i}"))
         if self.final_norm is not None:
-            x = keep(trace, "final_norm", normalise(self.final_norm, x, visibility.query))
+            x = keep(trace, "final_norm", self.final_norm(x))
         return x

@@ -3,8 +3,8 @@
     FFN(x) = max(0, x W_1 + b_1) W_2 + b_2                                          (equation 2)
 
 Vaswani et al. 2017, section 3.3: the same two linear maps at every position. GELU (Hendrycks and Gimpel
-2016; with tanh its approximation there, which GPT-2 has) or SiLU may replace the ReLU; the gated kinds multiply the activated half by a second projection (Shazeer
-2020).
+2016; GPT-2 has its approximation by tanh) or SiLU may replace the ReLU. The gated kinds multiply the
+activated vector by a second projection (Shazeer 2020).
 
 Differs from the paper: nowhere in the default.
 """
@@ -19,9 +19,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.layout import Layout
 from regard.model.linear import Linear
-from regard.model.norm import SubLayer
+from regard.model.norm import AddAndNorm
 from regard.trace import Trace, keep
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -32,7 +31,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class FeedForward(SubLayer):
+class FeedForward(AddAndNorm):
     """One feed-forward sub-layer, with the Add & Norm above it."""
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
@@ -46,15 +45,14 @@ class FeedForward(SubLayer):
     def forward(
         self,
         x: Float[Tensor, "batch length d_model"],
-        layout: Layout | None = None,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        inputs = self.before(x, layout, trace)
+        inputs = self.norm_input(x, trace)
         hidden = keep(trace, "hidden", self.hidden(inputs))
         activated = self.activation(hidden)
         if self.gate is not None:
             activated = activated * keep(trace, "gate", self.gate(inputs))
         activated = keep(trace, "activated", activated)
         output = keep(trace, "output", self.output(activated))
-        return self.after(x, output, layout, trace)
+        return self.add_and_norm(x, output, trace)

@@ -9,7 +9,7 @@ Differs from the paper: nowhere; the paper leaves batching to the implementation
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -27,8 +27,6 @@ class Layout:
     """an upper bound of the lengths, known without asking the device"""
     boundaries: Int[Tensor, " fences"] | None = None
     """packed only: where each sentence starts in the one row, and at the end the row's length"""
-    is_word: Bool[Tensor, "batch length"] | None = None
-    """where the tokens are words and not padding, for those that ask (`of_words`)"""
 
     @classmethod
     def padded(cls, lengths: Int[Tensor, " sequences"], length: int) -> Layout:
@@ -41,10 +39,6 @@ class Layout:
         boundaries = torch.zeros(len(lengths) + 1, dtype=torch.int32, device=lengths.device)
         boundaries[1:] = lengths.cumsum(0)
         return cls(lengths=lengths, length=length, longest=longest, boundaries=boundaries)
-
-    def of_words(self, tokens: Int[Tensor, "batch length"], pad_id: int) -> Layout:
-        """The same with the places of words marked; a packed row may end in sentences of padding."""
-        return replace(self, is_word=tokens != pad_id)
 
     @property
     def is_packed(self) -> bool:

@@ -1,44 +1,103 @@
-"""What every model has, whatever stands between: the tables of its words and the output's linear map.
+"""Linear and Softmax: the top of Figure 1, and what every model shares at its two ends.
 
     logits = hidden E^T,   probabilities = softmax(logits)
 
 Vaswani et al. 2017, section 3.4: the output's linear map may share the embedding's table E.
 
-Differs from the paper: nowhere in the default. `output_bias` adds a number to each score (Marian, BERT); for
-`output_transform` see `transform`.
+Differs from the paper: nowhere in the default. `output_bias` adds a number to each score (Marian, BERT);
+`output_transform` adds a layer before the table (BERT).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.embedding import InputEmbedding
-from regard.model.transform import OutputTransform
+from regard.model.feedforward import ACTIVATIONS
+from regard.model.norm import make_norm
 from regard.trace import Trace, at, keep
 
+Stack = Callable[[ModelConfig, float], nn.Module]
+"""An encoder or a decoder, made from a configuration and a dropout."""
 
-class Network(nn.Module):
-    """A model by its two ends; those it builds on add what reads and what writes."""
 
-    source: InputEmbedding
-    target: InputEmbedding
-    output: nn.Linear
+class OutputTransform(nn.Module):
+    """LayerNorm(activation(hidden W + b)) before the output's table: Devlin et al. 2019, in their code."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        self.hidden = nn.Linear(config.d_model, config.d_model)
+        self.activation = ACTIVATIONS[config.feed_forward]
+        self.norm = make_norm(config)
+
+    def forward(
+        self, x: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "*batch d_model"]:
+        hidden = keep(trace, "hidden", self.hidden(x))
+        activated = keep(trace, "activated", self.activation(hidden))
+        return keep(trace, "norm", self.norm(activated))
+
+
+class Network(nn.Module):
+    """Base of every model: embeddings, encoder, decoder and output, as far as the architecture has them."""
+
+    source: InputEmbedding
+    encoder: nn.Module
+    target: InputEmbedding
+    decoder: nn.Module
+    output: nn.Linear
+
+    def __init__(self, config: ModelConfig, dropout: float, encoder: Stack, decoder: Stack) -> None:
+        super().__init__()
         self.config = config
-        self.transform: OutputTransform | None = None
+        if config.has_encoder:
+            self.source = InputEmbedding(config, config.source_vocab_size, dropout)
+            self.encoder = encoder(config, dropout)
+        if config.has_decoder:
+            self.target = InputEmbedding(config, config.target_vocab_size, dropout)
+            self.decoder = decoder(config, dropout)
+        self.transform = OutputTransform(config) if config.output_transform else None
+        self._draw_linear_maps()
+        self.output = self._make_output()
 
     @property
     def sides(self) -> dict[str, InputEmbedding]:
-        """What reads words: of the source, of the target, or of both."""
+        """The embeddings by name: source, target, or both."""
         names = ["source"] * self.config.has_encoder + ["target"] * self.config.has_decoder
         return {name: getattr(self, name) for name in names}
 
-    def make_output(self) -> nn.Linear:
-        """The output's linear map, its table and the others shared as the configuration says."""
+    def project(
+        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "*batch vocab"]:
+        """The score of every token of the vocabulary."""
+        logits = keep(trace, "logits", self.output(self.transformed(hidden, trace=trace)))
+        if trace is not None:
+            keep(trace, "probabilities", logits.softmax(dim=-1))
+        return logits
+
+    def transformed(
+        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
+    ) -> Float[Tensor, "*batch d_model"]:
+        """The input of the output's linear map."""
+        if self.transform is None:
+            return hidden
+        changed: Tensor = self.transform(hidden, trace=at(trace, "transform"))
+        return changed
+
+    def _draw_linear_maps(self) -> None:
+        """Random weights for every linear map but the output's (Glorot and Bengio 2010)."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def _make_output(self) -> nn.Linear:
+        """The output's linear map; its table and the embeddings' are shared as the configuration says."""
         config = self.config
         if config.has_encoder and config.has_decoder and config.tied == "all":
             self.target.embedding = self.source.embedding
@@ -51,29 +110,3 @@ class Network(nn.Module):
         else:
             output.weight = last.embedding.weight
         return output
-
-    def draw_linear_maps(self) -> None:
-        """Fresh weights for every linear map that is there so far (Glorot and Bengio 2010)."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-
-    def transformed(
-        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
-    ) -> Float[Tensor, "*batch d_model"]:
-        """What enters the output's linear map."""
-        if self.transform is None:
-            return hidden
-        changed: Tensor = self.transform(hidden, trace=at(trace, "transform"))
-        return changed
-
-    def project(
-        self, hidden: Float[Tensor, "*batch d_model"], *, trace: Trace | None = None
-    ) -> Float[Tensor, "*batch vocab"]:
-        """The score of every piece of the vocabulary."""
-        logits = keep(trace, "logits", self.output(self.transformed(hidden, trace=trace)))
-        if trace is not None:
-            keep(trace, "probabilities", logits.softmax(dim=-1))
-        return logits

@@ -19,11 +19,10 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.batch_norm import MaskedBatchNorm
 from regard.model.dropout import Dropout
-from regard.model.layout import Layout
 from regard.trace import Trace, keep
 
 if torch.version.cuda is not None:
-    from regard.model.added_norm import added_norm
+    from regard.model.kernels.added_norm import added_norm
 
 
 def make_norm(config: ModelConfig) -> nn.Module:
@@ -31,17 +30,8 @@ def make_norm(config: ModelConfig) -> nn.Module:
     return kinds[config.norm](config.d_model, eps=config.norm_epsilon)
 
 
-def normalise(
-    norm: nn.Module, x: Float[Tensor, "batch length d_model"], layout: Layout | None
-) -> Float[Tensor, "batch length d_model"]:
-    """By any of the kinds; the layout says where words are, for the one that looks at more than one."""
-    if isinstance(norm, MaskedBatchNorm):
-        return norm(x, None if layout is None else layout.is_word)
-    return norm(x)
-
-
-class SubLayer(nn.Module):
-    """What surrounds every attention and feed-forward: dropout, residual sum and norm."""
+class AddAndNorm(nn.Module):
+    """Base of every sub-layer (attention, feed-forward): dropout, residual sum and norm around it."""
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__()
@@ -49,34 +39,33 @@ class SubLayer(nn.Module):
         self.dropout = Dropout(dropout)
         self.norm_first = config.norm_placement == "pre"
 
-    def before(
-        self, x: Float[Tensor, "batch length d_model"], layout: Layout | None, trace: Trace | None
+    def norm_input(
+        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
     ) -> Float[Tensor, "batch length d_model"]:
-        """What the sub-layer reads."""
-        return self._normalised(x, layout, trace) if self.norm_first else x
+        """The sub-layer's input: x, normalised with pre-norm."""
+        return self._normalise(x, trace) if self.norm_first else x
 
-    def after(
+    def add_and_norm(
         self,
         x: Float[Tensor, "batch length d_model"],
         output: Float[Tensor, "batch length d_model"],
-        layout: Layout | None,
         trace: Trace | None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """What flows on: the sub-layer's output added to what it was given."""
+        """LayerNorm(x + Sublayer(x)), given the sub-layer's output."""
         if self._is_one_kernel(x, trace):
             assert isinstance(self.norm, nn.LayerNorm)
             return added_norm(x, output, self.norm)
         residual = keep(trace, "residual", x + self.dropout(output))
-        return residual if self.norm_first else self._normalised(residual, layout, trace)
+        return residual if self.norm_first else self._normalise(residual, trace)
 
     def _is_one_kernel(self, x: Tensor, trace: Trace | None) -> bool:
-        """On a GPU that only reads; whoever compiles joins the two by itself."""
+        """For inference on a GPU; the compiler joins sum and norm by itself."""
         reads_only = not (self.training or torch.is_grad_enabled() or torch.compiler.is_compiling())
         plain = isinstance(self.norm, nn.LayerNorm) and not self.norm_first
         return x.is_cuda and reads_only and plain and trace is None
 
-    def _normalised(
-        self, x: Float[Tensor, "batch length d_model"], layout: Layout | None, trace: Trace | None
+    def _normalise(
+        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
     ) -> Float[Tensor, "batch length d_model"]:
-        # Under autocast a norm gives fp32 whatever it is given; what flows on stays as narrow as it was.
-        return keep(trace, "norm", normalise(self.norm, x, layout).to(x.dtype))
+        # Under autocast a norm returns fp32 whatever its input; the residual path stays as narrow as it was.
+        return keep(trace, "norm", self.norm(x).to(x.dtype))

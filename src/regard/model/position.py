@@ -4,16 +4,22 @@
     PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 
 Vaswani et al. 2017, section 3.5: added to the embedding, so that equal words at different places differ.
-Beside it stand a learned table (section 3.5, last paragraph), rotary positions, which turn query and key
-instead of being added (Su et al. 2021), relative ones, which are added to the scores (see `relative`), and two ideas that a good encoding improves on: the position as a
-plain integer, unbounded, and the position scaled into [0, 1], whose steps change with the sentence.
+Beside it stand:
+
+    learned     a table (section 3.5, last paragraph)
+    rotary      query and key are turned instead of adding anything (Su et al. 2021)
+    relative    a learned number for each distance is added to the scores (Raffel et al. 2020)
+    integer     the position as a number, unbounded: a rejected idea
+    scaled      the position divided by the sentence's length: a rejected idea, its steps vary
 
 Differs from the paper: nowhere in the default. While a sentence is being written its length is not known,
-so on the decoder's side the scaled kind takes `max_positions` for it.
+so on the decoder's side the scaled kind divides by `max_positions`. T5 does not divide the scores by
+sqrt(d_k); its import multiplies the query's weights by it, so that equation 1 stays as it is drawn.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -71,6 +77,8 @@ class PositionalEncoding(nn.Module):
         self.d_model = config.d_model
         self.max_positions = config.max_positions
         self.table: Tensor | None = None
+        self.lengths: Int[Tensor, "batch length"] | None = None
+        """Scaled kind: the length of the sentence each position belongs to, where it is known."""
         if self.kind == "learned":
             self.weight = nn.Parameter(torch.empty(config.max_positions, config.d_model))
             nn.init.normal_(self.weight, std=config.d_model**-0.5)
@@ -80,20 +88,15 @@ class PositionalEncoding(nn.Module):
         return self.kind not in ("rotary", "relative", "none")
 
     def tabulate(self, num_positions: int, device: torch.device) -> None:
-        """Compute so many sinusoidal positions now, to be looked up from then on."""
+        """Compute the first sinusoidal positions once; later calls look them up."""
         self.table = sinusoidal(torch.arange(num_positions, device=device)[None], self.d_model)[0]
 
     def forward(
         self,
         positions: Int[Tensor, "batch length"],
-        lengths: Int[Tensor, "batch length"] | None = None,
         longest: int | None = None,
     ) -> Float[Tensor, "batch length d_model"]:
-        """The vectors of these positions.
-
-        lengths: of the sentence each position belongs to, where it is known.
-        longest: a bound of the positions, where one is known.
-        """
+        """The vectors of these positions, all of them below `longest` if it is given."""
         if self.kind == "sinusoidal":
             if self.table is None or longest is None or longest > len(self.table):
                 return sinusoidal(positions, self.d_model)
@@ -102,6 +105,49 @@ class PositionalEncoding(nn.Module):
             return nn.functional.embedding(positions.clamp(max=self.max_positions - 1), self.weight)
         number = positions.float()
         if self.kind == "scaled":
-            whole = torch.full_like(positions, self.max_positions) if lengths is None else lengths
-            number = number / (whole - 1).clamp(min=1)
+            length = self.lengths
+            if length is None:
+                length = torch.full_like(positions, self.max_positions)
+            number = number / (length - 1).clamp(min=1)
         return number[..., None].expand(-1, -1, self.d_model)
+
+
+class RelativePositionBias(nn.Module):
+    """What is added to each score of a stack's self-attention: Raffel et al. 2020, section 2.1 (T5).
+
+        masked = query . key / sqrt(d_k) + bias[bucket(key position - query position)]
+
+    A number for each head and each bucket of distances, the same in every layer of a stack. Near distances
+    have a bucket each, farther ones share buckets that widen like the logarithm, and all beyond
+    `max_distance` share one. An encoder tells the two directions apart; a decoder only looks back.
+    """
+
+    def __init__(self, config: ModelConfig, *, looks_ahead: bool) -> None:
+        super().__init__()
+        self.looks_ahead = looks_ahead
+        self.num_buckets, self.max_distance = config.num_buckets, config.max_distance
+        self.weight = nn.Parameter(torch.empty(config.num_buckets, config.num_heads))
+        nn.init.normal_(self.weight, std=config.d_model**-0.5)
+
+    def forward(
+        self, query: Int[Tensor, "batch query_len"], key: Int[Tensor, "batch key_len"]
+    ) -> Float[Tensor, "batch heads query_len key_len"]:
+        """The bias for these positions of queries and keys."""
+        buckets = self._buckets(key[:, None, :] - query[:, :, None])
+        return nn.functional.embedding(buckets, self.weight).permute(0, 3, 1, 2)
+
+    def _buckets(
+        self, distance: Int[Tensor, "batch query_len key_len"]
+    ) -> Int[Tensor, "batch query_len key_len"]:
+        num_buckets, first = self.num_buckets, torch.zeros_like(distance)
+        if self.looks_ahead:
+            num_buckets //= 2
+            first = (distance > 0) * num_buckets
+            distance = distance.abs()
+        else:
+            distance = -distance.clamp(max=0)
+        num_near = num_buckets // 2
+        far = torch.log(distance.clamp(min=1).float() / num_near)
+        far = far / math.log(self.max_distance / num_near) * (num_buckets - num_near)
+        far = (num_near + far.long()).clamp(max=num_buckets - 1)
+        return first + torch.where(distance < num_near, distance, far)

@@ -14,38 +14,31 @@ from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.config import ModelConfig
+from regard.model.attention import KeyValueCache
+from regard.model.batch_norm import mark_words
 from regard.model.decoder import Decoder, DecoderState
-from regard.model.embedding import InputEmbedding
 from regard.model.encoder import Encoder
 from regard.model.layout import Layout, Visibility
 from regard.model.network import Network
 from regard.model.position import Rotation, rotation
 from regard.model.recurrent import RecurrentEncoderDecoder
-from regard.model.static import StaticState
-from regard.model.transform import OutputTransform
+from regard.model.static_cache import StaticState
 from regard.trace import Trace, at, keep
 
 AnyState = TypeVar("AnyState", DecoderState, StaticState)
 
 
 class Transformer(Network):
-    """What the three architectures share: the tables, the stacks and the output."""
+    """What the three architectures share: reading a source, and reading one more target token."""
+
+    encoder: Encoder
+    decoder: Decoder
 
     def __init__(self, config: ModelConfig, dropout: float = 0.0) -> None:
-        super().__init__(config)
-        if config.has_encoder:
-            self.source = InputEmbedding(config, config.source_vocab_size, dropout)
-            self.encoder = Encoder(config, dropout)
-        if config.has_decoder:
-            self.target = InputEmbedding(config, config.target_vocab_size, dropout)
-            self.decoder = Decoder(config, dropout)
-        if config.output_transform:
-            self.transform = OutputTransform(config)
-        self.draw_linear_maps()
-        self.output = self.make_output()
+        super().__init__(config, dropout, Encoder, Decoder)
 
     def encode(
         self,
@@ -55,24 +48,73 @@ class Transformer(Network):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_model"]:
         """The memory: one vector in context for each source word."""
-        layout = self._marked(layout, source)
-        positions = layout.positions()
-        lengths = layout.lengths_by_place() if self.config.position == "scaled" else None
-        x = self.source(
-            source, positions, lengths, layout.longest, layout, trace=at(trace, "source")
-        )
-        inside = at(trace, "encoder")
+        self._mark_words(source, self.source, self.encoder)
+        if self.config.position == "scaled":
+            self.source.position.lengths = layout.lengths_by_place()
+        positions, inside = layout.positions(), at(trace, "encoder")
+        x = self.source(source, positions, layout.longest, trace=at(trace, "source"))
         visibility = self._biased(
             self.encoder, Visibility(layout, layout), positions, positions, inside
         )
         memory = self.encoder(x, visibility, self._rotation(positions), trace=inside)
         return keep(trace, "memory", memory)
 
-    def _marked(self, layout: Layout, tokens: Int[Tensor, "batch length"]) -> Layout:
-        """With the places of words, where a norm takes statistics over them."""
-        if self.config.norm != "batch" or not self.training:
-            return layout
-        return layout.of_words(tokens, self.config.pad_id)
+    def _decode(
+        self,
+        target: Int[Tensor, "batch target_len"],
+        layout: Layout,
+        memory: tuple[KeyValueCache, ...],
+        cross_visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> Float[Tensor, "batch target_len d_model"]:
+        """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
+        self._mark_words(target, self.target, self.decoder)
+        positions, inside = layout.positions(), at(trace, "decoder")
+        x = self.target(target, positions, layout.longest, trace=at(trace, "target"))
+        visibility = Visibility(layout, layout, causal=True)
+        visibility = self._biased(self.decoder, visibility, positions, positions, inside)
+        turned = self._rotation(positions)
+        hidden, _ = self.decoder(
+            x, visibility, memory, cross_visibility, rotation=turned, trace=inside
+        )
+        return hidden
+
+    def _mark_words(self, tokens: Int[Tensor, "batch length"], *modules: nn.Module) -> None:
+        """Only batch normalisation takes statistics over words, and only in training."""
+        if self.config.norm == "batch" and self.training:
+            for module in modules:
+                mark_words(module, tokens != self.config.pad_id)
+
+    def step(
+        self,
+        tokens: Int[Tensor, " batch"],
+        state: AnyState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch vocab"], AnyState]:
+        """The scores of the next token after one more token, and the state that has read it."""
+        hidden, state = self.read(tokens, state, trace=trace)
+        return self.project(hidden, trace=trace), state
+
+    def read(
+        self,
+        tokens: Int[Tensor, " batch"],
+        state: AnyState,
+        *,
+        trace: Trace | None = None,
+    ) -> tuple[Float[Tensor, "batch d_model"], AnyState]:
+        """The decoder's last hidden vector after one more token, and the state that has read it."""
+        positions = state.positions_of(tokens)[:, None]
+        hidden, past = self.decoder(
+            self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target")),
+            self._step_visibility(positions, state.longest, at(trace, "decoder")),
+            state.remembered,
+            state.cross_visibility(len(tokens)),
+            past=state.past,
+            rotation=self._rotation(positions),
+            trace=at(trace, "decoder"),
+        )
+        return hidden[:, 0], state.advanced(past)
 
     def _biased(
         self,
@@ -93,43 +135,6 @@ class Transformer(Network):
         if self.config.position != "rotary":
             return None
         return rotation(positions, self.config.head_dim)
-
-    def step(
-        self,
-        tokens: Int[Tensor, " batch"],
-        state: AnyState,
-        *,
-        trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch vocab"], AnyState]:
-        """The scores of the next piece after one more token, and the state that has read it."""
-        hidden, state = self.read(tokens, state, trace=trace)
-        return self.project(hidden, trace=trace), state
-
-    def read(
-        self,
-        tokens: Int[Tensor, " batch"],
-        state: AnyState,
-        *,
-        trace: Trace | None = None,
-    ) -> tuple[Float[Tensor, "batch d_model"], AnyState]:
-        """The decoder's last hidden vector after one more token, and the state that has read it."""
-        positions = state.positions_of(tokens)[:, None]
-        hidden, past = self.decoder(
-            self.target(tokens[:, None], positions, None, state.longest, trace=at(trace, "target")),
-            self._step_visibility(positions, state.longest, at(trace, "decoder")),
-            state.remembered,
-            state.cross_visibility(len(tokens)),
-            past=state.past,
-            rotation=self._rotation(positions),
-            trace=at(trace, "decoder"),
-        )
-        return hidden[:, 0], state.advanced(past)
-
-    def _written_visibility(self, layout: Layout, trace: Trace | None) -> Visibility:
-        """Each word sees itself and what stands before it."""
-        positions = layout.positions()
-        visibility = Visibility(layout, layout, causal=True)
-        return self._biased(self.decoder, visibility, positions, positions, trace)
 
     def _step_visibility(
         self, positions: Int[Tensor, "batch 1"], key_len: int, trace: Trace | None
@@ -158,17 +163,9 @@ class EncoderDecoder(Transformer):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
-        target_layout = self._marked(target_layout, target)
-        positions, longest = target_layout.positions(), target_layout.longest
-        hidden, _ = self.decoder(
-            self.target(target, positions, None, longest, target_layout, trace=at(trace, "target")),
-            self._written_visibility(target_layout, at(trace, "decoder")),
-            self.decoder.remember(memory),
-            Visibility(target_layout, source_layout),
-            rotation=self._rotation(positions),
-            trace=at(trace, "decoder"),
-        )
-        return hidden
+        remembered = self.decoder.remember(memory)
+        cross_visibility = Visibility(target_layout, source_layout)
+        return self._decode(target, target_layout, remembered, cross_visibility, trace)
 
     def forward(
         self,
@@ -179,7 +176,7 @@ class EncoderDecoder(Transformer):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len vocab"]:
-        """Teacher forcing: the scores of every next piece, given the correct ones before it."""
+        """Teacher forcing: the scores of every next token, given the correct ones before it."""
         memory = self.encode(source, source_layout, trace=trace)
         hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
         return self.project(hidden, trace=trace)
@@ -207,15 +204,7 @@ class DecoderOnly(Transformer):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The last hidden vectors, all positions at once under the look-ahead mask."""
-        layout = self._marked(layout, target)
-        positions = layout.positions()
-        hidden, _ = self.decoder(
-            self.target(target, positions, None, layout.longest, layout, trace=at(trace, "target")),
-            self._written_visibility(layout, at(trace, "decoder")),
-            rotation=self._rotation(positions),
-            trace=at(trace, "decoder"),
-        )
-        return hidden
+        return self._decode(target, layout, (), None, trace)
 
     def forward(
         self,
@@ -245,7 +234,7 @@ class EncoderOnly(Transformer):
 
 
 Translating = EncoderDecoder | RecurrentEncoderDecoder
-"""what reads a source and writes a target"""
+"""Models that read a source and write a target."""
 Model = Transformer | RecurrentEncoderDecoder
 
 

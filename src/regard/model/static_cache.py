@@ -18,12 +18,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.model.attention import KeyValue, Seen, written_out
+from regard.model.attention import KeyValue, KeyValueCache, written_out
 from regard.model.layout import Layout, Visibility
 from regard.trace import Trace
 
 if torch.version.cuda is not None:
-    from regard.model.step_attention import fits, step_attention
+    from regard.model.kernels.step_attention import fits, step_attention
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Written:
     """in whose row each earlier word was written; None where every row only ever continues itself"""
     new: KeyValue | None = None
 
-    def followed_by(self, new: KeyValue) -> Written:
+    def append(self, new: KeyValue) -> Written:
         return replace(self, new=new)
 
-    def attended_by(
+    def attend(
         self,
         query: Float[Tensor, "rows heads 1 head_dim"],
         visibility: Visibility | None,
@@ -82,10 +82,10 @@ class Bank:
     sentence: Int[Tensor, " slots"]
     """which of them each slot reads; a slot is as many neighbouring rows as there are for each"""
 
-    def followed_by(self, new: KeyValue) -> Bank:
+    def append(self, new: KeyValue) -> Bank:
         raise AssertionError("a source does not grow")
 
-    def attended_by(
+    def attend(
         self,
         query: Float[Tensor, "rows heads 1 head_dim"],
         visibility: Visibility | None,
@@ -123,5 +123,5 @@ class StaticState:
         """A bank knows by itself how long its sources are."""
         return None
 
-    def advanced(self, past: tuple[Seen, ...]) -> StaticState:
+    def advanced(self, past: tuple[KeyValueCache, ...]) -> StaticState:
         return self

@@ -1,11 +1,10 @@
 """The encoder-decoders that the Transformer replaced: plain RNN, GRU and LSTM, with attention and without.
 
-`recurrent_encoder` reads, `recurrent_decoder` writes, `alignment` looks from one to the other, `cell` is one step of
-either. Between the same tables and the same output as a Transformer's, and by the same interface: `encode`,
-`decode`, `start` and `step`.
+`encoder` reads, `decoder` writes, `attention` looks from one to the other, `cell` is one step of either. Embeddings,
+output and interface (`encode`, `decode`, `start`, `step`) are those of a Transformer.
 
-Cho et al. 2014; Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015. What differs from each is said where
-it is computed.
+Cho et al. 2014; Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015. Each file says where it differs from
+its papers.
 """
 
 from __future__ import annotations
@@ -14,25 +13,21 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.config import ModelConfig
-from regard.model.embedding import InputEmbedding
 from regard.model.layout import Layout
 from regard.model.network import Network
-from regard.model.recurrent_decoder import RecurrentDecoder, RecurrentState
-from regard.model.recurrent_encoder import RecurrentEncoder
+from regard.model.recurrent.decoder import RecurrentDecoder, RecurrentState
+from regard.model.recurrent.encoder import RecurrentEncoder
 from regard.trace import Trace, at, keep
 
 
 class RecurrentEncoderDecoder(Network):
     """Source in, target out, word by word."""
 
+    encoder: RecurrentEncoder
+    decoder: RecurrentDecoder
+
     def __init__(self, config: ModelConfig, dropout: float = 0.0) -> None:
-        super().__init__(config)
-        self.source = InputEmbedding(config, config.source_vocab_size, dropout)
-        self.encoder = RecurrentEncoder(config, dropout)
-        self.target = InputEmbedding(config, config.target_vocab_size, dropout)
-        self.decoder = RecurrentDecoder(config, dropout)
-        self.draw_linear_maps()
-        self.output = self.make_output()
+        super().__init__(config, dropout, RecurrentEncoder, RecurrentDecoder)
 
     def encode(
         self,
@@ -69,7 +64,7 @@ class RecurrentEncoderDecoder(Network):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len vocab"]:
-        """Teacher forcing: the scores of every next piece, given the correct ones before it."""
+        """Teacher forcing: the scores of every next token, given the correct ones before it."""
         memory = self.encode(source, source_layout, trace=trace)
         hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
         return self.project(hidden, trace=trace)
@@ -93,7 +88,7 @@ class RecurrentEncoderDecoder(Network):
         *,
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch vocab"], RecurrentState]:
-        """The scores of the next piece after one more token, and the state that has read it."""
+        """The scores of the next token after one more token, and the state that has read it."""
         positions = tokens.new_full((len(tokens), 1), state.position)
         word = self.target(tokens[:, None], positions, trace=at(trace, "target"))
         hidden, state = self.decoder(word, state, trace=at(trace, "decoder"))

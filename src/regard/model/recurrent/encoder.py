@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
-from regard.model.cell import make_cell, run
 from regard.model.dropout import Dropout
 from regard.model.layout import Layout
+from regard.model.recurrent.cell import make_cell, run
 from regard.trace import Trace, at, keep
 
 

@@ -30,7 +30,7 @@ from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
 from regard.model.layout import Layout
-from regard.model.static import Bank, StaticState, Written
+from regard.model.static_cache import Bank, StaticState, Written
 from regard.model.transformer import EncoderDecoder, Transformer
 
 if torch.version.cuda is not None:

@@ -32,12 +32,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import ModelConfig
-from regard.model.alignment import Alignment
-from regard.model.cell import NUM_PARTS, Weights, advance, make_cell, run
 from regard.model.dropout import Dropout
 from regard.model.layout import Layout
-from regard.model.recurrent_encoder import summary_of
-from regard.model.steps import Steps
+from regard.model.recurrent.attention import Alignment
+from regard.model.recurrent.cell import NUM_PARTS, Weights, advance, make_cell, run
+from regard.model.recurrent.encoder import summary_of
+from regard.model.recurrent.steps import Steps
 from regard.trace import Trace, at, keep
 
 Cells = tuple[Float[Tensor, "parts batch d_state"], ...]

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.compare.gather import Figure as Number
-from regard.compare.gather import Findings, OnCorpus, best_head, head_scores
+from regard.compare.results import (
+    CorpusResults,
+    Measurement,
+    Results,
+    aligned_models,
+    best_head,
+    head_scores,
+)
 from regard.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -16,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""colours that can be told apart with any colour vision"""
+"""colours distinguishable with any colour vision"""
 _MARKERS = "osD^vPX"
 _DPI = 110
 _MAP = "cividis"
@@ -28,26 +34,24 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def draw_all(findings: Findings, footer: str) -> dict[str, bytes]:
-    """Every figure that there are results for, by the name of its file; the footer says what they rest on."""
+def draw_all(results: Results, footer: str) -> dict[str, bytes]:
+    """Every figure that there are results for, by the name of its file."""
     if not can_draw():
         raise MissingExtra("matplotlib", "plot", "drawing the figures")
-    drawn: dict[str, Callable[[], Figure]] = {}
-    for corpus in findings.corpora:
-        if any(not each.contender.varies for each in corpus.models.values()):
-            drawn[f"length-{corpus.name}"] = lambda corpus=corpus: draw_lengths(corpus)  # type: ignore[misc]
-        if pairs := looking(findings, corpus):
-            drawn[f"alignment-{corpus.name}"] = lambda pairs=pairs: draw_alignments(pairs)  # type: ignore[misc]
-            drawn[f"heads-{corpus.name}"] = lambda pairs=pairs: draw_heads(pairs[0])  # type: ignore[misc]
-        if any(each.contender.varies for each in corpus.models.values()):
-            drawn[f"variations-{corpus.name}"] = lambda corpus=corpus: draw_variations(  # type: ignore[misc]
-                findings, corpus
-            )
-    if findings.speed:
-        drawn["speed"] = lambda: draw_speed(findings)
-    if findings.recall:
-        drawn["recall"] = lambda: draw_recall(findings)
-    return {name: _png(draw(), footer) for name, draw in drawn.items()}
+    figures: dict[str, Figure] = {}
+    for corpus in results.corpora:
+        if corpus.lineage:
+            figures[f"length-{corpus.name}"] = draw_lengths(corpus)
+        if shown := shown_alignments(results, corpus):
+            figures[f"alignment-{corpus.name}"] = draw_alignments(shown)
+            figures[f"heads-{corpus.name}"] = draw_heads(shown[0])
+        if corpus.variations:
+            figures[f"variations-{corpus.name}"] = draw_variations(corpus)
+    if results.speed:
+        figures["speed"] = draw_speed(results)
+    if results.recall:
+        figures["recall"] = draw_recall(results)
+    return {name: _png(figure, footer) for name, figure in figures.items()}
 
 
 def _png(figure: Figure, footer: str) -> bytes:
@@ -68,7 +72,7 @@ def _figure(columns: int = 1, rows: int = 1, **size: float) -> tuple[Figure, Any
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Number]]]) -> None:
+def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Measurement]]]) -> None:
     """A line for each model, with a bar for the spread over the seeds."""
     for i, (name, (places, numbers)) in enumerate(found.items()):
         axes.errorbar(
@@ -85,21 +89,15 @@ def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Numbe
     axes.legend(fontsize=8)
 
 
-def draw_lengths(corpus: OnCorpus) -> Figure:
+def draw_lengths(corpus: CorpusResults) -> Figure:
     """BLEU against the length of the sentence."""
     figure, [[axes]] = _figure()
     names = list(corpus.groups)
-    lineage = {n: each for n, each in corpus.models.items() if not each.contender.varies}
-    _lines(
-        axes,
-        {
-            name: (
-                [names.index(group) for group in each.by_length],
-                list(each.by_length.values()),
-            )
-            for name, each in lineage.items()
-        },
-    )
+    found = {
+        name: ([names.index(group) for group in each.by_length], list(each.by_length.values()))
+        for name, each in corpus.lineage.items()
+    }
+    _lines(axes, found)
     axes.set_xticks(range(len(names)), [f"{n}\n({len(corpus.groups[n])})" for n in names])
     axes.set_xlabel("words of the source (sentences of the test)")
     axes.set_ylabel("BLEU")
@@ -115,30 +113,30 @@ def draw_lengths(corpus: OnCorpus) -> Figure:
     return figure
 
 
-def draw_speed(findings: Findings) -> Figure:
+def draw_speed(results: Results) -> Figure:
     """Training tokens a second against length."""
-    figure, axes = _figure(columns=len(findings.speed), width=3.0 + 4.0 * len(findings.speed))
-    for tile, (device, models) in zip(axes[0], findings.speed.items(), strict=True):
+    figure, axes = _figure(columns=len(results.speed), width=3.0 + 4.0 * len(results.speed))
+    for tile, (device, models) in zip(axes[0], results.speed.items(), strict=True):
         _lines(tile, {name: (list(by), list(by.values())) for name, by in models.items()})
         tile.set_xscale("log", base=2)
         tile.set_yscale("log")
         lengths = [*next(iter(models.values()))]
         tile.set_xticks(lengths, [str(length) for length in lengths])
-        tile.set_xlabel("pieces of the source and of the target")
+        tile.set_xlabel("tokens of the source and of the target")
         tile.set_ylabel("training tokens a second")
         tile.set_title(f"training speed, {device}", fontsize=10)
     return figure
 
 
-def draw_recall(findings: Findings) -> Figure:
+def draw_recall(results: Results) -> Figure:
     """Accuracy of naming a symbol seen k words ago."""
     figure, [[axes]] = _figure()
-    _lines(axes, {n: (list(by), list(by.values())) for n, by in findings.recall.items()})
+    _lines(axes, {n: (list(by), list(by.values())) for n, by in results.recall.items()})
     axes.set_xscale("log")
-    axes.axhline(findings.guessing, color="grey", linestyle=":", linewidth=1)
-    axes.text(1, findings.guessing + 0.01, "guessing", fontsize=8, alpha=0.7)
-    assert findings.study.recall is not None
-    axes.axvline(findings.study.recall.longest_train, color="grey", linestyle="--", linewidth=1)
+    axes.axhline(results.guessing, color="grey", linestyle=":", linewidth=1)
+    axes.text(1, results.guessing + 0.01, "guessing", fontsize=8, alpha=0.7)
+    assert results.study.recall is not None
+    axes.axvline(results.study.recall.longest_train, color="grey", linestyle="--", linewidth=1)
     axes.set_ylim(0, 1.03)
     axes.set_xlabel("words since the symbol (dashed: the farthest in training)")
     axes.set_ylabel("accuracy of recalling it")
@@ -146,37 +144,42 @@ def draw_recall(findings: Findings) -> Figure:
     return figure
 
 
-Pair = tuple[str, str, dict[str, Any], int]
-"""A title, the head's name, a sentence's looks, and which head"""
+class ShownAlignment(NamedTuple):
+    """One sentence in one model."""
+
+    model: str
+    head_name: str
+    sentence: dict[str, Any]
+    """tokens and weights"""
+    best: int
+    """the head that aligns best"""
 
 
-def looking(findings: Findings, corpus: OnCorpus) -> list[list[Pair]]:
-    """For each sentence that is shown: the first model's attention, and the best head of each other."""
-    config = findings.study.alignment
-    models = [n for n in (config.models if config else ()) if n in corpus.models]
-    models = [name for name in models if corpus.models[name].looks]
-    if not config or not models:
+def shown_alignments(results: Results, corpus: CorpusResults) -> list[list[ShownAlignment]]:
+    """For each sentence to draw: the first model's attention, and the best head of each other."""
+    models = aligned_models(corpus, results.study)
+    if not models:
         return []
-    looks = {name: corpus.models[name].looks[0] for name in models}
-    against = looks[models[0]]
+    alignments = {name: corpus.models[name].alignments[0] for name in models}
+    first = alignments[models[0]]
     found = []
-    for number, sentence in enumerate(against["sentences"]):
+    for number, sentence in enumerate(first["sentences"]):
         if "weights" not in sentence:
             break
-        row: list[Pair] = []
-        for name in models:
-            scores = head_scores(looks[name], None if name == models[0] else against)
-            head = best_head(scores)
-            row.append((name, scores[head][0], looks[name]["sentences"][number], head))
+        row = []
+        for name, each in alignments.items():
+            scores = head_scores(each, None if name == models[0] else first)
+            best = best_head(scores)
+            row.append(ShownAlignment(name, scores[best].name, each["sentences"][number], best))
         found.append(row)
     return found
 
 
-def draw_alignments(pairs: Sequence[Sequence[Pair]]) -> Figure:
+def draw_alignments(shown: Sequence[Sequence[ShownAlignment]]) -> Figure:
     """Matrices side by side, a sentence a row."""
-    columns = len(pairs[0])
-    figure, axes = _figure(columns, len(pairs), width=5.5 * columns, height=4.6 * len(pairs))
-    for tiles, row in zip(axes, pairs, strict=True):
+    columns = len(shown[0])
+    figure, axes = _figure(columns, len(shown), width=5.5 * columns, height=4.6 * len(shown))
+    for tiles, row in zip(axes, shown, strict=True):
         for tile, (name, head, sentence, number) in zip(tiles, row, strict=True):
             weights = sentence["weights"][number]
             tile.imshow(weights, cmap=_MAP, vmin=0, vmax=1, aspect="auto")
@@ -189,11 +192,11 @@ def draw_alignments(pairs: Sequence[Sequence[Pair]]) -> Figure:
     return figure
 
 
-def draw_heads(pairs: Sequence[Pair]) -> Figure:
+def draw_heads(shown: Sequence[ShownAlignment]) -> Figure:
     """Every head of every model on one sentence, a model a row."""
-    most = max(len(sentence["weights"]) for _, _, sentence, _ in pairs)
-    figure, axes = _figure(most, len(pairs), width=1.3 * most + 1.0, height=1.7 * len(pairs) + 0.4)
-    for tiles, (name, _, sentence, best) in zip(axes, pairs, strict=True):
+    most = max(len(sentence["weights"]) for _, _, sentence, _ in shown)
+    figure, axes = _figure(most, len(shown), width=1.3 * most + 1.0, height=1.7 * len(shown) + 0.4)
+    for tiles, (name, _, sentence, best) in zip(axes, shown, strict=True):
         for head, tile in enumerate(tiles):
             tile.set_xticks([])
             tile.set_yticks([])
@@ -206,13 +209,9 @@ def draw_heads(pairs: Sequence[Pair]) -> Figure:
     return figure
 
 
-def draw_variations(findings: Findings, corpus: OnCorpus) -> Figure:
+def draw_variations(corpus: CorpusResults) -> Figure:
     """BLEU of the varied model and of each variation, within the trained lengths and beyond."""
-    rows = {
-        name: each
-        for name, each in corpus.models.items()
-        if each.contender.varies or name == findings.study.varied
-    }
+    rows = corpus.variations
     figure, [[axes]] = _figure(height=1.2 + 0.33 * len(rows))
     places = range(len(rows))
     for shift, part, colour, label in (
@@ -234,5 +233,5 @@ def draw_variations(findings: Findings, corpus: OnCorpus) -> Figure:
     axes.set_xlabel("BLEU")
     axes.legend(fontsize=8)
     axes.grid(axis="x", alpha=0.3)
-    axes.set_title(f"one thing changed at a time, {corpus.name}", fontsize=10)
+    axes.set_title(f"one setting changed at a time, {corpus.name}", fontsize=10)
     return figure

@@ -1,85 +1,51 @@
-"""Phrases of numbers, dates and counting in French and English, and which word became which.
+"""Generated sentences of numbers, dates and counting in French and English, with their word links.
 
-A phrase is made of parts that have a counterpart in the other language; the words of a part and of its counterpart
-are linked, whatever order the two languages put the parts in.
+A phrase is made of parts that have a counterpart in the other language. The words of a part are linked with those of
+its counterpart, in whatever order the two languages put the parts.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from regard.corpora.number_words import english, english_ordinal, english_year, french
+from regard.compare.number_words import english_number, english_ordinal, english_year, french_number
 
-Link = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Words of both languages; equal keys are parts of each other, a key of None is a part of nothing."""
-
-    french: tuple[tuple[str, str | None], ...]
-    english: tuple[tuple[str, str | None], ...]
-
-    @property
-    def num_words(self) -> int:
-        return len(self.french)
+Parts = list[tuple[str, str | None]]
+"""words, each with the key of its part; words of one key are linked, a key of None links nothing"""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A sentence, its translation, and the links between their words, from which to which, counted from 0."""
+class Phrase(NamedTuple):
+    french: Parts
+    english: Parts
+
+
+class SentencePair(NamedTuple):
+    """A sentence, its translation, and the links between their words: (source word, target word), from 0."""
 
     source: str
     target: str
-    links: tuple[Link, ...]
+    links: list[tuple[int, int]]
 
     @property
     def num_words(self) -> int:
-        """Of the source."""
+        """Words of the source."""
         return len(self.source.split())
 
 
-@dataclass(frozen=True, slots=True)
-class _Noun:
-    french: str
-    french_plural: str
-    english: str
-    english_plural: str
-    feminine: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Adjective:
-    masculine: str
-    feminine: str
-    english: str
-
-    def agreed(self, *, feminine: bool, plural: bool) -> str:
-        form = self.feminine if feminine else self.masculine
-        return f"{form}s" if plural and not form.endswith("s") else form
-
-
 _NOUNS = (
-    _Noun("chat", "chats", "cat", "cats"),
-    _Noun("chien", "chiens", "dog", "dogs"),
-    _Noun("cheval", "chevaux", "horse", "horses"),
-    _Noun("livre", "livres", "book", "books"),
-    _Noun("oiseau", "oiseaux", "bird", "birds"),
-    _Noun("maison", "maisons", "house", "houses", feminine=True),
-    _Noun("fleur", "fleurs", "flower", "flowers", feminine=True),
-    _Noun("pomme", "pommes", "apple", "apples", feminine=True),
-    _Noun("voiture", "voitures", "car", "cars", feminine=True),
-    _Noun("porte", "portes", "door", "doors", feminine=True),
+    *(("chat", "chats", "cat", "cats"), ("chien", "chiens", "dog", "dogs")),
+    *(("cheval", "chevaux", "horse", "horses"), ("livre", "livres", "book", "books")),
+    ("oiseau", "oiseaux", "bird", "birds"),
+    *(("maison", "maisons", "house", "houses"), ("fleur", "fleurs", "flower", "flowers")),
+    *(("pomme", "pommes", "apple", "apples"), ("voiture", "voitures", "car", "cars")),
+    ("porte", "portes", "door", "doors"),
 )
+_FEMININE = ("maison", "fleur", "pomme", "voiture", "porte")
 _ADJECTIVES = (
-    _Adjective("noir", "noire", "black"),
-    _Adjective("blanc", "blanche", "white"),
-    _Adjective("vert", "verte", "green"),
-    _Adjective("bleu", "bleue", "blue"),
-    _Adjective("rouge", "rouge", "red"),
-    _Adjective("gris", "grise", "grey"),
+    *(("noir", "noire", "black"), ("blanc", "blanche", "white"), ("vert", "verte", "green")),
+    *(("bleu", "bleue", "blue"), ("rouge", "rouge", "red"), ("gris", "grise", "grey")),
 )
 _DAYS = (
     *(("lundi", "Monday"), ("mardi", "Tuesday"), ("mercredi", "Wednesday"), ("jeudi", "Thursday")),
@@ -95,9 +61,7 @@ _DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIGNS = (("plus", "plus"), ("moins", "minus"), ("fois", "times"))
 _MOST_COUNTED = 12
 LARGE_SHARE = 0.2
-"""of the numbers that need not be small"""
-
-Parts = list[tuple[str, str | None]]
+"""share of the numbers that may be large"""
 
 
 def _part(text: str, key: str | None) -> Parts:
@@ -109,17 +73,19 @@ def _number(random: random.Random, largest: int = 99) -> int:
 
 
 def _things(random: random.Random) -> Phrase:
-    """Three black cats: the adjective stands after the noun in one language, before it in the other."""
-    noun, number = random.choice(_NOUNS), _number(random)
-    first = _part(french(number, feminine=noun.feminine), "n")
-    first += [(noun.french if number == 1 else noun.french_plural, "noun")]
-    second = _part(english(number), "n")
-    thing = (noun.english if number == 1 else noun.english_plural, "noun")
+    """Three black cats: the adjective follows the noun in French and precedes it in English."""
+    singular, plural, english_singular, english_plural = random.choice(_NOUNS)
+    number, is_feminine = _number(random), singular in _FEMININE
+    french = _part(french_number(number, feminine=is_feminine), "n")
+    french += [(singular if number == 1 else plural, "noun")]
+    english = _part(english_number(number), "n")
     if random.random() < 0.5:
-        adjective = random.choice(_ADJECTIVES)
-        first.append((adjective.agreed(feminine=noun.feminine, plural=number > 1), "adjective"))
-        second.append((adjective.english, "adjective"))
-    return Phrase(tuple(first), (*second, thing))
+        masculine, feminine, translation = random.choice(_ADJECTIVES)
+        form = feminine if is_feminine else masculine
+        form += "s" if number > 1 and not form.endswith("s") else ""
+        french.append((form, "adjective"))
+        english.append((translation, "adjective"))
+    return Phrase(french, [*english, (english_singular if number == 1 else english_plural, "noun")])
 
 
 def _date(random: random.Random) -> Phrase:
@@ -129,13 +95,13 @@ def _date(random: random.Random) -> Phrase:
     number, year = random.randint(1, _DAYS_OF_MONTHS[month]), random.randint(1700, 2099)
     names_day, names_year = random.random() < 0.5, random.random() < 0.4
     first: Parts = [("le", "the"), *[(day_fr, "day")] * names_day]
-    first += _part("premier" if number == 1 else french(number), "n") + [(month_fr, "month")]
+    first += _part("premier" if number == 1 else french_number(number), "n") + [(month_fr, "month")]
     second: Parts = [*[(day_en, "day")] * names_day, ("the", "the")]
     second += _part(english_ordinal(number), "n") + [("of", None), (month_en, "month")]
     if names_year:
-        first += _part(french(year), "year")
+        first += _part(french_number(year), "year")
         second += _part(english_year(year), "year")
-    return Phrase(tuple(first), tuple(second))
+    return Phrase(first, second)
 
 
 def _sum(random: random.Random) -> Phrase:
@@ -143,25 +109,25 @@ def _sum(random: random.Random) -> Phrase:
     (sign_fr, sign_en), a, b = random.choice(_SIGNS), _number(random, 50), random.randint(2, 50)
     a = a + b if sign_en == "minus" else a % 100 + 2
     result = {"plus": a + b, "minus": a - b, "times": a * b}[sign_en]
-    first = _part(french(a), "a") + [(sign_fr, "sign")] + _part(french(b), "b")
-    second = _part(english(a), "a") + [(sign_en, "sign")] + _part(english(b), "b")
+    first = _part(french_number(a), "a") + [(sign_fr, "sign")] + _part(french_number(b), "b")
+    second = _part(english_number(a), "a") + [(sign_en, "sign")] + _part(english_number(b), "b")
     return Phrase(
-        (*first, ("font", "make"), *_part(french(result), "result")),
-        (*second, ("make", "make"), *_part(english(result), "result")),
+        [*first, ("font", "make"), *_part(french_number(result), "result")],
+        [*second, ("make", "make"), *_part(english_number(result), "result")],
     )
 
 
 def _counting(random: random.Random) -> Phrase:
-    """Trois, six, neuf: some numbers, each so many after the one before."""
+    """Trois, six, neuf: numbers in equal steps."""
     start, step = random.randint(0, 60), random.choice((1, 1, 2, 3, 5, 10))
     down = random.random() < 0.25
     numbers = [start + i * step for i in range(random.randint(3, _MOST_COUNTED))]
     first: Parts = []
     second: Parts = []
     for i, number in enumerate(reversed(numbers) if down else numbers):
-        first = _with_comma(first) + _part(french(number), str(i))
-        second = _with_comma(second) + _part(english(number), str(i))
-    return Phrase(tuple(first), tuple(second))
+        first = _with_comma(first) + _part(french_number(number), str(i))
+        second = _with_comma(second) + _part(english_number(number), str(i))
+    return Phrase(first, second)
 
 
 def _with_comma(parts: Sequence[tuple[str, str | None]], sign: str = ",") -> Parts:
@@ -171,18 +137,20 @@ def _with_comma(parts: Sequence[tuple[str, str | None]], sign: str = ",") -> Par
 KINDS: tuple[Callable[[random.Random], Phrase], ...] = (_things, _date, _sum, _counting)
 
 
-def sentence(random: random.Random, num_words: int) -> Pair | None:
-    """A sentence of so many French words: phrases with commas between, or `et` before the last; None where
-    the phrases that were drawn do not come to that length."""
+def sentence(random: random.Random, num_words: int) -> SentencePair | None:
+    """A sentence of this many French words: phrases joined by commas, or by `et` before the last.
+
+    None where the phrases drawn do not add up to that length.
+    """
     phrases: list[Phrase] = []
     length = 0
     while length < num_words:
         phrase = random.choice(KINDS)(random)
-        if length + phrase.num_words > num_words and length:
-            # Many a phrase is longer than what is left; one of things is the shortest.
+        if length + len(phrase.french) > num_words and length:
+            # Most phrases are longer than what is left; one of things is the shortest.
             phrase = _things(random)
         phrases.append(phrase)
-        length += phrase.num_words
+        length += len(phrase.french)
     if length == num_words:
         return _joined(phrases, ends_with_and=False)
     if length == num_words - 1 and len(phrases) > 1:
@@ -190,7 +158,7 @@ def sentence(random: random.Random, num_words: int) -> Pair | None:
     return None
 
 
-def _joined(phrases: Sequence[Phrase], *, ends_with_and: bool) -> Pair:
+def _joined(phrases: Sequence[Phrase], *, ends_with_and: bool) -> SentencePair:
     sides: list[Parts] = [[], []]
     for i, phrase in enumerate(phrases):
         last = i == len(phrases) - 1
@@ -201,14 +169,11 @@ def _joined(phrases: Sequence[Phrase], *, ends_with_and: bool) -> Pair:
                 sides[side] = _with_comma(sides[side])
             sides[side] += [(text, None if key is None else f"{i}.{key}") for text, key in parts]
     source, target = (_with_comma(side, ".") for side in sides)
-    links = tuple(
+    links = [
         (i, j)
         for j, (_, wanted) in enumerate(target)
         for i, (_, key) in enumerate(source)
         if key is not None and key == wanted
-    )
-    return Pair(_words(source), _words(target), links)
-
-
-def _words(parts: Parts) -> str:
-    return " ".join(word for word, _ in parts)
+    ]
+    french, english = (" ".join(word for word, _ in parts) for parts in (source, target))
+    return SentencePair(french, english, links)

@@ -1,4 +1,4 @@
-"""The report as one HTML file, no script and nothing to fetch, and as Markdown beside its figures."""
+"""The report as one HTML file without scripts or links to other files, and as Markdown beside its figures."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import base64
 import html
 from pathlib import Path
 
-from regard.compare.contents import Block, Heading, Paragraph, contents, rests_on
+from regard.compare.contents import Block, Heading, Paragraph, Row, Table, contents, footer
 from regard.compare.figures import can_draw, draw_all
-from regard.compare.gather import Findings
-from regard.compare.tables import Row, Table
+from regard.compare.results import Results
 from regard.files import write_file
 
 FIGURES = "figures"
@@ -17,8 +16,8 @@ _NOTE = ' class="note"'
 REPORT, MARKDOWN = "report.html", "report.md"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NO_PICTURES = (
-    "No pictures: matplotlib is not installed where this was written; "
-    "regard compare --only-report draws them where it is."
+    "No pictures: matplotlib was not installed when this was written; "
+    "install it, and regard compare --only-report draws them."
 )
 
 _STYLE = """
@@ -39,10 +38,10 @@ th:first-child, td:first-child { text-align: left; }
 """
 
 
-def write_report(findings: Findings, output: Path) -> Path:
-    """Write the figures and both pages; without matplotlib they have their tables alone, and say so."""
-    pictures = draw_all(findings, rests_on(findings)) if can_draw() else {}
-    blocks = contents(findings)
+def write_report(results: Results, output: Path) -> Path:
+    """Write the figures and both pages; without matplotlib the pages hold tables alone, and say so."""
+    pictures = draw_all(results, footer(results)) if can_draw() else {}
+    blocks = contents(results)
     if not pictures:
         blocks.insert(1, Paragraph(_NO_PICTURES))
     (output / FIGURES).mkdir(exist_ok=True)
@@ -50,12 +49,12 @@ def write_report(findings: Findings, output: Path) -> Path:
         write_file(output / FIGURES / f"{name}.png", content)
     write_file(output / MARKDOWN, as_markdown(blocks, set(pictures)).encode())
     path = output / REPORT
-    write_file(path, as_html(findings.study.title, blocks, pictures).encode())
+    write_file(path, as_html(results.study.title, blocks, pictures).encode())
     return path
 
 
 def as_html(title: str, blocks: list[Block], pictures: dict[str, bytes]) -> str:
-    """The page, light or dark as the reader's machine is, with its pictures inside."""
+    """The page with its pictures inside, light or dark as the browser prefers."""
     parts = "\n".join(_html(block, pictures) for block in blocks)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -87,7 +86,7 @@ def _cells(kind: str, values: Row) -> str:
 
 
 def as_markdown(blocks: list[Block], pictures: set[str]) -> str:
-    """For a page among other documents; the pictures lie beside it."""
+    """The same with the pictures as separate files."""
     return "\n\n".join(_markdown(block, pictures) for block in blocks) + "\n"
 
 

@@ -1,11 +1,11 @@
 """`regard.compare`: train or load the models of a comparison, measure them, write the report.
 
 compare/   study.json     the recipe as it was read
-           text/          the corpora, made ready
+           text/          the prepared corpora
            models/        the training runs
-           results/       everything that was measured; the report is made from this alone
+           results/       everything that was measured; the report needs nothing else
            figures/       PNGs
-           report.html    all of it on one page
+           report.html    the report
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from typing import Any
 
 import torch
 
-from regard.compare.gather import gather
 from regard.compare.report import write_report
-from regard.compare.schemes import judge_schemes
-from regard.compare.study import Study, parse_study, read_study, save_study
+from regard.compare.results import read_results
+from regard.compare.study import Study, parse_study, read_study
 from regard.compare.tasks import RESULTS, Task, model_tasks, recall_tasks, speed_tasks
-from regard.compare.texts import Text, prepare
-from regard.config import ModelConfig, shape_of
+from regard.compare.texts import PreparedText, prepare
 from regard.data.workers import Message, Workers
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
@@ -38,7 +36,6 @@ from regard.train.stream import num_cores
 from regard.translate.evaluate import require_metrics
 
 STUDY = "study.json"
-REPORT = "report.html"
 
 
 def compare(
@@ -50,39 +47,40 @@ def compare(
     only_report: bool = False,
     show_progress: bool = True,
 ) -> Path:
-    """Do what a comparison has left to do, and write its report; the path of the report.
+    """Do the unfinished tasks of a comparison, and write its report; returns the path of the report.
 
-    recipe: a named comparison, a TOML file, or what such a file holds. data: where files named data/… are.
-    jobs: tasks at the same time; without it one for each core of a CPU, one on a GPU. only_report: train nothing, take what was measured before.
+    recipe: a named comparison, a TOML file, or the content of one. data: the folder of files named data/….
+    jobs: parallel tasks; by default one for each core of a CPU, one on a GPU. only_report: train nothing, report
+    the results so far.
     """
     if jobs is not None and jobs < 1:
         raise UsageError(f"jobs must be at least 1: got {jobs}; give a larger one")
     require_metrics()
     study = read_study(recipe) if isinstance(recipe, str) else parse_study(recipe, "recipe")
-    output, say = Path(output), _speaker(show_progress)
+    output, say = Path(output), _print_progress if show_progress else _print_nothing
     if only_report:
         if not (output / STUDY).is_file():
             raise UsageError(
-                f"--only-report needs what an earlier comparison has measured: {output} holds none; "
+                f"--only-report needs the results of an earlier comparison: {output} holds none; "
                 "leave it out"
             )
         study = parse_study(json.loads((output / STUDY).read_text("utf-8")), str(output))
     else:
-        _begin(study, output)
-        _do_everything(study, output, Path(data), jobs or _num_jobs(study), say)
-    report = write_report(gather(study, output), output)
+        _create_folder(study, output)
+        _do_tasks(study, output, Path(data), jobs or _num_jobs(study), say)
+    report = write_report(read_results(study, output), output)
     say(f"{report}: {report.stat().st_size / 1e6:.1f} MB")
     return report
 
 
 def _num_jobs(study: Study) -> int:
-    """A small model keeps one core busy and no more; a GPU it keeps to itself."""
+    """A small model uses one core of a CPU, or a GPU alone."""
     wanted = {each.recipe.train.device for each in study.contenders.values()}
     on_gpu = any(choose_device(device).type == "cuda" for device in wanted)
     return 1 if on_gpu else num_cores()
 
 
-def _begin(study: Study, output: Path) -> None:
+def _create_folder(study: Study, output: Path) -> None:
     """Refuse a folder that holds another comparison: its results would be mixed with these."""
     path = output / STUDY
     if output.exists() and not output.is_dir():
@@ -99,31 +97,20 @@ def _begin(study: Study, output: Path) -> None:
             f"--output must be a new or empty folder: {output} holds files; name another"
         )
     output.mkdir(parents=True, exist_ok=True)
-    save_study(study, path)
+    write_file(path, json.dumps(study.values, indent=1, ensure_ascii=False).encode())
 
 
-def _do_everything(
+def _do_tasks(
     study: Study, output: Path, data: Path, jobs: int, say: Callable[[str], None]
 ) -> None:
-    study = dataclasses.replace(
-        study,
-        corpora={
-            name: (config, recipe.with_files(data))
-            if _is_missing(output, name)
-            else (config, recipe)
-            for name, (config, recipe) in study.corpora.items()
-        },
-    )
-    texts = {}
     for name in study.corpus_names:
-        texts[name] = prepare(study, name, output / "text" / name, say)
-        about = texts[name].about
+        text = prepare(study, name, output / "text" / name, data, say)
+        about = text.about
         say(
-            f"{name}: {about['train']:,} pairs to train on, {about['valid']:,} to validate, "
-            f"{about['test']:,} to score, {about['pieces']:,} pieces"
+            f"{name}: {about['train']:,} training pairs, {about['valid']:,} validation pairs, "
+            f"{about['test']:,} test pairs, a vocabulary of {about['vocabulary']:,} tokens"
         )
-        _save_test(texts[name], output / RESULTS / "texts" / f"{name}.json")
-    _save_schemes(study, output)
+        _save_test(text, output / RESULTS / "texts" / f"{name}.json")
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     for tasks, at_once in (
         ([*model_tasks(study), *recall_tasks(study)], jobs),
@@ -131,57 +118,36 @@ def _do_everything(
     ):
         left = [task for task in tasks if not task.result(output).is_file()]
         if len(left) < len(tasks):
-            say(f"{len(tasks) - len(left)} of {len(tasks)} are there already")
+            say(f"{len(tasks) - len(left)} of {len(tasks)} are done already")
         if left:
-            _do(study, output, texts, left, at_once, say)
+            _do_in_parallel(study, output, left, at_once, say)
 
 
-def _is_missing(output: Path, corpus: str) -> bool:
-    return not (output / "text" / corpus / "about.json").is_file()
-
-
-def _save_test(text: Text, path: Path) -> None:
-    """Beside the results, from which the report must be made without the text."""
+def _save_test(text: PreparedText, path: Path) -> None:
+    """The test set beside the results: the report must not need the text."""
     sources, references, _ = text.test()
     path.parent.mkdir(parents=True, exist_ok=True)
     content = {"about": text.about, "sources": sources, "references": references}
     write_file(path, json.dumps(content, ensure_ascii=False).encode())
 
 
-def _save_schemes(study: Study, output: Path) -> None:
-    """The four criteria, of positions as wide as the varied model's."""
-    if study.varied:
-        recipe = study.contenders[study.varied].recipe
-        config = ModelConfig(**shape_of(recipe.size or "tiny", recipe.model))
-        content = json.dumps(judge_schemes(config), ensure_ascii=False)
-        write_file(output / RESULTS / "schemes.json", content.encode())
-
-
-def _do(
+def _do_in_parallel(
     study: Study,
     output: Path,
-    texts: dict[str, Text],
     tasks: Sequence[Task],
     jobs: int,
     say: Callable[[str], None],
 ) -> None:
-    """The tasks in so many processes at once; the first that fails ends the others."""
+    """Do the tasks in child processes; the first that fails ends the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     jobs = min(jobs, len(tasks))
-    told = {
-        "study": study.values,
-        "output": str(output),
-        "texts": {
-            name: {"folder": str(text.folder), "languages": text.languages}
-            for name, text in texts.items()
-        },
-        "num_threads": max(1, num_cores() // jobs),
-    }
+    num_threads = max(1, num_cores() // jobs)
+    setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
     started, num_done = time.monotonic(), 0
-    firsts: list[Message] = [({**told, "cores": share}, {}) for share in _shares(cores, jobs)]
-    with Workers("regard.compare.worker", firsts) as workers:
+    firsts: list[Message] = [({**setup, "cores": share}, {}) for share in _shares(cores, jobs)]
+    with Workers("regard.compare.tasks", firsts) as workers:
         waiting: dict[Future[Any], Task] = {
-            workers.submit(partial(_told, task)): task for task in tasks
+            workers.submit(partial(_message, task)): task for task in tasks
         }
         while waiting:
             for done in wait(waiting, return_when=FIRST_COMPLETED).done:
@@ -197,7 +163,7 @@ def _do(
 
 
 def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
-    """As many cores for each of the processes, in turn, and two at least: one computes, the others prepare batches.
+    """The cores of each process: equally many, and at least two, because others prepare batches while one computes.
 
     >>> _shares([0, 1, 2, 3, 4, 5], 2), _shares([0, 1, 2, 3, 4], 3), _shares([], 1)
     ([[0, 1, 2], [3, 4, 5]], [[0, 1], [2, 3], [4, 0]], [[]])
@@ -206,13 +172,13 @@ def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
     return [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
 
 
-def _told(task: Task) -> Message:
+def _message(task: Task) -> Message:
     return dataclasses.asdict(task), {}
 
 
-def _speaker(show: bool) -> Callable[[str], None]:
-    def say(text: str) -> None:
-        if show:
-            print(text, file=sys.stderr, flush=True)
+def _print_progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
-    return say
+
+def _print_nothing(text: str) -> None:
+    pass

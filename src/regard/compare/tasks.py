@@ -1,28 +1,47 @@
-"""What a comparison has to do, piece by piece: each piece leaves one file of results, and is not done again.
+"""The tasks of a comparison, and the child process that does them. A task writes one file and is done once.
 
-results/models/CORPUS/NAME-SEED.json     translations of the test set, looks, time, parameters
+results/models/CORPUS/NAME-SEED.json     translations of the test set, alignments, time, parameters
 results/recall/NAME-SEED.json            accuracy by distance
 results/speed/NAME-DEVICE.json           tokens a second by length
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from regard.compare.study import Study
+import torch
 
-Kind = Literal["model", "recall", "speed"]
+from regard.compare.alignments import measure_alignments
+from regard.compare.measures import measure_recall, measure_speed
+from regard.compare.study import Contender, Study, parse_study
+from regard.compare.texts import PreparedText
+from regard.config import TrainConfig, from_dict, to_dict
+from regard.data.workers import Message, serve
+from regard.engine.torch import load_model
+from regard.errors import RegardError
+from regard.files import write_file
+from regard.model.transformer import Translating
+from regard.train.device import choose_device
+from regard.train.evidence import RESULT, commit, hardware, versions
+from regard.train.prepare import load_tokenizers
+from regard.train.request import RUN_FILE, Request
+from regard.train.run import train
+from regard.train.validate import translate_all
+
 RESULTS = "results"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A piece of work; `place` is the corpus of a model, or the device of a speed."""
+    """One measurement of one model; `place` is the corpus of a model, or the device of a speed."""
 
-    kind: Kind
+    kind: Literal["model", "recall", "speed"]
     name: str
     seed: int = 1
     place: str = ""
@@ -43,9 +62,9 @@ class Task:
 
 
 def model_tasks(study: Study) -> list[Task]:
-    """Every model with every seed; the first seeds of all come first, so that an early end shows all models.
+    """Every model with every seed; the first seeds come first, so that an early end has results of all models.
 
-    Those of a seed are mixed, each time otherwise: what shares a machine disturbs one another, and is not to be the same twice.
+    The tasks of a seed are shuffled: tasks on one machine slow each other down, and not always the same two should.
     """
     found = [
         Task("model", each.name, seed, corpus)
@@ -59,18 +78,116 @@ def model_tasks(study: Study) -> list[Task]:
 
 
 def recall_tasks(study: Study) -> list[Task]:
-    if study.recall is None:
-        return []
-    return [Task("recall", name, seed) for seed in study.seeds for name in study.recall.models]
+    names = study.recall.models if study.recall else ()
+    return [Task("recall", name, seed) for seed in study.seeds for name in names]
 
 
 def speed_tasks(study: Study, devices: list[str]) -> list[Task]:
-    """One after another, for they measure time."""
+    """To be done one after another, because they measure time."""
     if study.speed is None:
         return []
-    return [
-        Task("speed", name, place=device)
-        for device in study.speed.devices
-        if device in devices
-        for name in study.speed.models
-    ]
+    measured = [device for device in study.speed.devices if device in devices]
+    return [Task("speed", name, place=device) for device in measured for name in study.speed.models]
+
+
+def main() -> None:
+    """The child process: it receives the study first, then one task at a time."""
+    serve(lambda first: TaskRunner(first[0]).answer)
+
+
+class TaskRunner:
+    """Does the tasks of one study."""
+
+    def __init__(self, setup: dict[str, Any]) -> None:
+        self.study: Study = parse_study(setup["study"], "the comparison")
+        self.output = Path(setup["output"])
+        if setup["cores"] and hasattr(os, "sched_setaffinity"):
+            # What prepares batches counts the cores it may use, and must leave the others theirs.
+            os.sched_setaffinity(0, setup["cores"])
+        torch.set_num_threads(setup["num_threads"])
+
+    def answer(self, message: Message) -> Message:
+        """Write the result of a task; the answer is the text of the error, or None."""
+        task = Task(**message[0])
+        try:
+            start = time.monotonic()
+            result = self._do(task)
+            seconds = round(time.monotonic() - start, 3)
+            result |= {"task_seconds": seconds, "commit": commit(), "versions": versions()}
+            path = task.result(self.output)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, json.dumps(result, ensure_ascii=False).encode())
+        except RegardError as error:
+            return {"error": str(error)}, {}
+        return {"error": None}, {}
+
+    def _do(self, task: Task) -> dict[str, Any]:
+        contender = self.study.contenders[task.name]
+        wanted = task.place if task.kind == "speed" else contender.recipe.train.device
+        device = choose_device(wanted)
+        found: dict[str, Any]
+        if task.kind == "recall":
+            assert self.study.recall is not None
+            found = measure_recall(contender, self.study.recall, task.seed, device)
+        elif task.kind == "speed":
+            assert self.study.speed is not None
+            vocabulary = self._text(self.study.corpus_names[0]).about["vocabulary"]
+            found = {"speeds": measure_speed(contender, self.study.speed, vocabulary, device)}
+        else:
+            found = self._measure_model(contender, task, device)
+        return {**found, "hardware": hardware(device)}
+
+    def _text(self, corpus: str) -> PreparedText:
+        return PreparedText(self.output / "text" / corpus)
+
+    def _measure_model(
+        self, contender: Contender, task: Task, device: torch.device
+    ) -> dict[str, Any]:
+        text = self._text(task.place)
+        if contender.folder:
+            folder, found = Path(contender.folder), {}
+        else:
+            folder = self.output / "models" / task.place / task.name / f"seed-{task.seed}"
+            found = _train(contender, text, task.seed, folder)
+        sources, references, links = text.test()
+        model, manifest = load_model(folder)
+        assert isinstance(model, Translating)
+        tokenizers = load_tokenizers(folder, manifest.tokenizer)
+        start = time.monotonic()
+        found["hypotheses"] = translate_all(
+            model.to(device), sources, tokenizers, contender.recipe.decode, "fp32"
+        )
+        found |= {
+            "translating_seconds": round(time.monotonic() - start, 3),
+            "num_parameters": sum(p.numel() for p in model.parameters()),
+            "config": to_dict(manifest.model),
+        }
+        config = self.study.alignment
+        if config is not None and task.name in config.models:
+            found["alignments"] = measure_alignments(folder, sources, references, links, config)
+        return found
+
+
+def _train(contender: Contender, text: PreparedText, seed: int, folder: Path) -> dict[str, Any]:
+    """Train the model of this folder, or continue; the facts about a finished run."""
+    recipe = contender.recipe
+    request = Request(
+        data=text.data_config(recipe),
+        train=from_dict(TrainConfig, {**to_dict(recipe.train), "seed": seed}, "train"),
+        size=recipe.size,
+        model=recipe.model,
+        decode=recipe.decode,
+    )
+    if not (folder / RESULT).is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
+    result = json.loads((folder / RESULT).read_text("utf-8"))
+    run = json.loads((folder / RUN_FILE).read_text("utf-8"))
+    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+    metrics = [json.loads(line) for line in lines]
+    return {
+        "seconds": result["seconds"],
+        "steps": result["steps"],
+        "batch_tokens": run["train"]["batch_tokens"] * run["train"]["accumulate"],
+        "losses": [(e["step"], e["seconds"], e["loss"]) for e in metrics if e["kind"] == "valid"],
+    }

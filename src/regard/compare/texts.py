@@ -1,6 +1,9 @@
-"""The text of a comparison, made ready once: the same sentences and the same pieces for every model.
+"""The text of a comparison, prepared once: the same sentences and the same tokens for every model.
 
 text/NAME/   train, valid and test, one file a language, and tokenizer.model
+
+The generated corpus needs no download. Its training text ends at a length that the test exceeds, to show how models
+treat sentences longer than any in training. No sentence is in two of its parts.
 """
 
 from __future__ import annotations
@@ -8,14 +11,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.compare import generated
-from regard.compare.study import GENERATED, CorpusConfig, Study
-from regard.config import DataConfig, from_dict
+from regard.compare.phrases import SentencePair, sentence
+from regard.compare.study import GENERATED, CorpusConfig, GeneratedConfig, Study
+from regard.config import DataConfig, from_dict, to_dict
 from regard.data.clean import clean
 from regard.data.corpus import Corpus, read_pairs
 from regard.errors import DataError
@@ -23,22 +26,43 @@ from regard.files import write_file
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 from regard.train.recipe import Recipe
 
+SHORTEST, LONGEST = 3, 60
+"""words of a generated French sentence"""
+SHORT_POWER = 2.5
+"""exponent of the length distribution in training; above 1, short sentences are more frequent"""
+PARTS = ("train", "valid", "test")
 TOKENIZER = "tokenizer.model"
+LINKS = "test.links.json"
 ABOUT = "about.json"
-"""written last: where it is, the text is complete"""
+"""written last: where it exists, the text is complete"""
 
 
 @dataclass(frozen=True)
-class Text:
-    """Where the prepared text of a corpus is."""
+class PreparedText:
+    """The folder with the prepared text of a corpus."""
 
     folder: Path
-    languages: tuple[str, str]
 
-    def data(self, given: dict[str, Any]) -> DataConfig:
-        """What a training run is told; everything is cleaned and cut already."""
-        source, target = self.languages
+    @property
+    def is_complete(self) -> bool:
+        return (self.folder / ABOUT).is_file()
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Languages, sizes of the parts, size of the vocabulary."""
+        return with_today_names(json.loads((self.folder / ABOUT).read_text("utf-8")))
+
+    def data_config(self, recipe: Recipe) -> DataConfig:
+        """The data settings of a training run; everything is cleaned and tokenized already."""
+        source, target = self.about["languages"]
+        default = to_dict(DataConfig())
+        replaced = {"pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer"}
         values = {
+            key: value
+            for key, value in to_dict(recipe.data).items()
+            if key not in {*replaced, "joint"} and value != default[key]
+        }
+        values |= {
             "source": str(self.folder / f"train.{source}"),
             "target": str(self.folder / f"train.{target}"),
             "valid_source": str(self.folder / f"valid.{source}"),
@@ -48,75 +72,102 @@ class Text:
             "target_language": target,
             "wrong_language": True,
         }
-        kept = {k: v for k, v in given.items() if k not in ("vocabulary", "tokenizer", "joint")}
-        return from_dict(DataConfig, {**kept, **values}, "the comparison's text")
-
-    @property
-    def about(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / ABOUT).read_text("utf-8"))
-        return found
+        return from_dict(DataConfig, values, "the comparison's text")
 
     def test(self) -> tuple[list[str], list[str], list[list[tuple[int, int]]] | None]:
         """Sources, references, and where they are known the links between their words."""
         sources, references = (
-            (self.folder / f"test.{language}").read_text("utf-8").split("\n")[:-1]
-            for language in self.languages
+            _read_lines(self.folder / f"test.{language}") for language in self.about["languages"]
         )
-        links = self.folder / generated.LINKS
+        links = self.folder / LINKS
         known = json.loads(links.read_text("utf-8")) if links.is_file() else None
         return sources, references, known
 
 
-def prepare(study: Study, name: str, folder: Path, say: Callable[[str], None]) -> Text:
-    """The text of one corpus, made ready unless it is there already."""
-    if (folder / ABOUT).is_file():
-        about = json.loads((folder / ABOUT).read_text("utf-8"))
-        return Text(folder, tuple(about["languages"]))
+def with_today_names(about: dict[str, Any]) -> dict[str, Any]:
+    """Earlier versions wrote the size of the vocabulary as "pieces"."""
+    return about if "vocabulary" in about else {**about, "vocabulary": about["pieces"]}
+
+
+def prepare(
+    study: Study, name: str, folder: Path, data_folder: Path, say: Callable[[str], None]
+) -> PreparedText:
+    """Prepare the text of one corpus, unless that was done before; files named data/… are in `data_folder`."""
+    text = PreparedText(folder)
+    if text.is_complete:
+        return text
     folder.mkdir(parents=True, exist_ok=True)
+    about: dict[str, Any] = {}
     if name == GENERATED:
         assert study.generated is not None
         data = Recipe({"data": study.values.get("data", {})}).data
-        text, about = _generated(study.generated, folder)
+        languages, about["seed"] = ("fr", "en"), study.generated.seed
+        write_generated(generate(study.generated), folder)
     else:
         config, recipe = study.corpora[name]
-        data = recipe.data
-        text, about = _from_files(config, recipe, folder, say)
-    train = _lines(folder / f"train.{text.languages[0]}")
-    both = train + _lines(folder / f"train.{text.languages[1]}")
+        data = recipe.with_files(data_folder).data
+        languages = (data.source_language or "source", data.target_language or "target")
+        _write_from_files(config, data, languages, folder, say)
+    train, target = (_read_lines(folder / f"train.{language}") for language in languages)
     tokenizer = Tokenizer.train(
-        both,
+        train + target,
         vocabulary=data.vocabulary or default_vocabulary(len(train)),
         kind=data.tokenizer,
         path=folder / TOKENIZER,
         exact=data.vocabulary is not None,
     )
-    about |= {"languages": text.languages, "pieces": tokenizer.vocab_size}
-    for part in ("train", "valid", "test"):
-        about[part] = len(_lines(folder / f"{part}.{text.languages[0]}"))
+    about |= {"languages": languages, "vocabulary": tokenizer.vocab_size}
+    about |= {part: len(_read_lines(folder / f"{part}.{languages[0]}")) for part in PARTS}
     about["longest_train"] = max(len(line.split()) for line in train)
     write_file(folder / ABOUT, json.dumps(about, indent=1).encode())
     return text
 
 
-def _generated(wanted: generated.Generated, folder: Path) -> tuple[Text, dict[str, Any]]:
-    generated.write(generated.generate(wanted), folder)
-    return Text(folder, ("fr", "en")), {"seed": wanted.seed}
+def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
+    """The parts of the generated corpus; the same seed gives the same text."""
+    draw, seen = random.Random(config.seed), set[str]()
+
+    def unseen(num_words: int) -> SentencePair:
+        while True:
+            pair = sentence(draw, num_words)
+            if pair is not None and pair.source not in seen:
+                seen.add(pair.source)
+                return pair
+
+    def short_length() -> int:
+        share: float = draw.random() ** SHORT_POWER
+        return SHORTEST + int(share * (config.longest_train - SHORTEST + 1))
+
+    lengths = range(SHORTEST, LONGEST + 1)
+    count = config.num_test
+    test = [unseen(lengths[i * len(lengths) // count]) for i in range(count)]
+    valid = [unseen(short_length()) for _ in range(config.num_valid)]
+    train = [unseen(short_length()) for _ in range(config.num_train)]
+    return {"train": train, "valid": valid, "test": test}
 
 
-def _from_files(
-    config: CorpusConfig, recipe: Recipe, folder: Path, say: Callable[[str], None]
-) -> tuple[Text, dict[str, Any]]:
-    data = recipe.data
-    languages = (data.source_language or "source", data.target_language or "target")
+def write_generated(parts: dict[str, list[SentencePair]], folder: Path) -> None:
+    """NAME.fr and NAME.en for each part, and the word links of the test set."""
+    for name, pairs in parts.items():
+        _write_lines(folder / f"{name}.fr", (pair.source for pair in pairs))
+        _write_lines(folder / f"{name}.en", (pair.target for pair in pairs))
+    write_file(folder / LINKS, json.dumps([pair.links for pair in parts["test"]]).encode())
+
+
+def _write_from_files(
+    config: CorpusConfig,
+    data: DataConfig,
+    languages: tuple[str, str],
+    folder: Path,
+    say: Callable[[str], None],
+) -> None:
     corpus = read_pairs(data.source, data.target, data.pairs, swapped=data.swapped)
-    if config.longest_train is not None:
-        corpus = _chosen(
-            corpus,
-            [i for i, s in enumerate(corpus.sources) if len(s.split()) <= config.longest_train],
-        )
+    if (longest := config.longest_train) is not None:
+        short = [i for i, source in enumerate(corpus.sources) if len(source.split()) <= longest]
+        corpus = _select(corpus, short)
     if config.max_pairs is not None and len(corpus) > config.max_pairs:
-        order = sorted(random.Random(1).sample(range(len(corpus)), config.max_pairs))
-        corpus = _chosen(corpus, order)
+        rows = sorted(random.Random(1).sample(range(len(corpus)), config.max_pairs))
+        corpus = _select(corpus, rows)
     corpus, report = clean(corpus, dataclasses.replace(data, wrong_language=True))
     say(str(report))
     valid = read_pairs(data.valid_source, data.valid_target, strict=True)
@@ -127,17 +178,19 @@ def _from_files(
             "name valid_source, valid_target, test_source and test_target"
         )
     if config.max_test is not None and len(test) > config.max_test:
-        test = _chosen(test, [i * len(test) // config.max_test for i in range(config.max_test)])
-    for part, pairs in (("train", corpus), ("valid", valid), ("test", test)):
+        test = _select(test, [i * len(test) // config.max_test for i in range(config.max_test)])
+    for part, pairs in zip(PARTS, (corpus, valid, test), strict=True):
         for language, lines in zip(languages, (pairs.sources, pairs.targets), strict=True):
-            content = "".join(f"{line}\n" for line in lines)
-            write_file(folder / f"{part}.{language}", content.encode())
-    return Text(folder, languages), {}
+            _write_lines(folder / f"{part}.{language}", lines)
 
 
-def _chosen(corpus: Corpus, rows: Sequence[int]) -> Corpus:
+def _select(corpus: Corpus, rows: Sequence[int]) -> Corpus:
     return Corpus([corpus.sources[i] for i in rows], [corpus.targets[i] for i in rows])
 
 
-def _lines(path: Path) -> list[str]:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    write_file(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _read_lines(path: Path) -> list[str]:
     return path.read_text("utf-8").split("\n")[:-1]

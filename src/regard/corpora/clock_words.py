@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from regard.corpora.number_words import english, english_ordinal, french
+from regard.compare.number_words import english_number as english
+from regard.compare.number_words import english_ordinal
+from regard.compare.number_words import french_number as french
 from regard.corpora.tables import Value
 
 MONTHS: list[Value] = [

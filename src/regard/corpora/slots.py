@@ -8,6 +8,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator
 
+from regard.compare.number_words import english_number as english
+from regard.compare.number_words import english_year
+from regard.compare.number_words import french_number as french
 from regard.corpora.clauses import clauses
 from regard.corpora.clock_words import (
     MONTHS,
@@ -22,7 +25,6 @@ from regard.corpora.comparisons import comparisons
 from regard.corpora.countries import countries
 from regard.corpora.names import names, of
 from regard.corpora.nouns import agreement, an, small_things
-from regard.corpora.number_words import english, english_year, french
 from regard.corpora.persons import persons
 from regard.corpora.possessives import possessives
 from regard.corpora.pronouns import pronouns

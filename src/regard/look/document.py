@@ -5,19 +5,27 @@ Every number is the trace's: nothing is computed here but the order of what it h
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from typing import Any, Final
 
 import numpy as np
 
-from regard.config import to_dict
-from regard.look.criteria import criteria
+from regard.config import ModelConfig, Position, to_dict
 from regard.look.places import places
 from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
+from regard.model.position_criteria import judge
 
 VERSION = 1
 NUM_TOP = 20
 """how many of the most probable pieces are named at each place"""
+
+_SCHEMES: Final[dict[Position, str]] = {
+    "sinusoidal": "sine and cosine",
+    "scaled": "position divided by length, 0 to 1",
+    "integer": "the position as a number",
+}
+"""position schemes that the page compares"""
 
 Document = dict[str, Any]
 
@@ -151,3 +159,17 @@ def _changes(run: Run) -> Document | None:
         "original_text": run.original.translation,
         "text": run.translation,
     }
+
+
+@functools.cache
+def criteria(config: ModelConfig) -> Document:
+    """For each of the four criteria, whether each scheme meets it and what was measured."""
+    verdicts = [judge(config, kind) for kind in _SCHEMES]
+    rows = [
+        {
+            "criterion": schemes[0].criterion,
+            "answers": [{"holds": each.holds, "text": each.measured} for each in schemes],
+        }
+        for schemes in zip(*verdicts, strict=True)
+    ]
+    return {"schemes": list(_SCHEMES.values()), "rows": rows}

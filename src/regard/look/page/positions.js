@@ -67,14 +67,14 @@ function curves(traced, width) {
 	);
 }
 
-/** What one wants of positions, as it was measured. @param {App} app */
+/** The four criteria for positions, measured. @param {App} app */
 function criteria(app) {
-	const { ideas, wishes } = app.doc.criteria ?? { ideas: [], wishes: [] };
-	const rows = wishes.map(({ wish, answers }) => {
+	const measured = app.doc.criteria ?? { schemes: [], rows: [] };
+	const rows = measured.rows.map(({ criterion, answers }) => {
 		const cells = answers.map(({ holds, text }) => element("td", { class: holds ? "holds" : "fails" }, b("", holds ? "✓ " : "✗ "), text));
-		return tableRow({}, wish, ...cells);
+		return tableRow({}, criterion, ...cells);
 	});
-	const found = table(["", ...ideas], rows, "plain");
+	const found = table(["", ...measured.schemes], rows, "plain");
 	found.id = "criteria";
 	return found;
 }

@@ -84,7 +84,7 @@ interface Doc {
 	output: Written[];
 	parameters: Record<string, number[]>;
 	/** what one wants of positions, and how three ideas answer */
-	criteria?: { ideas: string[]; wishes: { wish: string; answers: { holds: boolean; text: string }[] }[] };
+	criteria?: { schemes: string[]; rows: { criterion: string; answers: { holds: boolean; text: string }[] }[] };
 	code: Record<string, { file: string; line: number }>;
 	changes: { edits: Edit[]; original: number; text: string } | null;
 	compare?: Doc | null;

@@ -1,8 +1,8 @@
-"""Where a decoder looks while it writes: alignment matrices, and how far two of them agree.
+"""What a decoder attends to while it writes: alignment matrices, and how far two of them agree.
 
-All models write the same references in the same pieces, so that row i and column j of every matrix are the same
-pieces. Two matrices agree on a target piece where both look most at the same source piece. Where the links between
-the words are known, a matrix is right on a target word where it looks most at a word that is linked to it.
+All models write the same references in the same tokens, so row i and column j of every matrix are the same tokens.
+Two matrices agree on a target token where both attend most to the same source token. Where the links between the words
+are known, a matrix is right on a target word where it attends most to a word that is linked to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ NUM_DIGITS = 3
 
 
 def head_names(num_layers: int, num_heads: int) -> list[str]:
-    """As a reader counts them."""
     if num_layers == num_heads == 1:
         return ["attention"]
     return [
@@ -37,19 +36,19 @@ def head_names(num_layers: int, num_heads: int) -> list[str]:
 
 
 def choose(sources: Sequence[str], config: AlignmentConfig) -> list[int]:
-    """Which sentences are looked at: the longest that are short enough, so that there is something to align."""
+    """The longest sentences that are short enough: they have the most to align."""
     short = [i for i, each in enumerate(sources) if len(each.split()) <= config.longest]
     return sorted(short, key=lambda i: (-len(sources[i].split()), i))[: config.num_scored]
 
 
-def look(
+def measure_alignments(
     folder: Path,
     sources: Sequence[str],
     references: Sequence[str],
     links: Sequence[Links] | None,
     config: AlignmentConfig,
 ) -> dict[str, Any] | None:
-    """What every head looked at most, sentence by sentence; None for a model that does not look."""
+    """The most attended source token of every head and target token; None for a model without attention."""
     model, manifest = load_model(folder)
     assert isinstance(model, Translating)
     paths = cross_attentions(manifest.model)
@@ -62,7 +61,7 @@ def look(
         written = target_tokenizer.encode(references[i])
         trace = trace_pair(model, [*read, EOS_ID], written)
         layers = [trace[f"{path}.weights"] for path in paths]
-        # The last row writes the end, the last column reads it: neither is a word.
+        # The last row writes the end token, the last column reads it: neither is a word.
         weights = np.concatenate(layers)[:, : len(written), : len(read)]
         found["heads"] = head_names(len(layers), len(layers[0]))
         sentence: dict[str, Any] = {"index": i, "most": weights.argmax(axis=-1).tolist()}
@@ -81,7 +80,7 @@ def look(
 
 
 def agreement(first: Sequence[int], second: Sequence[int]) -> float:
-    """The share of target pieces for which both look most at the same source piece.
+    """The share of target tokens for which both attend most to the same source token.
 
     >>> agreement([0, 1, 2, 2], [0, 1, 1, 2])
     0.75
@@ -98,9 +97,9 @@ def right_share(
     target_spans: Sequence[tuple[int, int]],
     links: Links,
 ) -> float:
-    """The share of linked target words that look most at a word they are linked to.
+    """The share of linked target words that attend most to a word they are linked to.
 
-    A word's looks are those of its pieces added up, to the pieces of each source word added up.
+    The weight between two words is the sum over their tokens.
     """
     of_target, of_source = word_of(target, target_spans), word_of(source, source_spans)
     num_target, num_source = len(target.split()), len(source.split())
@@ -114,10 +113,10 @@ def right_share(
 
 
 def word_of(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:
-    """The number of the word that each piece belongs to; words are what stands between spaces.
+    """The number of the word that each token belongs to; words are separated by spaces.
 
     >>> word_of("deux chats", [(0, 4), (4, 8), (8, 10)])
     [0, 1, 1]
     """
-    # A piece may begin with the space before its word.
+    # A token may begin with the space before its word.
     return [len(text[:end].split()) - 1 for _, end in spans]

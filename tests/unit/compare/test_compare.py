@@ -99,7 +99,9 @@ def test_the_report_stands_alone(finished: Path) -> None:
 def test_nothing_finished_is_done_again(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = {path: path.stat().st_mtime_ns for path in (finished / "results").rglob("*-*.json")}
     assert before
-    monkeypatch.setattr(sys.modules["regard.compare.run"], "Workers", None)  # to start one would be an error
+    monkeypatch.setattr(
+        sys.modules["regard.compare.run"], "Workers", None
+    )  # to start one would be an error
     regard.compare(TINY, finished, show_progress=False)
     assert {path: path.stat().st_mtime_ns for path in before} == before
 

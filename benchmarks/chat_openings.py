@@ -23,9 +23,10 @@ import record
 
 import regard
 from regard.api import Model
-from regard.corpora import small_talk
+from regard.data.corpus import read_lines
 
 HERE = Path(__file__).parent
+SMALL_TALK = HERE.parent / "recipes" / "text" / "small_talk.tsv"
 OPENINGS = HERE / "chat_openings.txt"
 FRESH = (HERE / "chat_fresh.txt", HERE / "chat_fresh_second.txt")
 JUDGED = HERE / "chat_judged.tsv"
@@ -59,9 +60,8 @@ def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
 
 def num_known(rows: list[dict[str, str]]) -> int:
     """How many openings a person has said, in the same words, in the text written for training."""
-    said = {
-        words_of(way) for turns in small_talk.dialogues() for turn in turns[::2] for way in turn
-    }
+    turns = (turn for line in read_lines(SMALL_TALK) for turn in line.split("\t")[::2])
+    said = {words_of(way) for turn in turns for way in turn.split("|")}
     return sum(words_of(row["opening"]) in said for row in rows)
 
 

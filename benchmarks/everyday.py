@@ -18,7 +18,7 @@ import judging
 import record
 
 import regard
-from regard.corpora.spelling import plain, plain_french
+from regard.data.fr_en import plain, plain_french
 
 HERE = Path(__file__).parent / "everyday"
 JUDGED = HERE / "judged.tsv"

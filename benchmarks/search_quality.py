@@ -30,6 +30,7 @@ import logging
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -43,7 +44,6 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from record import Row, save
 
-from regard.corpora.queries import keywords
 from regard.data.corpus import read_lines
 from regard.folder.catalogue import find_for_search
 from regard.search.passages import read_passages
@@ -53,6 +53,7 @@ from regard.text.sentences import split
 from regard.translate.evaluate import retrieval
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent / "recipes" / "text"))
 
 
 class Set(NamedTuple):
@@ -192,6 +193,8 @@ def held_out(folder: Path, most: int) -> Iterator[Set]:
             queries.append(sentences.pop(draw.randrange(len(sentences))))
             passages.append(" ".join(sentences))
     yield Set("stories", passages, queries, list(range(len(passages))))
+    from search_pairs import keywords
+
     asked = {place: keywords(passage, draw) for place, passage in enumerate(passages)}
     asked = {place: query for place, query in asked.items() if query}
     yield Set("words", passages, list(asked.values()), list(asked))

@@ -22,8 +22,8 @@ import record
 import regard
 from regard.api import Model
 from regard.config import to_dict
-from regard.corpora.stories import chapters
 from regard.data.corpus import read_lines
+from regard.data.fr_en import plain
 from regard.decode import score
 from regard.text.repetition import is_looping
 
@@ -63,7 +63,8 @@ def read_beginnings() -> list[tuple[str, list[str]]]:
 
 def read_chapters(path: Path, most_words: int) -> tuple[list[str], str]:
     """Every so-manieth chapter, about as many words as asked for; and which part of the text that is."""
-    found = ["\n".join(paragraphs) for paragraphs in chapters(read_lines(path))]
+    lines = ["" if line.startswith("# ") else plain(line) for line in read_lines(path)]
+    found = [chapter for chapter in re.split(r"\n{2,}", "\n".join(lines).strip("\n")) if chapter]
     num_words = sum(len(chapter.split()) for chapter in found)
     stride = math.ceil(num_words / most_words)
     return found[::stride], f"every {stride}. chapter of {len(found)}" if stride > 1 else "all"

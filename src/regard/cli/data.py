@@ -44,10 +44,8 @@ def data(
 
     A transfer that was cut off is gone on with; a file is there whole, with the right checksum, or not at all.
 
-    prepare fr-en takes files of French TAB English TAB domain, cleans them and sorts them into the files that the
-    recipe names; prepare chat takes dialogues, a line each with tabs between the turns; prepare stories takes
-    paragraphs, a line each; prepare search takes any of these and makes queries of them; prepare reading takes
-    paragraphs and translations into English and makes gaps to be filled in.
+    prepare fr-en takes files of French TAB English TAB domain, cleans them and sorts them into the files that
+    recipes name.
     """
     from regard.data.listing import CORPORA, find_corpus
     from regard.data.obtain import obtain
@@ -96,7 +94,7 @@ def _prepare(
     vary: bool,
     workers: int | None,
 ) -> None:
-    from regard.corpora.prepare import prepare
+    from regard.data.preparation import prepare
 
     def say(num_read: int) -> None:
         if sys.stderr.isatty():

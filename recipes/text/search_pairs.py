@@ -1,18 +1,26 @@
-"""Pairs to train a search with, made of text that has none: a query, and the passage it should find.
+"""Queries and the passages they should find, to train a search with: `python recipes/text/search_pairs.py FILES`.
+
+A line without a tab is a paragraph, one of two or three columns a text, its translation and perhaps a label, and one of
+more columns a dialogue. They become data/prepared/search/pairs.tsv.gz:
 
 a sentence of a paragraph    the paragraph without it (Lee et al. 2019), now and then with it
-some of a text's words       the text, or its translation: as people type what they look for
+some words of a text         the text, or its translation: as people type what they look for
 a turn of a dialogue         the turn that answers it
 """
 
 from __future__ import annotations
 
+import argparse
+import gzip
 import random
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 
+from regard.data.corpus import read_lines
+from regard.data.fr_en import key_of
 from regard.text.sentences import split
 
 Pair = tuple[str, str]
@@ -35,11 +43,7 @@ _AS_TYPED = 0.5
 
 
 def pairs(lines: Iterable[str], seed: int = 1) -> Iterator[Pair]:
-    """The pairs of lines of any kind, in a new order.
-
-    A line without a tab is a paragraph, one of two or three columns a text, its translation and perhaps a label,
-    and one of more a dialogue.
-    """
+    """The pairs of lines of any kind, in a new order."""
     draw = random.Random(seed)
     waiting: list[Pair] = []
     for line in lines:
@@ -124,3 +128,30 @@ def _fitting(sentences: Sequence[str]) -> list[str]:
             break
         found.append(sentence)
     return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--held-out", type=Path, action="append", default=[])
+    parser.add_argument("--output", type=Path, default=Path("data/prepared/search/pairs.tsv.gz"))
+    options = parser.parse_args()
+    held_out = {
+        key_of(text)
+        for path in options.held_out
+        for line in read_lines(path)
+        for text in line.split("\t")
+    }
+    lines = (
+        line
+        for path in options.files
+        for line in read_lines(path)
+        if not any(key_of(text) in held_out for text in line.split("\t"))
+    )
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(options.output, "wt", encoding="utf-8", newline="\n") as output:
+        output.writelines(f"{query}\t{passage}\n" for query, passage in pairs(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""Public corpora that the recipes use: what there is, and how it comes from its publishers."""

@@ -1,0 +1,193 @@
+"""Training files made from raw ones: `regard data prepare fr-en europarl.tsv.gz …`.
+
+Lines of French TAB English [TAB domain] are cleaned and sorted by domain into prepared/fr-en/europarl.tsv.gz and so on;
+one pair of a thousand goes into prepared/fr-en/valid.fr and valid.en. All files appear whole, or none does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import multiprocessing
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from regard.data.find import PREPARED
+from regard.data.fr_en import DUPLICATE, CleanPair, PairCleaner, is_drawn, key_of
+from regard.data.reading import decode, raw_lines
+from regard.errors import DataError, UsageError
+
+KIND = "fr-en"
+
+_PORTION = 5000
+"""lines that a worker cleans at a time"""
+_UNREADABLE = "not UTF-8 text"
+_CAPITALS_SHARE = 100
+"""one everyday pair of so many is written a second time, in capitals"""
+
+
+@dataclass
+class Prepared:
+    """Lines of each file, and how many were left out for which reason."""
+
+    num_read: int = 0
+    kept: Counter[Path] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{path}: {count:,} lines, {path.stat().st_size / 1e6:.1f} MB"
+            for path, count in sorted(self.kept.items())
+        ]
+        lines.append(f"{self.num_read:,} lines read")
+        lines += [f"left out: {reason} {count:,}" for reason, count in self.dropped.most_common()]
+        return "\n".join(lines)
+
+
+def prepare(
+    kind: str,
+    files: Sequence[Path],
+    folder: Path,
+    *,
+    held_out: Sequence[Path] = (),
+    vary: bool = False,
+    workers: int | None = None,
+    say: Callable[[int], None] = lambda num_read: None,
+) -> Prepared:
+    """Make the training files below a folder.
+
+    held_out: files of sentences, one a line, that must not be trained on. vary: spell the French in many ways, for
+    models that read it. `say` is told now and then how many lines have been read.
+    """
+    if kind != KIND:
+        raise UsageError(
+            f"what to prepare must be {KIND}: got {kind!r}; write  regard data prepare {KIND} FILES"
+        )
+    if not files:
+        raise UsageError(f"{kind} is made from files: got none; name them after {kind}")
+    report = Prepared()
+    keys = frozenset(
+        key_of(text)
+        for path in held_out
+        for line in raw_lines(path)
+        for text in decode(line)[0].split("\t")
+        if text
+    )
+    with _Outputs(folder / PREPARED / kind, report) as outputs:
+        lines = _labelled_lines(files, report, say)
+        _sort(_clean(lines, keys, vary, workers or os.cpu_count() or 1), outputs, report)
+        if not report.kept:
+            raise DataError(
+                f"the files must hold something to train on: {report.num_read:,} lines were read and none "
+                f"kept ({', '.join(report.dropped) or 'they are empty'}); check that they are of {kind}"
+            )
+    return report
+
+
+class _Outputs:
+    """Files of a folder that get their names when all are done."""
+
+    def __init__(self, folder: Path, report: Prepared) -> None:
+        self._folder, self._report = folder, report
+        self._open: dict[Path, BinaryIO | gzip.GzipFile] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> _Outputs:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def write(self, name: str, line: str) -> None:
+        path = self._folder / name
+        if path not in self._open:
+            raw = self._stack.enter_context(open(_unfinished(path), "wb"))
+            # No name and no time inside: the same text gives the same bytes.
+            packed = gzip.GzipFile("", "wb", 6, raw, 0) if name.endswith(".gz") else None
+            self._open[path] = self._stack.enter_context(packed) if packed else raw
+        self._open[path].write(line.encode() + b"\n")
+        self._report.kept[path] += 1
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._stack.close()
+        for path in self._open:
+            if kind is None:
+                os.replace(_unfinished(path), path)
+            else:
+                _unfinished(path).unlink()
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(path.name + ".unfinished")
+
+
+def _labelled_lines(
+    files: Sequence[Path], report: Prepared, say: Callable[[int], None]
+) -> Iterator[str]:
+    """A file of two columns is of the domain that its name begins with."""
+    for path in files:
+        label = path.name.partition(".")[0]
+        for line in raw_lines(path):
+            text, problem = decode(line)
+            report.num_read += 1
+            if report.num_read % _PORTION == 0:
+                say(report.num_read)
+            if problem:
+                report.dropped[_UNREADABLE] += 1
+            else:
+                yield f"{text}\t{label}" if text.count("\t") == 1 else text
+
+
+def _sort(judged: Iterable[CleanPair | str], outputs: _Outputs, report: Prepared) -> None:
+    seen: set[int] = set()
+    for found in judged:
+        if isinstance(found, str):
+            report.dropped[found] += 1
+            continue
+        if found.key in seen:
+            report.dropped[DUPLICATE] += 1
+            continue
+        seen.add(found.key)
+        if found.file == "valid":
+            outputs.write("valid.fr", found.source)
+            outputs.write("valid.en", found.target)
+            continue
+        pair = f"{found.source}\t{found.target}"
+        outputs.write(f"{found.file}.tsv.gz", pair)
+        if found.file == "everyday" and is_drawn(found.key, _CAPITALS_SHARE):
+            outputs.write("everyday.tsv.gz", pair.upper())
+
+
+def _clean(
+    lines: Iterator[str], held_out: frozenset[int], vary: bool, workers: int
+) -> Iterator[CleanPair | str]:
+    """Lines judged by several processes, in order; only some portions are in memory at a time."""
+    if workers == 1:
+        yield from map(PairCleaner(held_out, vary=vary), lines)
+        return
+    portions: Iterable[list[str]] = iter(lambda: list(itertools.islice(lines, _PORTION)), [])
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, _start_worker, (held_out, vary)) as pool:
+        waiting: deque[Future[list[CleanPair | str]]] = deque()
+        for portion in portions:
+            waiting.append(pool.submit(_clean_portion, portion))
+            if len(waiting) > 2 * workers:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+
+_worker_cleaner: PairCleaner
+
+
+def _start_worker(held_out: frozenset[int], vary: bool) -> None:
+    global _worker_cleaner
+    _worker_cleaner = PairCleaner(held_out, vary=vary)
+
+
+def _clean_portion(lines: list[str]) -> list[CleanPair | str]:
+    return [_worker_cleaner(line) for line in lines]

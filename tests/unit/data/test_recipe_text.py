@@ -1,0 +1,169 @@
+"""The text written for training, and the scripts beside it that make training files of it."""
+
+import gzip
+import random
+import re
+import sys
+from pathlib import Path
+
+import dialogues
+import pytest
+import search_pairs
+import written
+from search_pairs import keywords, of_dialogue, of_paragraph, of_translation, pairs
+
+from regard.data.corpus import read_lines
+from regard.data.fr_en import key_of
+from regard.generate.one_line import MARK
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+PARAGRAPH = (
+    "The lighthouse stood on the northern cliff. Nobody had lived there since the storm. "
+    "Every evening a fisherman rowed across to light the lamp."
+)
+FRENCH, ENGLISH = (
+    "Le phare se dressait depuis longtemps sur la falaise du nord.",
+    "The lighthouse had long been standing on the northern cliff.",
+)
+
+
+def run(script: object, monkeypatch: pytest.MonkeyPatch, *words: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["script", *map(str, words)])
+    script.main()
+
+
+def packed_lines(path: Path) -> list[str]:
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def test_written_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "held.fr").write_text(
+        "Il y a une personne dans la salle.\nBonne nuit, les petits !\n"
+    )
+    (tmp_path / "held.en").write_text("Good night, little ones.\n")
+    held_out = ("--held-out", tmp_path / "held.fr", "--held-out", tmp_path / "held.en")
+    run(written, monkeypatch, tmp_path / "made.tsv.gz", *held_out)
+    found = packed_lines(tmp_path / "made.tsv.gz")
+    assert len(found) == len(set(found)) > 70_000
+    assert {"Bonjour !\tHello!", "Bonjour !\tGood morning!"} <= {*found}
+    assert "Bonne nuit, les petits.\tGood night, little ones." not in found
+    assert all(line.count("\t") == 1 and not re.search(r"[|{}]", line) for line in found)
+
+
+@pytest.mark.parametrize("languages", ["fr-en", "en-fr"])
+def test_no_drill_is_a_sentence_that_models_are_judged_by(languages: str) -> None:
+    rows = [line.split("\t") for line in read_lines(BENCHMARKS / "everyday" / f"{languages}.tsv")]
+    judged = {key_of(sentence) for _, sentence, _ in rows}
+    drills = [line.split("\t") for line in read_lines(written.HERE / "drills.tsv")]
+    assert not judged & {key_of(side) for pair in drills for side in pair}
+
+
+def plain(text: str) -> str:
+    return (
+        search_pairs.unicodedata.normalize("NFD", text.lower()).encode("ascii", "ignore").decode()
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_query_finds_the_text_it_was_made_of(seed: int) -> None:
+    words = keywords(FRENCH, random.Random(seed)).split()
+    assert 2 <= len(words) <= 6
+    assert all(plain(word) in plain(FRENCH) and len(word) > 4 for word in words)
+    assert keywords("Oui, bien sûr.", random.Random(seed)) == ""
+    found = list(of_paragraph(PARAGRAPH, random.Random(seed)))
+    assert 1 <= len(found) <= 2
+    for query, passage in found:
+        assert all(sentence in PARAGRAPH for sentence in passage.split(". "))
+        assert plain(query.split()[0]) in plain(PARAGRAPH)
+    assert list(of_paragraph("# The Lighthouse", random.Random(seed))) == []
+
+
+def test_queries_of_translations_and_dialogues() -> None:
+    draw = random.Random(3)
+    found = [pair for _ in range(99) for pair in of_translation(FRENCH, ENGLISH, draw)]
+    assert {passage for _, passage in found} == {FRENCH, ENGLISH}
+    asked = {plain(query.split()[0]) in plain(FRENCH) for query, _ in found}
+    assert asked == {True, False} and 10 < len(found) < 60
+    assert list(of_dialogue(["Hi", "Hello.", "", "Bye"])) == [("Hi", "Hello.")]
+
+
+def test_lines_of_all_kinds_in_a_new_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search_pairs, "_WAITING", 5)
+    turns = [str(number) for number in range(40)]
+    lines = [PARAGRAPH, f"{FRENCH}\t{ENGLISH}\tnovels", "\t".join(turns)]
+    found = list(pairs(lines, seed=3))
+    assert found == list(pairs(lines, seed=3)) != list(pairs(lines, seed=4))
+    numbers = [int(query) for query, _ in found if query.isdigit()]
+    assert sorted(numbers) == list(range(39)) != numbers
+
+
+def test_the_file_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "texts.txt").write_text(f"{PARAGRAPH}\n# Title\nShort.\n")
+    (tmp_path / "chat.tsv").write_text("a b\tc d\te f\tg h\n" + "x\ty\tz\tw\n")
+    (tmp_path / "held.txt").write_text("z\n")
+    files = (tmp_path / "texts.txt", tmp_path / "chat.tsv", "--held-out", tmp_path / "held.txt")
+    run(search_pairs, monkeypatch, *files, "--output", tmp_path / "pairs.gz")
+    lines = packed_lines(tmp_path / "pairs.gz")
+    assert "a b\tc d" in lines and not any(line.startswith("x\t") for line in lines)
+
+
+def test_conversations_as_a_model_reads_them() -> None:
+    cleaner = dialogues.DialogueCleaner()
+    found = list(cleaner("hi  there\ti am ok .\twhats new??\tnot much, dont know"))
+    assert [each.reply for each in found] == ["I am ok.", "What's new?", "Not much, don't know."]
+    assert found[0].context == "hi there"
+    assert found[1].context == f"Hi there. {MARK} i am ok ."
+    assert found[2].context == f"hi there {MARK} I am ok. {MARK} whats new??"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("Hello.\tHi.", dialogues.LENGTH),
+        ("Hello.\tSee www.example.org for more.", dialogues.CHARACTERS),
+        ("I like tea\tyes we do yes we do yes we do yes we do", dialogues.LOOP),
+        ("I like green tea.\ti like green TEA", dialogues.ECHO),
+    ],
+)
+def test_why_a_reply_is_left_out(line: str, reason: str) -> None:
+    cleaner = dialogues.DialogueCleaner()
+    assert list(cleaner(line)) == [] and cleaner.dropped == {reason: 1}
+
+
+def test_small_talk_is_well_formed() -> None:
+    known = list(dialogues.talks())
+    assert {talk.num_marks for talk in known} == {1, 2, 3} and len(known) > 1000
+    for talk in known:
+        assert len(talk.turns) % 2 == 0, talk
+        assert all(way == way.strip() and way for turn in talk.turns for way in turn), talk
+        assert all(len(reply) == 1 for reply in talk.turns[1::2]), talk
+
+
+@pytest.mark.parametrize(
+    ("marks", "comes_before", "comes_after"),
+    [("#", True, True), ("##", False, True), ("###", False, False)],
+)
+def test_marks_say_how_dialogues_are_joined(
+    tmp_path: Path, marks: str, comes_before: bool, comes_after: bool
+) -> None:
+    path = tmp_path / "talk.tsv"
+    path.write_text(f"# a\nOne\tTwo.\n{marks} b\nThree\tFour.\nFive\tSix.\nSeven\tEight.\n")
+    others = {"Three", "Five", "Seven"}
+    contexts = [each.context.split(f" {MARK} ") for each in dialogues.small_talk(path=path)]
+    assert bool({turns[0] for turns in contexts if len(turns) > 1} & others) is comes_before
+    assert any(turns[-1] in others for turns in contexts if len(turns) > 1) is comes_after
+
+
+def test_the_files_of_dialogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = tmp_path / "talk.tsv"
+    small.write_text("### a\nI'm {person}|{person}\tHi, {person}.\n")
+    monkeypatch.setattr(dialogues.small_talk, "__defaults__", (1, small))
+    lines = [f"Film {number} was good.\tI liked number {number}." for number in range(300)]
+    (tmp_path / "raw.tsv").write_text("\n".join(lines) + "\n")
+    run(dialogues, monkeypatch, tmp_path / "raw.tsv", "--output", tmp_path / "chat")
+    kept = packed_lines(tmp_path / "chat" / "dialogues.tsv.gz")
+    valid = (tmp_path / "chat" / "valid.reply").read_text().splitlines()
+    assert len(kept) + len(valid) == 300 and 0 < len(valid) < 20
+    for line in packed_lines(tmp_path / "chat" / "small-talk.tsv.gz"):
+        context, reply = line.split("\t")
+        assert re.sub(r"Hi, |\.", "", reply).lower() in context.lower() and "{" not in line

@@ -118,11 +118,12 @@ def rank(num_steps: int) -> dict[str, Any]:
 
     from regard.config import TrainConfig, sized
     from regard.model.transformer import build
+    from regard.train.loss import BatchLoss
+    from regard.train.memory import SplittingUpdater
     from regard.train.optimizer import make_optimizer
     from regard.train.parallel import Processes
     from regard.train.plan import complete
-    from regard.train.split import SplittingUpdater
-    from regard.train.update import Updater, loss_for
+    from regard.train.update import Updater
 
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -136,7 +137,7 @@ def rank(num_steps: int) -> dict[str, Any]:
     with processes.joined(on_gpu=False):
         model = build(config).train()
         num_parameters = sum(parameter.numel() for parameter in model.parameters())
-        loss = processes.wrap(model, loss_for(settings, device), sharded=False)
+        loss = processes.wrap(BatchLoss(model, settings), sharded=False)
         updater = Updater(model, make_optimizer(model, settings), settings, longest=29, loss=loss)
         update = SplittingUpdater(updater, print)
         mine = processes.share(batches)

@@ -17,9 +17,9 @@ from train_work import MAX_LENGTH, fed, mixed
 from regard.config import ModelConfig, TrainConfig
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.feed import Fed
 from regard.train.loss import Tensors, smoothed_cross_entropy
 from regard.train.optimizer import make_optimizer
+from regard.train.prefetch import DeviceBatch
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 TOLERANCES = {"fp32": (1e-5, 1e-4), "bf16": (2e-3, 3e-2)}
@@ -43,7 +43,7 @@ def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> li
     settings = TrainConfig(
         precision="auto", learning_rate=1e-9, dropout=0.0, label_smoothing=SMOOTHING
     )
-    forms: list[tuple[str, Fed, TrainConfig, int]] = [
+    forms: list[tuple[str, DeviceBatch, TrainConfig, int]] = [
         ("padded", one_padded, replace(settings, packing=False, compile=False), 0),
         ("packed", one_packed, replace(settings, packing=True, compile=False), 0),
         ("packed, compiled", one_packed, replace(settings, packing=True, compile=True), 0),
@@ -77,7 +77,7 @@ def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> li
 Found = tuple[Tensor, list[Tensor]]
 
 
-def _plain(model: EncoderDecoder, batch: Fed, device: torch.device) -> Found:
+def _plain(model: EncoderDecoder, batch: DeviceBatch, device: torch.device) -> Found:
     tensors = Tensors(*(tensor.to(device) for tensor in batch.tensors))
     logits = model(
         tensors.source,
@@ -92,7 +92,7 @@ def _plain(model: EncoderDecoder, batch: Fed, device: torch.device) -> Found:
 
 
 def _by_updater(
-    model: EncoderDecoder, batch: Fed, settings: TrainConfig, updates_before: int
+    model: EncoderDecoder, batch: DeviceBatch, settings: TrainConfig, updates_before: int
 ) -> Found:
     updater = Updater(model, make_optimizer(model, settings), settings, longest=MAX_LENGTH + 1)
     with updater.own_stream():

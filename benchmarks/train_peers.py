@@ -17,8 +17,8 @@ from regard.config import ModelConfig
 from regard.model.layout import Layout
 from regard.model.position import sinusoidal
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from regard.train.feed import Fed
 from regard.train.loss import Tensors
+from regard.train.prefetch import DeviceBatch
 
 DROPOUT, LABEL_SMOOTHING, CLIP, RATE = 0.1, 0.1, 1.0, 1e-4
 MAX_POSITIONS = 2048
@@ -34,7 +34,7 @@ class Peer:
         self.optimizer = torch.optim.AdamW(model.parameters(), RATE, weight_decay=0.0, fused=True)
         self._logits = torch.compile(logits, dynamic=True) if compiled else logits
 
-    def __call__(self, fed: Fed) -> Tensor:
+    def __call__(self, fed: DeviceBatch) -> Tensor:
         """One step of training; the mean loss of a target token."""
         tensors = Tensors(*(t.to(self.device, non_blocking=True) for t in fed.tensors))
         with torch.autocast(self.device.type, torch.bfloat16, self.device.type == "cuda"):

@@ -23,9 +23,9 @@ from train_work import equal, fed
 from regard.cli.train import KEEPING_MEMORY
 from regard.config import ModelConfig, TrainConfig, sized
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.feed import Fed
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import NORM_PLACEMENT, complete
+from regard.train.prefetch import DeviceBatch
 from regard.train.update import Updater
 
 NUM_PAIRS, LENGTH = 64, 32
@@ -86,7 +86,7 @@ def measure_here() -> list[Row]:
     batch = fed(sentences.padded(batch_tokens, 1)[0], device)
     assert batch.num_tokens == batch_tokens
     torch.manual_seed(1)
-    systems: dict[str, Callable[[Fed], object]] = {
+    systems: dict[str, Callable[[DeviceBatch], object]] = {
         "regard": _regard(config, batch_tokens),
         "Hugging Face Marian": hugging_face(config, device),
         "torch.nn.Transformer": torch_transformer(config, device),
@@ -134,7 +134,7 @@ def _flops_a_target_token(config: ModelConfig) -> float:
     return 6.0 * (encoder + decoder + d * config.target_vocab_size)
 
 
-def _regard(config: ModelConfig, batch_tokens: int) -> Callable[[Fed], object]:
+def _regard(config: ModelConfig, batch_tokens: int) -> Callable[[DeviceBatch], object]:
     wanted = TrainConfig(
         batch_tokens=batch_tokens,
         dropout=DROPOUT,
@@ -150,8 +150,8 @@ def _regard(config: ModelConfig, batch_tokens: int) -> Callable[[Fed], object]:
 
 
 def _in_turn(
-    systems: dict[str, Callable[[Fed], object]],
-    batch: Fed,
+    systems: dict[str, Callable[[DeviceBatch], object]],
+    batch: DeviceBatch,
     num_steps: int,
     clock: Callable[[], float],
 ) -> dict[str, float]:

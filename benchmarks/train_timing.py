@@ -15,11 +15,10 @@ from train_work import MAX_LENGTH, Sentences, equal, fed, mixed, useful_flops
 from regard.config import ModelConfig, TrainConfig, sized
 from regard.data.layout import Batch
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.feed import Fed
-from regard.train.memory import fit_to_memory
+from regard.train.memory import fit_to_memory, is_out_of_memory
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import NORM_PLACEMENT, complete
-from regard.train.split import is_out_of_memory
+from regard.train.prefetch import DeviceBatch
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 NUM_PASSES = 2
@@ -92,7 +91,7 @@ class Speed:
 def measure(
     setup: Setup,
     config: ModelConfig,
-    step: Callable[[list[Fed]], object],
+    step: Callable[[list[DeviceBatch]], object],
     batches: Sequence[Batch],
     *,
     num_warm: int,

@@ -13,7 +13,7 @@ from regard.data.layout import Batch, packed_batch, padded_batch
 from regard.data.packing import Buffer, group_by_length, pack
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from regard.train.feed import Fed, to_tensors
+from regard.train.prefetch import DeviceBatch, to_tensors
 
 MEAN_LENGTH, SPREAD = 27.0, 0.6
 """tokens of a sentence, its end included, and the standard deviation of the logarithm"""
@@ -95,13 +95,13 @@ def _random_pieces(source: np.ndarray, target: np.ndarray, vocab_size: int) -> S
     return Sentences(pieces(source), pieces(target).beginning_with(BOS_ID))
 
 
-def fed(batch: Batch, device: torch.device) -> Fed:
+def fed(batch: Batch, device: torch.device) -> DeviceBatch:
     """As `Feed` hands a batch to the loop."""
     tensors = to_tensors(batch)
     if device.type == "cuda":
         tensors = type(tensors)(*(tensor.pin_memory() for tensor in tensors))
     num_targets = int((batch.target_output != PAD_ID).sum())
-    return Fed(tensors, batch.packed, batch.num_tokens, num_targets, {})
+    return DeviceBatch(tensors, batch.packed, batch.num_tokens, num_targets, {})
 
 
 def useful_flops(config: ModelConfig, batches: Sequence[Batch]) -> float:

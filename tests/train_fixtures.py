@@ -15,8 +15,8 @@ from regard.data.packing import Buffer
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from regard.train.feed import Fed, to_tensors
 from regard.train.optimizer import make_optimizer
+from regard.train.prefetch import DeviceBatch, to_tensors
 from regard.train.request import Request
 from regard.train.run import train
 from regard.train.update import Updater
@@ -53,7 +53,7 @@ def checkpoint_of(folder: Path, step: int) -> dict[str, torch.Tensor]:
     return load_file(folder / "checkpoints" / f"step-{step:08d}" / "training.safetensors")
 
 
-def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> Fed:
+def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> DeviceBatch:
     generator = torch.Generator().manual_seed(seed)
     texts = [torch.randint(4, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
     source = Ragged.of([[*text, EOS_ID] for text in texts])
@@ -65,7 +65,7 @@ def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> F
     else:
         batch = padded_batch(source, target, rows)
     num_targets = int((batch.target_output != PAD_ID).sum())
-    return Fed(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
+    return DeviceBatch(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
 
 
 def make_updater(packed: bool) -> Updater:

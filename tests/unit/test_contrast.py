@@ -18,10 +18,9 @@ from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, build
 from regard.text.tokenizer import Tokenizer
-from regard.train.contrast import contrastive_loss, pair_loss
-from regard.train.feed import Fed
-from regard.train.loss import Sums, Tensors
+from regard.train.loss import Sums, Tensors, contrastive_loss, pair_loss
 from regard.train.parallel import Processes, _without_answers
+from regard.train.prefetch import DeviceBatch
 from regard.train.retrieval import find_own, vectors_of
 from regard.translate.evaluate import Retrieval
 
@@ -43,13 +42,13 @@ def encoder() -> EncoderOnly:
     return model
 
 
-def loss_of(model: EncoderOnly, fed: Fed) -> Sums:
+def loss_of(model: EncoderOnly, fed: DeviceBatch) -> Sums:
     return contrastive_loss(
         model, fed.tensors, packed=fed.packed, longest=31, temperature=TEMPERATURE
     )
 
 
-def one_by_one(model: EncoderOnly, fed: Fed) -> tuple[Tensor, Tensor]:
+def one_by_one(model: EncoderOnly, fed: DeviceBatch) -> tuple[Tensor, Tensor]:
     """The vectors of a padded batch, a text at a time: the mean of what the encoder makes of its words."""
     tensors = fed.tensors
     sides = []
@@ -68,7 +67,7 @@ def one_by_one(model: EncoderOnly, fed: Fed) -> tuple[Tensor, Tensor]:
     return sides[0], sides[1]
 
 
-def written_out(model: EncoderOnly, fed: Fed) -> Tensor:
+def written_out(model: EncoderOnly, fed: DeviceBatch) -> Tensor:
     queries, passages = one_by_one(model, fed)
     scores = queries @ passages.T / TEMPERATURE
     right = torch.arange(len(scores))

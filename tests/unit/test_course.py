@@ -13,12 +13,11 @@ from train_fixtures import QUICK, checkpoint_of, run
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
-from regard.train import meter as meter_module
-from regard.train.course import Course
-from regard.train.meter import Clock
+from regard.train import progress as progress_module
+from regard.train.memory import OutOfMemory
 from regard.train.optimizer import Schedule
 from regard.train.plan import LARGEST_ON_CPU, NUM_VALIDATIONS, WARMUP_SHARE, complete
-from regard.train.split import OutOfMemory
+from regard.train.progress import Clock, Progress
 from regard.train.update import Updater
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
@@ -26,7 +25,7 @@ TIMED = TrainConfig(minutes=3, learning_rate=0.5)
 
 def test_counted_in_steps_it_is_the_schedule() -> None:
     settings = TrainConfig(steps=70, warmup=7, learning_rate=0.5, validate_every=20)
-    course, schedule = Course(settings), Schedule("cosine", 0.5, 7, 70)
+    course, schedule = Progress(settings), Schedule("cosine", 0.5, 7, 70)
     assert [course.rate(n, seconds=n * 9.0) for n in range(1, 71)] == [
         schedule.rate(n) for n in range(1, 71)
     ]
@@ -35,7 +34,7 @@ def test_counted_in_steps_it_is_the_schedule() -> None:
 
 
 def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
-    course, whole = Course(TIMED), 180.0
+    course, whole = Progress(TIMED), 180.0
     warm = WARMUP_SHARE * whole
     assert course.rate(1, 0.0) == 0 == course.rate(9, whole)
     assert course.rate(9, warm / 2) == pytest.approx(
@@ -48,18 +47,18 @@ def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
 
 
 def test_a_warm_up_in_steps_and_minutes() -> None:
-    course = Course(dataclasses.replace(TIMED, warmup=10))
+    course = Progress(dataclasses.replace(TIMED, warmup=10))
     assert course.rate(5, 0.0) == pytest.approx(0.25) and course.rate(10, 0.0) == 0.5
 
 
 def test_validations_in_minutes_are_evenly_apart() -> None:
-    course, last, due = Course(TIMED), 0.0, []
+    course, last, due = Progress(TIMED), 0.0, []
     for second in range(1, 181):
         if course.is_due(second, float(second), last):
             last = float(second)
             due.append(second)
     assert len(due) == NUM_VALIDATIONS and due[0] == 18 and due[-1] == 180
-    stepwise = Course(dataclasses.replace(TIMED, validate_every=7))
+    stepwise = Progress(dataclasses.replace(TIMED, validate_every=7))
     assert stepwise.is_due(14, 100.0, 0.0) and not stepwise.is_due(15, 100.0, 0.0)
 
 
@@ -96,7 +95,7 @@ def test_a_cpu_takes_a_large_batch_in_parts() -> None:
 
 def test_the_clock_counts_the_first_steps_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(meter_module.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
     clock = Clock()
     clock.set(100.0, 1.0)
     clock.run(first=True)

@@ -21,7 +21,7 @@ from train_fixtures import (
 
 from regard.errors import TrainingError
 from regard.train.checkpoints import load_latest
-from regard.train.guard import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard
+from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard
 from regard.train.update import Updater
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from regard.train.history import History, Validation
+from regard.train.progress import History, Validation
 
 
 def test_the_best_are_kept_best_first() -> None:

@@ -11,13 +11,14 @@ from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.model.transformer import EncoderDecoder, EncoderOnly, build
+from regard.train import linear_cross_entropy as kernels
 from regard.train import loss
+from regard.train.linear_cross_entropy import LinearCrossEntropy
 from regard.train.loss import (
-    LinearCrossEntropy,
     Tensors,
     batch_loss,
-    disagreement,
     smoothed_cross_entropy,
+    symmetric_divergence,
 )
 
 PAD = 0
@@ -44,14 +45,16 @@ def test_equal_to_torch_with_padding() -> None:
     torch.testing.assert_close(sums.negative_log_likelihood, plain)
 
 
-@pytest.mark.parametrize("kernel", [loss.by_formula, loss.in_place])
+@pytest.mark.parametrize("kernel", [kernels.by_formula, kernels.in_place])
 @pytest.mark.parametrize("scores_at_once", [1, 7 * 5, 10**6])
 def test_the_fused_loss_is_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, kernel: Callable[..., loss.Found]
+    monkeypatch: pytest.MonkeyPatch,
+    scores_at_once: int,
+    kernel: Callable[..., kernels.LossGradients],
 ) -> None:
     """Values and gradients, whatever part of the tokens is looked at together."""
-    monkeypatch.setitem(loss.SCORES_AT_ONCE, "cpu", scores_at_once)
-    monkeypatch.setattr(loss, "kernel_for", lambda hidden: kernel)
+    monkeypatch.setitem(kernels.SCORES_AT_ONCE, "cpu", scores_at_once)
+    monkeypatch.setattr(kernels, "kernel_for", lambda hidden: kernel)
     weight = torch.randn(7, 3, dtype=torch.float64, requires_grad=True)
     hidden = torch.randn(11, 3, dtype=torch.float64, requires_grad=True)
     correct = torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
@@ -68,7 +71,7 @@ def test_the_fused_loss_is_the_plain_one(
 
 def test_scores_far_apart_do_not_overflow() -> None:
     hidden, weight = torch.tensor([[1.0], [-1.0]]), torch.tensor([[300.0], [-300.0], [0.0]])
-    found = loss.in_place(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
+    found = kernels.in_place(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
     plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
     torch.testing.assert_close(found[:2], tuple(plain))
     assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
@@ -81,7 +84,7 @@ def test_scores_far_apart_do_not_overflow() -> None:
 def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
     monkeypatch: pytest.MonkeyPatch, scores_at_once: int, smoothing: float
 ) -> None:
-    monkeypatch.setitem(loss.SCORES_AT_ONCE, "cpu", scores_at_once)
+    monkeypatch.setitem(kernels.SCORES_AT_ONCE, "cpu", scores_at_once)
     torch.manual_seed(1)
     # Numbers that bf16 holds exactly: what differs is what is computed from them.
     weight = torch.randn(29, 8).bfloat16().float().requires_grad_()
@@ -89,7 +92,7 @@ def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
     correct = torch.randint(0, 29, (64,))
     plain = smoothed_cross_entropy(hidden @ weight.T, correct, PAD, smoothing)
     with torch.autocast("cpu", torch.bfloat16):
-        assert loss.kernel_for(hidden) is loss.by_softmax
+        assert kernels.kernel_for(hidden) is kernels.by_softmax
         fused = LinearCrossEntropy.apply(hidden, weight, correct, PAD, smoothing)
     for ours, theirs in zip(fused, plain, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=3e-3, atol=0)
@@ -101,20 +104,20 @@ def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
 
 def test_in_bf16_scores_far_apart_do_not_overflow() -> None:
     hidden, weight = torch.tensor([[1.0], [-1.0]]), torch.tensor([[300.0], [-300.0], [0.0]])
-    found = loss.by_softmax(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
+    found = kernels.by_softmax(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
     plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
     torch.testing.assert_close(found[:2], tuple(plain), rtol=3e-3, atol=0)
     assert found.d_hidden.isfinite().all() and found.d_weight.isfinite().all()
 
 
-def test_disagreement_by_hand() -> None:
+def test_symmetric_divergence_by_hand() -> None:
     # KL((1/2,1/2) || (1/4,3/4)) = 1/2 ln 2 + 1/2 ln(2/3); the other way 1/4 ln(1/2) + 3/4 ln(3/2)
     first, second = torch.log(torch.tensor([[0.5, 0.5]])), torch.log(torch.tensor([[0.25, 0.75]]))
     forth = 0.5 * math.log(2) + 0.5 * math.log(2 / 3)
     back = 0.25 * math.log(0.5) + 0.75 * math.log(1.5)
-    found = disagreement(first, second, torch.tensor([True]))
+    found = symmetric_divergence(first, second, torch.tensor([True]))
     assert found.item() == pytest.approx((forth + back) / 2, rel=1e-5)
-    assert disagreement(first, second, torch.tensor([False])).item() == 0
+    assert symmetric_divergence(first, second, torch.tensor([False])).item() == 0
 
 
 def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
@@ -219,7 +222,7 @@ def test_a_share_of_the_places_is_scored_as_all_of_them_are(
         model.zero_grad()
         with monkeypatch.context() as patched:
             if share is None:
-                patched.setattr(loss, "_asked_places", lambda asked, share: None)
+                patched.setattr(loss, "_asked_positions", lambda asked, share: None)
             sums = batch_loss(
                 model,
                 batch,
@@ -242,7 +245,7 @@ def test_a_share_of_the_places_is_scored_as_all_of_them_are(
 
 def test_however_many_blanks_the_same_number_of_places_is_scored() -> None:
     shapes = {
-        len(loss._asked_places(blanks_batch(num)[1].target_output.flatten() != PAD, SHARE))
+        len(loss._asked_positions(blanks_batch(num)[1].target_output.flatten() != PAD, SHARE))
         for num in (0, 1, 4)
     }
     assert shapes == {4}

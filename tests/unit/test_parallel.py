@@ -30,11 +30,12 @@ from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import UsageError
 from regard.model.transformer import build
 from regard.text.tokenizer import PAD_ID
+from regard.train.checkpoints import weights_of
+from regard.train.loss import BatchLoss
 from regard.train.optimizer import make_optimizer
 from regard.train.parallel import Processes, whole, whole_model
 from regard.train.plan import shared_out
-from regard.train.state import weights_of
-from regard.train.update import Updater, loss_for
+from regard.train.update import Updater
 
 SETTINGS = dataclasses.replace(
     QUICK, steps=100, batch_tokens=350, accumulate=4, validate_every=50, dropout=0.0, patience=0
@@ -174,7 +175,7 @@ def shared_updater(sharded: bool, **shape: Any) -> Updater:
         sized("tiny", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **shape)
     )
     settings = TrainConfig(compile=False, packing=False)
-    loss = Processes(0, 2).wrap(model, loss_for(settings, torch.device("cpu")), sharded=sharded)
+    loss = Processes(0, 2).wrap(BatchLoss(model, settings), sharded=sharded)
     return Updater(model, make_optimizer(model, settings), settings, longest=31, loss=loss)
 
 

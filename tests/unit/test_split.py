@@ -10,8 +10,8 @@ from train_fixtures import make_batch, make_updater
 
 from regard.errors import TrainingError
 from regard.text.tokenizer import PAD_ID
-from regard.train.feed import Fed
-from regard.train.split import OutOfMemory, SplittingUpdater, area, cut, is_out_of_memory
+from regard.train.memory import OutOfMemory, SplittingUpdater, area, is_out_of_memory, split
+from regard.train.prefetch import DeviceBatch
 from regard.train.update import Updater
 
 ERRORS = [
@@ -58,7 +58,7 @@ def test_later_steps_begin_with_the_smaller_pieces() -> None:
     limit(updater, 60, ERRORS[0], sizes)
     careful = SplittingUpdater(updater, said.append)
     careful([make_batch(False)], rate=1e-3)
-    assert f"pieces of at most {sizes[0] // 2:,}," in said[0]
+    assert f"parts of at most {sizes[0] // 2:,}," in said[0]
     num_said = len(said)
     sizes.clear()
     careful([make_batch(False, seed=4)], rate=1e-3)
@@ -68,16 +68,16 @@ def test_later_steps_begin_with_the_smaller_pieces() -> None:
 @pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
 def test_pieces_hold_every_sentence_once(packed: bool) -> None:
     batch = make_batch(packed)
-    pieces = cut(batch, 40)
+    pieces = split(batch, 40)
     assert len(pieces) > 1 and all(area(piece) <= 40 for piece in pieces)
     assert sum(piece.num_targets for piece in pieces) == batch.num_targets
     assert sum(piece.num_tokens for piece in pieces) == batch.num_tokens
 
-    def tokens(fed: Fed) -> list[int]:
+    def tokens(fed: DeviceBatch) -> list[int]:
         return [t for t in fed.tensors.target_output.flatten().tolist() if t != PAD_ID]
 
     assert [t for piece in pieces for t in tokens(piece)] == tokens(batch)
-    assert cut(batch, None) == [batch] == cut(batch, area(batch))
+    assert split(batch, None) == [batch] == split(batch, area(batch))
 
 
 def test_one_pair_that_does_not_fit_ends_the_run() -> None:

@@ -25,11 +25,11 @@ from regard.model.transformer import EncoderDecoder, build
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train import prepare
 from regard.train.checkpoints import load_latest
-from regard.train.feed import Fed
 from regard.train.lock import locked
 from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
+from regard.train.prefetch import DeviceBatch
 from regard.train.prepare import read_corpora, with_languages
 from regard.train.recipe import read_recipe
 from regard.train.report import Reporter
@@ -178,10 +178,10 @@ def test_gradients_of_two_batches_are_those_of_both_at_once() -> None:
     source, lengths = torch.tensor(rows), torch.tensor([8, 3, 8], dtype=torch.int32)
     target_input = torch.cat([torch.full((3, 1), 2), source[:, :-1]], dim=1)
 
-    def fed(*which: int) -> Fed:
+    def fed(*which: int) -> DeviceBatch:
         index = torch.tensor(which)
         sides = (source[index], lengths[index], target_input[index], source[index], lengths[index])
-        return Fed(Tensors(*sides), False, 0, int(lengths[index].sum()), {})
+        return DeviceBatch(Tensors(*sides), False, 0, int(lengths[index].sum()), {})
 
     results = []
     for batches in ([fed(0, 1, 2)], [fed(0), fed(1, 2)]):

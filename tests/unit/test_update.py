@@ -7,7 +7,7 @@ import platform
 import pytest
 import torch
 
-from regard.train.update import fastest_products
+from regard.train.device import fastest_products
 
 CPU = torch.device("cpu")
 

@@ -7,10 +7,11 @@ import torch
 
 from regard.config import TrainConfig, sized
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.feed import Fed
+from regard.train.device import autocast
 from regard.train.loss import Tensors, batch_loss
 from regard.train.optimizer import make_optimizer
-from regard.train.update import STEPS_BEFORE_RECORDING, Updater, autocast
+from regard.train.prefetch import DeviceBatch
+from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 pytestmark = pytest.mark.gpu
 
@@ -18,11 +19,13 @@ LENGTHS = [9, 4, 1, 13, 5]
 ROOM = sum(LENGTHS)
 
 
-def packed_batch(seed: int) -> Fed:
+def packed_batch(seed: int) -> DeviceBatch:
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, 97, (3, 1, ROOM), generator=generator)
     lengths = torch.tensor([*LENGTHS, 0, 0], dtype=torch.int32)
-    return Fed(Tensors(tokens[0], lengths, tokens[1], tokens[2], lengths), True, 2 * ROOM, ROOM, {})
+    return DeviceBatch(
+        Tensors(tokens[0], lengths, tokens[1], tokens[2], lengths), True, 2 * ROOM, ROOM, {}
+    )
 
 
 def make_model() -> EncoderDecoder:
@@ -111,7 +114,7 @@ def test_recorded_updates_score_blanks_alone_and_are_the_plain_ones() -> None:
                     source_lengths=torch.zeros_like(tensors.source_lengths),
                     target_output=answers,
                 )
-                update([Fed(tensors, True, ROOM, int((answers != 0).sum()), {})], rate=1e-3)
+                update([DeviceBatch(tensors, True, ROOM, int((answers != 0).sum()), {})], rate=1e-3)
         torch.cuda.synchronize()
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     recorded, plain = weights

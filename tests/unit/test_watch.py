@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 import pytest
 from torch.distributed import TCPStore
 
-from regard.train.watch import MOST_SILENT, Watch
+from regard.train.rendezvous import MOST_SILENT, Watch
 
 EVERY = datetime.timedelta(seconds=0.2)
 LONGER = 2 * MOST_SILENT * EVERY.total_seconds()
@@ -20,7 +20,7 @@ LONGER = 2 * MOST_SILENT * EVERY.total_seconds()
 CHILD = f"""
 import ctypes, datetime, sys
 from torch.distributed import TCPStore
-from regard.train.watch import Watch
+from regard.train.rendezvous import Watch
 
 port, rank, size = map(int, sys.argv[1:])
 store = TCPStore("127.0.0.1", port, is_master=False)
@@ -36,7 +36,7 @@ watch.end()
 
 ALONE = """
 import ctypes, datetime, sys, time
-from regard.train.watch import ended_after
+from regard.train.rendezvous import ended_after
 
 with ended_after(datetime.timedelta(seconds=600)):
     time.sleep(0.1)

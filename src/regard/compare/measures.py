@@ -32,7 +32,7 @@ from regard.model.transformer import Translating, build
 from regard.text.tokenizer import BOS_ID, EOS_ID
 from regard.train.loss import Tensors, batch_loss
 from regard.train.optimizer import make_optimizer
-from regard.train.update import autocast
+from regard.train.device import autocast
 
 NUM_SYMBOLS = NUM_FILLERS = 16
 _FIRST_SYMBOL = 4

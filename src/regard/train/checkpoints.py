@@ -1,4 +1,4 @@
-"""Checkpoints of a run: everything needed to go on as if nothing had happened.
+"""Checkpoints of a run: everything needed to resume it bit for bit.
 
     checkpoints/step-00000100/   training.safetensors  weights, their average, Adam's moments, generators
                                  state.json            step, position in the data, history
@@ -6,7 +6,7 @@
     best/step-00000100/          training.safetensors, SHA256SUMS: the validated weights of the best steps
 
 A folder gets its final name only when it is complete, on the disk and read back; older ones are removed after that.
-What is damaged later is noticed by its checksum, named, and passed over. No pickle anywhere.
+A file damaged later is noticed by its checksum, named and skipped. No pickle anywhere.
 """
 
 from __future__ import annotations
@@ -25,36 +25,99 @@ import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.errors import RegardWarning, TrainingError
 from regard.files import sync, write_file
+from regard.train.optimizer import Guard, RunningAverage
+from regard.train.parallel import fill, whole
 
 CHECKPOINTS, BEST = "checkpoints", "best"
 TENSORS, STATE, SUMS = "training.safetensors", "state.json", "SHA256SUMS"
 NUM_KEPT = 2
+"""Number of checkpoints kept."""
 UNFINISHED = ".unfinished"
 _HEAD = 150
-"""bytes that tell of a tensor its name, kind and place"""
+"""Approximate header bytes of a tensor: name, type and offsets."""
 FORMAT = 2
-"""of the state; one of another cannot be gone on from"""
+"""Version of the saved state; a run resumes only from this version."""
 
 
 class Damaged(Exception):
-    """A file is not what was written; the message names it."""
+    """A file differs from what was written; the message names it."""
+
+
+class TrainingState:
+    """Everything that changes during a run, as named tensors and back.
+
+    The tensors are whole, so that any number of processes can continue with them.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.AdamW,
+        average: RunningAverage | None,
+        guard: Guard,
+    ) -> None:
+        self.model, self.optimizer, self.average, self.guard = model, optimizer, average, guard
+        self.device = next(model.parameters()).device
+
+    def tensors(self) -> dict[str, Tensor]:
+        tensors = {f"weights.{name}": whole(each) for name, each in weights_of(self.model).items()}
+        for i, (name, parameter) in enumerate(self.model.named_parameters()):
+            if self.average:
+                tensors[f"average.{name}"] = whole(self.average.values[i])
+            for key, value in self.optimizer.state[parameter].items():
+                tensors[f"adam.{key}.{name}"] = whole(torch.as_tensor(value))
+        tensors["guard"] = self.guard.numbers
+        tensors["generator.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["generator.cuda"] = torch.cuda.get_rng_state(self.device)
+        return tensors
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        """Copy into the existing tensors: a recorded step reads and writes only these."""
+        for name, value in weights_of(self.model).items():
+            fill(value, tensors[f"weights.{name}"])
+        for i, (name, parameter) in enumerate(self.model.named_parameters()):
+            if self.average:
+                fill(self.average.values[i], tensors[f"average.{name}"])
+            moments = self.optimizer.state[parameter]
+            for key in ("step", "exp_avg", "exp_avg_sq"):
+                if key not in moments:
+                    moments[key] = self._empty_moment(key, parameter)
+                fill(moments[key], tensors[f"adam.{key}.{name}"])
+        self.guard.numbers.copy_(tensors["guard"])
+
+    def restore_generators(self, tensors: dict[str, Tensor]) -> None:
+        torch.set_rng_state(tensors["generator.cpu"].cpu())
+        if "generator.cuda" in tensors and self.device.type == "cuda":
+            torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.device)
+
+    def _empty_moment(self, key: str, parameter: Tensor) -> Tensor:
+        if key != "step":
+            return torch.zeros_like(parameter, memory_format=torch.preserve_format)
+        # A fused Adam counts its steps on the device, the plain one on the host.
+        fused = bool(self.optimizer.param_groups[0]["fused"])
+        return torch.zeros((), device=parameter.device if fused else "cpu")
+
+
+def weights_of(model: nn.Module) -> dict[str, Tensor]:
+    """Every weight once (a shared table under its first name), and the statistics of batch norms."""
+    named = (*model.named_parameters(), *model.named_buffers())
+    return {name: value.detach() for name, value in named}
 
 
 def save_checkpoint(
     run: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
 ) -> Path:
-    """Write a checkpoint under its final name, whole or not at all; then remove what it makes superfluous."""
+    """Write a checkpoint, whole or not at all; then remove superfluous older ones."""
     content = json.dumps({"format": FORMAT, **state}).encode()
     final = _place(run, CHECKPOINTS, step, tensors, {STATE: content})
     for old in _finished(run, CHECKPOINTS)[:-NUM_KEPT]:
         shutil.rmtree(old)
-    needed: set[int] = set()
-    for folder in _finished(run, CHECKPOINTS):
-        needed |= _best_steps(folder)
+    needed = {step for folder in _finished(run, CHECKPOINTS) for step in _best_steps(folder)}
     for old in _finished(run, BEST):
         if _step(old) not in needed:
             shutil.rmtree(old)
@@ -63,7 +126,7 @@ def save_checkpoint(
 
 
 def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
-    """The newest checkpoint that is whole, or None where there never was one."""
+    """Tensors and state of the newest intact checkpoint; None where there never was one."""
     problems = []
     for folder in reversed(_finished(run, CHECKPOINTS)):
         try:
@@ -98,7 +161,7 @@ def save_best(run: Path, step: int, weights: Mapping[str, Tensor]) -> None:
 
 
 def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
-    """The mean of the weights of these steps; damaged ones are named and left out."""
+    """The mean weights of these steps; damaged ones are named and left out."""
     found, problems = [], []
     for step in steps:
         folder = run / BEST / _name(step)
@@ -120,7 +183,7 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
 
 
 def tidy(run: Path) -> None:
-    """Remove what a process that was killed had begun to write."""
+    """Remove the unfinished files of a killed process."""
     for old in (run / CHECKPOINTS, run / BEST):
         for unfinished in old.glob(f"*{UNFINISHED}"):
             shutil.rmtree(unfinished)
@@ -131,7 +194,7 @@ def tidy(run: Path) -> None:
 def _place(
     run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files: Mapping[str, bytes]
 ) -> Path:
-    """A folder of tensors and files that is there whole, or as it was before."""
+    """Write a folder of tensors and files, whole or not at all."""
     parent = run / kind
     final = parent / _name(step)
     unfinished = final.with_name(final.name + UNFINISHED)
@@ -151,7 +214,7 @@ def _place(
         sums = [f"{_sha256(unfinished / name)}  {name}\n" for name in (TENSORS, *files)]
         write_file(unfinished / SUMS, "".join(sums).encode())
         sync(unfinished)
-        if final.exists():  # damaged, and passed over by the run that now comes by again
+        if final.exists():  # a damaged one that this run skipped when it resumed
             os.rename(final, final.with_name(f"{final.name}.replaced{UNFINISHED}"))
         os.rename(unfinished, final)
         sync(parent)
@@ -176,9 +239,9 @@ def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
 
 
 def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Compare what stands in the file with what was meant, byte for byte."""
-    # Not through safe_open: every tensor of torch's it gives leaves two small objects behind for good (safetensors
-    # 0.8), and a run saves some ten thousand times.
+    """Compare the file with the tensors, byte for byte."""
+    # Not through safe_open: in safetensors 0.8 every tensor it returns leaks two small objects, and a run may save
+    # ten thousand times.
     with path.open("rb") as file:
         head = json.loads(file.read(int.from_bytes(file.read(8), "little")))
         begin = file.tell()
@@ -186,8 +249,8 @@ def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
             start, end = head[name]["data_offsets"]
             file.seek(begin + start)
             written = np.fromfile(file, np.uint8, end - start)
-            meant = tensor.reshape(-1).view(torch.uint8).numpy()
-            if head[name]["shape"] != list(tensor.shape) or not np.array_equal(written, meant):
+            expected = tensor.reshape(-1).view(torch.uint8).numpy()
+            if head[name]["shape"] != list(tensor.shape) or not np.array_equal(written, expected):
                 raise OSError(f"{name} was not read back as it was written")
 
 
@@ -213,11 +276,11 @@ def _best_steps(folder: Path) -> set[int]:
         best = json.loads((folder / STATE).read_bytes())["best"]
         return {int(step) for *_, step in best}
     except (OSError, ValueError, KeyError, TypeError):
-        return set()  # damaged: it will never be gone on from
+        return set()  # damaged: no run resumes from it
 
 
 def room_left(folder: Path) -> str:
-    """To be put into a message; empty where the folder is gone."""
+    """The free space as part of a message; empty where the folder is gone."""
     try:
         return f", {shutil.disk_usage(folder).free:,} bytes are free"
     except OSError:
@@ -247,6 +310,6 @@ def _sha256(path: Path) -> str:
 
 
 def _sync_file(path: Path) -> None:
-    """Make sure the bytes are on the disk, not only in the system's cache."""
+    """Force the bytes from the system's cache to the disk."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

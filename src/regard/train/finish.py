@@ -20,14 +20,13 @@ from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import Tokenizer
 from regard.train.card import model_card
-from regard.train.checkpoints import average_best
+from regard.train.checkpoints import average_best, weights_of
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.prepare import JOINT, SEPARATE, read_test_sets
 from regard.train.prose import measure_texts
 from regard.train.request import Plan
 from regard.train.retrieval import find_own
-from regard.train.state import weights_of
 from regard.train.validate import translate_all
 from regard.translate.evaluate import AnyScore, evaluate
 

@@ -1,4 +1,4 @@
-"""The training loop: batches in, updates of the weights, a validation and a checkpoint now and then.
+"""The training loop: batches, updates of the weights, and now and then a validation and a checkpoint.
 
 Read `Trainer.run` from top to bottom; everything it calls is below it.
 """
@@ -18,30 +18,34 @@ from regard.data.batches import BatchStream
 from regard.data.stretches import ProseStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
-from regard.train.checkpoints import load_latest, save_best, save_checkpoint, tidy
-from regard.train.course import Course
-from regard.train.feed import Feed
-from regard.train.guard import MOST_IN_A_ROW
-from regard.train.history import History, Validation
-from regard.train.meter import Clock, Meter
-from regard.train.optimizer import RunningAverage, make_optimizer
+from regard.train.checkpoints import (
+    TrainingState,
+    load_latest,
+    save_best,
+    save_checkpoint,
+    tidy,
+    weights_of,
+)
+from regard.train.loss import BatchLoss
+from regard.train.memory import SplittingUpdater
+from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
-from regard.train.report import Reporter
+from regard.train.prefetch import Prefetcher
+from regard.train.progress import Clock, History, Progress, Validation
+from regard.train.report import Meter, Reporter
 from regard.train.signals import Interrupted, Signals
-from regard.train.split import SplittingUpdater
-from regard.train.state import put_back, put_back_generators, tensors_of, weights_of
-from regard.train.update import STEPS_BEFORE_RECORDING, Updater, loss_for
+from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 LOG_EVERY = {"cuda": 20}
-"""steps between two looks at the loss, where a look makes the host wait for the device; elsewhere 1"""
+"""Steps between two readings of the loss, by device; a reading makes the host wait for a GPU. Elsewhere 1."""
 WORSE_THAN_GUESSING = 2.0
-"""times the loss of a model that knows nothing: a run that is there again and again goes nowhere"""
+"""Loss that counts as diverged, as a multiple of the loss of a uniform guess."""
 MOST_ROLLBACKS = 3
-"""without a validation of steps that went well in between"""
+"""Consecutive rollbacks, without a good validation in between, before the run is given up."""
 
 
 class Trainer:
-    """One run: its weights, their running average, the optimizer, the data and the history."""
+    """One run: weights, running average, optimizer, data and history."""
 
     def __init__(
         self,
@@ -55,52 +59,53 @@ class Trainer:
         processes: Processes | None = None,
     ) -> None:
         self.model, self.settings, self.run_folder = model, settings, run
-        self.validate_model = validate
+        self.validate_model, self.stream = validate, stream
         self.processes = processes or Processes()
         self.device = next(model.parameters()).device
-        self.course = Course(settings)
-        self.clock = Clock()
-        loss = self.processes.wrap(model, loss_for(settings, self.device), sharded=settings.sharded)
-        self.optimizer = make_optimizer(model, settings)
-        self.average = RunningAverage(model.parameters(), settings.ema)
-        self.stream = stream
+        self.progress, self.clock = Progress(settings), Clock()
         self.history = History(settings.average)
+        loss = self.processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
+        optimizer = make_optimizer(model, settings)
+        self.average = RunningAverage(model.parameters(), settings.ema)
+        self.update = Updater(model, optimizer, settings, longest=longest, loss=loss)
+        self.state = TrainingState(
+            model, optimizer, self.average if settings.ema else None, self.update.guard
+        )
+        self.signals = Signals(many=not self.processes.alone)
         self.step = 0
         self.is_done = False
         self.owes_validation = False
         """whether the validation that is due after this step is still to come"""
-        self.signals = Signals(many=not self.processes.alone)
-        self._num_skipped = self._num_bad_looks = self._num_rollbacks = 0
-        self.update = Updater(model, self.optimizer, settings, longest=longest, loss=loss)
+        self._num_skipped = self._num_bad_readings = self._num_rollbacks = 0
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
         """Train to the end, to the step `stop_at`, or until nothing improves any more."""
-        course, clock = self.course, self.clock
+        clock = self.clock
         first_steps = range(self.step, self.step + self._num_first_steps)
         seconds = validated_at = clock.seconds
         last = math.inf if stop_at is None else stop_at
         with (
             self.signals.watched(),
             self.update.own_stream(),
-            Feed(self.stream, self.device) as feed,
+            Prefetcher(self.stream, self.device) as batches,
         ):
             update, meter = SplittingUpdater(self.update, reporter.say), Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
             while self.owes_validation or not self._ends_at(last):
                 if not self.owes_validation:
-                    self._do_step(feed, update, meter, seconds)
+                    self._do_step(batches, update, meter, seconds)
                     if self.step == first_steps.stop:
                         self._wait_for_device()
                         clock.run()
                 seconds, stops = self._agreed(seconds)
                 if not self.owes_validation:
-                    self.is_done = course.done(self.step, seconds) == 1
-                    self.owes_validation = course.is_due(self.step, seconds, validated_at)
+                    self.is_done = self.progress.done(self.step, seconds) == 1
+                    self.owes_validation = self.progress.is_due(self.step, seconds, validated_at)
                 saves = self.owes_validation or self.step == last or stops
-                if saves or self.step % LOG_EVERY.get(self.device.type, 1) == 0:
+                if saves or self._reads_loss:
                     self._log(meter, reporter)
-                    if self._rolled_back(feed.position, reporter):
+                    if self._rolled_back(batches.position, reporter):
                         continue
                 if saves:
                     clock.stop()
@@ -111,7 +116,7 @@ class Trainer:
                     if self.owes_validation:  # a signal has cut it short
                         stops = self.signals.number
                 if saves:
-                    self.save(feed.position)
+                    self.save(batches.position)
                     clock.run(first=self.step in first_steps)
                 if stops:
                     raise Interrupted(stops)
@@ -122,60 +127,66 @@ class Trainer:
                 "--set patience=0 trains to the end"
             )
 
-    def _do_step(self, feed: Feed, update: SplittingUpdater, meter: Meter, seconds: float) -> None:
-        batches = [next(feed) for _ in range(self.settings.accumulate)]
+    @property
+    def _num_first_steps(self) -> int:
+        """Number of steps that compile and record; their time is counted apart."""
+        if self.update.records:
+            return STEPS_BEFORE_RECORDING + 1
+        return int(bool(self.settings.compile))
+
+    def _ends_at(self, last: int | float) -> bool:
+        return self.is_done or self._exhausted or self.step >= last
+
+    @property
+    def _exhausted(self) -> bool:
+        return 0 < self.settings.patience <= self.history.without_improvement
+
+    def _do_step(
+        self, prefetched: Prefetcher, update: SplittingUpdater, meter: Meter, seconds: float
+    ) -> None:
+        batches = [next(prefetched) for _ in range(self.settings.accumulate)]
         mine = self.processes.share(batches)
-        num_targets = self.processes.total(sum(fed.num_targets for fed in mine), self.device)
+        num_targets = self.processes.total(sum(batch.num_targets for batch in mine), self.device)
         self.processes.seed(self.settings.seed, self.step)
-        rate = self.course.rate(self.step + 1, seconds)
+        rate = self.progress.rate(self.step + 1, seconds)
         sums = update(mine, rate, num_targets / self.processes.size)
         if self.settings.ema:
             self.average.update(self.step)
         self.step += 1
         meter.add(mine, sums, self.update.guard.skips)
 
-    def _agreed(self, seconds: float) -> tuple[float, int]:
-        """The time and the signal that all processes go by; between two looks, the time as it was."""
-        # On many machines to agree takes longer than a step on a GPU.
-        if not self.processes.alone and self.step % LOG_EVERY.get(self.device.type, 1):
-            return seconds, 0
-        seconds, signal = self.processes.agree(self.clock.seconds, float(self.signals.number))
-        return seconds, int(signal)
-
-    def _ends_at(self, last: int | float) -> bool:
-        return self.is_done or self._exhausted or self.step >= last
-
-    @property
-    def _num_first_steps(self) -> int:
-        """Steps that compile and record, whose time says nothing about the others."""
-        if self.update.records:
-            return STEPS_BEFORE_RECORDING + 1
-        return int(bool(self.settings.compile))
-
     def _wait_for_device(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
     @property
-    def _exhausted(self) -> bool:
-        return 0 < self.settings.patience <= self.history.without_improvement
+    def _reads_loss(self) -> bool:
+        return self.step % LOG_EVERY.get(self.device.type, 1) == 0
+
+    def _agreed(self, seconds: float) -> tuple[float, int]:
+        """Time and signal, the same in all processes; between two readings the time stays as it was."""
+        # On many machines an agreement takes longer than a step on a GPU.
+        if not self.processes.alone and not self._reads_loss:
+            return seconds, 0
+        seconds, signal = self.processes.agree(self.clock.seconds, float(self.signals.number))
+        return seconds, int(signal)
 
     def _log(self, meter: Meter, reporter: Reporter) -> None:
         if meter.is_empty:
             return
         loss, plain, speed = meter.read(self.processes)
         guessing = math.log(self.model.config.target_vocab_size)
-        self._num_bad_looks += 1
+        self._num_bad_readings += 1
         if math.isnan(plain) or plain <= WORSE_THAN_GUESSING * guessing:
-            self._num_bad_looks = 0
+            self._num_bad_readings = 0
         seconds = self.clock.seconds
-        rate = self.course.rate(self.step, seconds)
+        rate = self.progress.rate(self.step, seconds)
         measured = {"loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
         reporter.record("train", self.step, seconds=round(seconds, 3), **measured)
         reporter.progress(self.step, seconds, loss, speed, rate)
 
     def _rolled_back(self, position: dict[str, Any], reporter: Reporter) -> bool:
-        """Whether the run went wrong and now goes on from its last checkpoint, with the text that comes next."""
+        """Return to the last checkpoint if the run has diverged; the text goes on from here."""
         guard = self.update.guard
         skipped = guard.read()
         if skipped.total > self._num_skipped:
@@ -185,36 +196,54 @@ class Trainer:
             )
         if skipped.longest_row >= MOST_IN_A_ROW:
             reason = f"{skipped.longest_row} steps in a row had a gradient that is no number or far too large"
-        elif self._num_bad_looks >= MOST_IN_A_ROW:
+        elif self._num_bad_readings >= MOST_IN_A_ROW:
             reason = "the loss stays far above that of guessing"
         else:
             return False
-        found = load_latest(self.run_folder, self.device)
-        if found is None or self._num_rollbacks == MOST_ROLLBACKS:
+        checkpoint = load_latest(self.run_folder, self.device)
+        if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
             raise TrainingError(
                 f"the loss must fall: at step {self.step} {reason}; "
                 "start again with a lower learning_rate or a longer warmup"
             )
-        tensors, state = found
-        put_back(self, tensors)
+        tensors, state = checkpoint
+        self.state.restore(tensors)
         reporter.say(f"step {self.step:,}: {reason}; going back to step {state['step']:,}")
         self.step = state["step"]
-        self.is_done = self.course.done(self.step, self.clock.seconds) == 1
+        self.is_done = self.progress.done(self.step, self.clock.seconds) == 1
         reporter.forget_after(self.step)
         reporter.record("rollback", self.step, reason=reason, position=position)
         guard.forget_row()
         self._num_skipped = guard.read().total
-        self._num_rollbacks, self._num_bad_looks = self._num_rollbacks + 1, 0
+        self._num_rollbacks, self._num_bad_readings = self._num_rollbacks + 1, 0
         self.owes_validation = False
         return True
 
-    def _check_number(self, loss: float) -> None:
-        """Before anything is saved: weights that are no numbers must never replace good ones."""
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss must stay a number: it was {loss} at step {self.step}; "
-                "start again with a lower learning_rate or a longer warmup"
-            )
+    def _validate(self, reporter: Reporter) -> None:
+        """Validate, keep the weights if they are among the best, and record the result."""
+        with self.averaged_weights():
+            model = whole_model(self.model)
+            try:
+                with self.signals.cutting_short():
+                    result = self.validate_model(model)
+            except Interrupted:
+                return  # the validation is still owed
+            self._check_finite(result.loss)
+            improved = self.history.add(self.step, result)
+            if self.step in self.history.best_steps and self.processes.is_first:
+                save_best(self.run_folder, self.step, weights_of(model))
+        self.owes_validation = False
+        if not self.update.guard.read().in_a_row:
+            self._num_rollbacks = 0
+        seconds = round(self.clock.seconds, 3)
+        reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
+        is_running_text = self.settings.objective in RUNNING_TEXT
+        reporter.say(
+            f"step {self.step:,}: validation loss {result.loss:.3f}"
+            + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
+            + (f", perplexity {math.exp(result.loss):.2f}" if is_running_text else "")
+            + (" (best)" if improved else "")
+        )
 
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
@@ -229,38 +258,17 @@ class Trainer:
             if self.settings.ema:
                 self.average.swap()
 
-    def _validate(self, reporter: Reporter) -> None:
-        """Measure, keep the weights if they are among the best, and remember whether it got better."""
-        with self.averaged_weights():
-            model = whole_model(self.model)
-            try:
-                with self.signals.cutting_short():
-                    result = self.validate_model(model)
-            except Interrupted:
-                return  # it stays owed
-            self._check_number(result.loss)
-            improved = self.history.add(self.step, result)
-            if self.step in self.history.best_steps and self.processes.is_first:
-                save_best(self.run_folder, self.step, weights_of(model))
-        self.owes_validation = False
-        if not self.update.guard.read().in_a_row:
-            self._num_rollbacks = 0
-        seconds = round(self.clock.seconds, 3)
-        reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
-        reporter.say(
-            f"step {self.step:,}: validation loss {result.loss:.3f}"
-            + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
-            + (f", perplexity {math.exp(result.loss):.2f}" if self._is_of_text else "")
-            + (" (best)" if improved else "")
-        )
-
-    @property
-    def _is_of_text(self) -> bool:
-        return self.settings.objective in RUNNING_TEXT
+    def _check_finite(self, loss: float) -> None:
+        """Called before anything is saved: NaN weights must never replace good ones."""
+        if not math.isfinite(loss):
+            raise TrainingError(
+                f"the loss must stay a number: it was {loss} at step {self.step}; "
+                "start again with a lower learning_rate or a longer warmup"
+            )
 
     def save(self, position: dict[str, Any]) -> None:
-        """A checkpoint from which `restore` continues bit for bit on the same kind of machine."""
-        tensors = tensors_of(self)
+        """Save a checkpoint; `restore` continues from it bit for bit on the same kind of machine."""
+        tensors = self.state.tensors()
         state = {
             "step": self.step,
             "seconds": self.clock.seconds,
@@ -277,15 +285,15 @@ class Trainer:
         """Continue from the newest checkpoint; False where there is none."""
         if self.processes.is_first:
             tidy(self.run_folder)
-        found = load_latest(self.run_folder, self.device)
-        if found is None:
+        checkpoint = load_latest(self.run_folder, self.device)
+        if checkpoint is None:
             return False
-        tensors, state = found
-        put_back(self, tensors)
-        put_back_generators(self, tensors)
+        tensors, state = checkpoint
+        self.state.restore(tensors)
+        self.state.restore_generators(tensors)
         self.step = state["step"]
         self.clock.set(state["seconds"], state["first_seconds"])
-        self.is_done = self.course.done(self.step, self.clock.seconds) == 1
+        self.is_done = self.progress.done(self.step, self.clock.seconds) == 1
         self.owes_validation = state["owes_validation"]
         self._num_skipped = self.update.guard.read().total
         self.stream.restore(state["position"])

@@ -1,34 +1,52 @@
-"""How many tokens fit into a GPU at once, measured before a run begins.
+"""Batches that fit into memory: measured before a run on a GPU, split during a step that runs out of it.
 
-What a batch takes grows by the same amount with every token, so two trials say what any size takes. A batch that
-does not fit is divided, and the gradients of its parts are added up: an update sees as many tokens as it would have.
+The memory of a batch grows linearly with its tokens, so two trials predict any size. Gradients are sums over sentences,
+divided by the tokens of the whole step. So the number of parts does not matter: every sentence counts once, and the
+step is the same up to rounding.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import torch
+from torch import Tensor
 
 from regard.config import RUNNING_TEXT, ModelConfig, TrainConfig
 from regard.errors import TrainingError
 from regard.model.transformer import Model, build
-from regard.train.loss import Tensors
+from regard.text.tokenizer import PAD_ID
+from regard.train.device import autocast
+from regard.train.loss import BatchLoss, Sums, Tensors
 from regard.train.plan import LEAST_BATCH, divide
-from regard.train.update import autocast, loss_for
+from regard.train.prefetch import DeviceBatch
+from regard.train.update import Updater
 
 TRIALS = (4096, 16384)
-"""tokens of the two batches that are measured"""
+"""Sizes of the two trial batches, in tokens."""
 SHARE = 0.85
-"""of the free memory that may be used; the rest is for what the allocator cannot fill and for validation"""
+"""Share of the free memory to use; the rest is for fragmentation and validation."""
 SENTENCE = 32
-"""tokens of a sentence in a trial; attention hardly matters beside the other layers until far longer ones"""
+"""Length of a trial sentence, in tokens; attention takes little memory until sentences are far longer."""
+_MESSAGES = ("can't allocate memory", "not enough memory", "ALLOC_FAILED", "out of memory")
+"""Substrings of RuntimeError messages that mean out of memory on CPU and in cuBLAS."""
+
+
+class OutOfMemory(TrainingError):
+    """The run needs smaller batches."""
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and any(text in str(error) for text in _MESSAGES)
 
 
 def fit_to_memory(
     settings: TrainConfig, model: ModelConfig, device: torch.device
 ) -> tuple[TrainConfig, str]:
-    """The settings with batches that fit into the GPU, as many to an update as that takes; and what was done."""
+    """The settings with batches that fit into the GPU, an equal update made of more of them; and a note."""
     assert settings.batch_tokens is not None
     free, _ = torch.cuda.mem_get_info(device)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
@@ -54,16 +72,16 @@ def fit_to_memory(
 
 
 def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict[int, int]:
-    """The bytes that the gradients of batches of some sizes take beside what stays; of those that fit."""
+    """The memory in bytes of a forward and backward pass, for each trial size that fits."""
     found = {}
-    loss = loss_for(dataclasses.replace(settings, compile=False), device)
+    loss = BatchLoss(network, dataclasses.replace(settings, compile=False))
     for size in TRIALS:
         batch = trial_batch(size, network.config, settings, device)
         before = torch.cuda.memory_allocated(device)
         torch.cuda.reset_peak_memory_stats(device)
         try:
             with autocast(device, settings.precision):
-                sums = loss(network, batch, packed=bool(settings.packing), longest=SENTENCE)
+                sums = loss(batch, packed=bool(settings.packing), longest=SENTENCE)
             sums.loss.backward()
         except torch.OutOfMemoryError:
             break
@@ -75,7 +93,7 @@ def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict
 def trial_batch(
     num_tokens: int, model: ModelConfig, settings: TrainConfig, device: torch.device
 ) -> Tensors:
-    """Random sentences of one length, half of the tokens on either side, or all of them running text."""
+    """Random sentences of one length: half of the tokens on either side, or all of them running text."""
     is_running = settings.objective in RUNNING_TEXT
     num_sentences = num_tokens // (SENTENCE if is_running else 2 * SENTENCE)
     shape = (1, num_sentences * SENTENCE) if settings.packing else (num_sentences, SENTENCE)
@@ -93,7 +111,7 @@ def num_bytes_kept(num_parameters: int, settings: TrainConfig) -> int:
 
 
 def most_tokens(measured: dict[int, int], free: int) -> int:
-    """The largest batch that fits into so many bytes, from the bytes that batches of some sizes took.
+    """The largest batch for so many free bytes, from the measured bytes of some sizes.
 
     >>> most_tokens({1000: 3_000, 3000: 7_000}, 21_000)
     10000
@@ -105,3 +123,107 @@ def most_tokens(measured: dict[int, int], free: int) -> int:
         slope = (measured[large] - measured[small]) / (large - small)
         fixed = measured[small] - slope * small
     return max(0, int((free - max(0.0, fixed)) / max(slope, 1.0)))
+
+
+class SplittingUpdater:
+    """Makes updates in parts as small as memory requires."""
+
+    def __init__(self, update: Updater, say: Callable[[str], None]) -> None:
+        self.update, self.say = update, say
+        self._largest: int | None = None
+        """maximum tokens of a part, padding included; None until memory has run out"""
+
+    def __call__(
+        self, batches: list[DeviceBatch], rate: float, num_targets: Tensor | float | None = None
+    ) -> Sums:
+        while True:
+            parts = [part for batch in batches for part in split(batch, self._largest)]
+            try:
+                sums = self.update.gather(parts, num_targets)
+                break
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                reason = _first_line(error)
+            # Outside of the handler: the error's traceback holds the tensors of the step.
+            self._make_room(parts, reason)
+        try:
+            self.update.advance(rate)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # Some weights may be updated already, so the step cannot be repeated.
+            raise OutOfMemory(
+                f"memory must hold the optimizer's moments beside a batch: it does not ({_first_line(error)}); "
+                "lower batch_tokens, or take a smaller model"
+            ) from error
+        return sums
+
+    def _make_room(self, parts: list[DeviceBatch], reason: str) -> None:
+        size, num_sequences = max((area(part), _num_sequences(part)) for part in parts)
+        if not self.update.can_retry:
+            raise OutOfMemory(
+                f"memory must hold a batch of {size:,} tokens: it does not ({reason}); "
+                "lower batch_tokens, or take a smaller model"
+            )
+        if num_sequences < 2:
+            raise TrainingError(
+                f"memory must hold at least one pair, of {size:,} tokens: it does not ({reason}); "
+                "lower data.max_length, or take a smaller model"
+            )
+        self._largest = size // 2
+        self.update.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self.say(
+            f"out of memory with {size:,} tokens at once: going on in parts of at most "
+            f"{self._largest:,}, the same steps in more time"
+        )
+
+
+def area(batch: DeviceBatch) -> int:
+    """Number of computed tokens, padding included."""
+    return batch.tensors.source.numel() + batch.tensors.target_input.numel()
+
+
+def split(batch: DeviceBatch, largest: int | None) -> list[DeviceBatch]:
+    """The batch as parts of at most so many tokens, or of a single pair."""
+    count = _num_sequences(batch)
+    if largest is None or area(batch) <= largest or count < 2:
+        return [batch]
+    halves = _part(batch, 0, count // 2), _part(batch, count // 2, count)
+    return [part for half in halves for part in split(half, largest)]
+
+
+def _num_sequences(batch: DeviceBatch) -> int:
+    """Without the padding sequences and empty slots at the end of a packed batch."""
+    lengths = batch.tensors.target_lengths
+    return int((lengths.cumsum(0) - lengths < _count(batch.tensors.target_input)).sum())
+
+
+def _part(batch: DeviceBatch, start: int, stop: int) -> DeviceBatch:
+    """The sequences from `start` to `stop`."""
+    tensors = batch.tensors
+
+    def cut(tokens: Tensor, lengths: Tensor) -> Tensor:
+        if batch.packed:
+            return tokens[:, int(lengths[:start].sum()) : int(lengths[:stop].sum())]
+        return tokens[start:stop, : int(lengths[start:stop].max())]
+
+    part = Tensors(
+        cut(tensors.source, tensors.source_lengths),
+        tensors.source_lengths[start:stop],
+        cut(tensors.target_input, tensors.target_lengths),
+        cut(tensors.target_output, tensors.target_lengths),
+        tensors.target_lengths[start:stop],
+    )
+    num_tokens = _count(part.source) + _count(part.target_input)
+    return DeviceBatch(part, batch.packed, num_tokens, _count(part.target_output), batch.position)
+
+
+def _count(tokens: Tensor) -> int:
+    return int((tokens != PAD_ID).sum())
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).split("\n")[0]

@@ -1,9 +1,9 @@
-"""Adam and its learning rate (Vaswani et al. 2017, section 5.3).
+"""Adam, its learning rate (Vaswani et al. 2017, section 5.3), and the guard against harmful steps.
 
     rate(step) = d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)                  (equation 3)
 
-which is a linear warm-up to the peak (d_model * warmup)^-0.5, then an inverse square root. The cosine
-schedule shares the warm-up and falls to zero at the last step.
+This is a linear warm-up to the peak (d_model * warmup)^-0.5, then an inverse square root. The cosine schedule shares
+the warm-up and falls to zero at the last step.
 """
 
 from __future__ import annotations
@@ -11,13 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.config import TrainConfig
+
+SPIKE = 50.0
+"""Gradient norm above which a step is skipped, as a multiple of the running average."""
+NUM_USUAL = 100
+"""Window of the running gradient-norm average, in steps. Until it is full, only NaN and infinity are rejected."""
+MOST_IN_A_ROW = 10
+"""Consecutive skipped steps before the run is rolled back."""
 
 
 def paper_peak(d_model: int, warmup: int) -> float:
@@ -71,19 +78,65 @@ def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
 
 
 def step_unless(optimizer: torch.optim.AdamW, skips: Float[Tensor, ""]) -> None:
-    """One step that changes nothing where `skips` is one; the kernels look at it, nobody waits."""
+    """One step that changes nothing where `skips` is one. The kernels read it, so the host does not wait."""
     if optimizer.param_groups[0]["fused"]:
-        # Where torch's gradient scaler would leave what it has found.
+        # The attribute that torch's gradient scaler sets.
         optimizer.found_inf = skips  # type: ignore[attr-defined]
         optimizer.step()
     elif not skips:
         optimizer.step()
 
 
-class RunningAverage:
-    """An exponential moving average of the weights, which is what gets validated and saved.
+class SkippedSteps(NamedTuple):
+    """Counts of skipped steps."""
 
-    It forgets faster at the beginning, so that the random start does not linger in a short run.
+    total: int
+    in_a_row: int
+    longest_row: int
+
+
+class Guard:
+    """Rejects steps whose gradient is not finite or far larger than usual, and counts them.
+
+    The decision is made on the device: the host does not wait for it, and a recorded step can contain it. Adam's
+    fused kernels leave weights, moments and step count alone where `found_inf` is one. The host reads the counts
+    only when it reads the loss.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.numbers = torch.zeros(5, device=device)
+        """the guard's whole state, saved with the run"""
+        self._usual, self._num_good, self._total, self._in_a_row, self._longest = self.numbers
+        self.skips = torch.zeros((), device=device)
+        """one if the last step was skipped, else zero"""
+
+    @torch.no_grad()
+    def judge(self, norm: Float[Tensor, ""]) -> None:
+        spike = (self._num_good >= NUM_USUAL) & (norm > SPIKE * self._usual)
+        bad = ~norm.isfinite() | spike
+        self.skips.copy_(bad)
+        self._num_good += ~bad
+        weight = ~bad / self._num_good.clamp(1, NUM_USUAL)
+        # `where` instead of a product: zero times NaN is NaN.
+        self._usual += weight * (norm.where(~bad, self._usual) - self._usual)
+        self._total += self.skips
+        self._in_a_row.add_(1).mul_(self.skips)
+        self._longest.copy_(self._longest.maximum(self._in_a_row))
+
+    def read(self) -> SkippedSteps:
+        """The counts; the host waits for the device."""
+        return SkippedSteps(*map(int, self.numbers[2:].tolist()))
+
+    def forget_row(self) -> None:
+        """Reset the count of consecutive skipped steps, after a rollback."""
+        self._in_a_row.zero_()
+        self._longest.zero_()
+
+
+class RunningAverage:
+    """An exponential moving average of the weights, which is validated and saved.
+
+    The decay is lower at the beginning, so that the random start does not linger in a short run.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], decay: float) -> None:

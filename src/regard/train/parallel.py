@@ -1,9 +1,9 @@
 """Several processes train one model: `torchrun --nproc-per-node 2 -m regard train ...`.
 
-Every process reads the same stream of batches and makes its share of each update's, so the order of the text does
-not depend on their number. What they find is added over all of them: the gradients by torch (DDP, each process with
-all weights; or FSDP2, each with a part of weights and moments), losses and translations here, as plain numbers and
-text. The first process alone writes.
+Every process reads the same stream of batches and computes its share of each update, so the order of the text does
+not depend on their number. Results are added over all processes: the gradients by torch (DDP, each process with all
+weights; or FSDP2, each with a part of weights and moments), losses and translations here, as plain numbers and text.
+Only the first process writes files.
 """
 
 from __future__ import annotations
@@ -25,30 +25,17 @@ from torch.nn.parallel import DistributedDataParallel
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model, build
 from regard.text.tokenizer import PAD_ID
-from regard.train.feed import Fed
-from regard.train.loss import Sums, Tensors
-from regard.train.meeting import TIMEOUT, meet
-from regard.train.watch import Watch, ended_after, lost
+from regard.train.prefetch import DeviceBatch
+from regard.train.rendezvous import TIMEOUT, Watch, connect, ended_after, lost
 
 PATIENCE = datetime.timedelta(hours=12)
-"""while text is read, or translated: one that ends is noticed at once all the same, one that is stopped by the watch"""
-
-Loss = Callable[..., Sums]
-
-
-class LossModule(nn.Module):
-    """The loss of a batch as a module, which is what torch's wrappers take hold of."""
-
-    def __init__(self, model: Model, loss: Loss) -> None:
-        super().__init__()
-        self.model, self.loss = model, loss
-
-    def forward(self, tensors: Tensors, **options: Any) -> Sums:
-        return self.loss(self.model, tensors, **options)
+"""Timeout while text is read or translated. Ended and stopped processes are noticed earlier, by torchrun and Watch."""
+_CONNECTION = ("Connection", "gloo", "NCCL", "Timed out", "peer")
+"""Substrings of RuntimeError messages that mean that another process is gone."""
 
 
 class Processes:
-    """Those that train together; by default just this one."""
+    """The processes that train together; by default this one alone."""
 
     def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
         self.rank, self.size, self.local_rank = rank, size, local_rank
@@ -58,7 +45,7 @@ class Processes:
 
     @classmethod
     def from_environment(cls) -> Processes:
-        """As torchrun has started them."""
+        """The processes that torchrun has started."""
         names = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
         if any(name not in os.environ for name in names) or os.environ["WORLD_SIZE"] == "1":
             return cls()
@@ -66,7 +53,7 @@ class Processes:
 
     @property
     def local_size(self) -> int:
-        """How many of them are on this machine."""
+        """Number of processes on this machine."""
         return 1 if self.alone else int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
 
     @property
@@ -79,12 +66,12 @@ class Processes:
 
     @property
     def restarted(self) -> bool:
-        """Whether torchrun has started this one again after one had ended."""
+        """Whether torchrun has restarted this process after a failure."""
         return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
 
     @contextmanager
     def joined(self, *, on_gpu: bool) -> Iterator[None]:
-        """Connected with the others."""
+        """Connect with the others, and disconnect at the end."""
         if self.alone:
             yield
             return
@@ -108,7 +95,7 @@ class Processes:
 
     def _connect(self, backend: str) -> None:
         with ended_after(TIMEOUT):
-            store, self._known = meet(is_first=self.is_first)
+            store, self._known = connect(is_first=self.is_first)
             dist.init_process_group(
                 backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
             )
@@ -116,11 +103,11 @@ class Processes:
             self._watch = Watch(store, self.rank, self.size)
 
     def _part(self) -> None:
-        """When all are done. Who left before could not notice that the first stands still while it writes the model."""
+        """Leave together: a process that left earlier would not notice a first one that hangs while it writes."""
         self.wait()
         assert self._watch is not None
         self._watch.end()
-        self.agree(0.0)  # nobody asks one that has gone
+        self.agree(0.0)  # so that nobody asks a process that is gone
 
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""
@@ -130,14 +117,14 @@ class Processes:
                 f"batches: got {accumulate}; raise it, with smaller batch_tokens if need be"
             )
 
-    def share(self, batches: Sequence[Fed | None]) -> list[Fed]:
-        """This process's part of an update's batches; where there are too few, one that counts nothing."""
-        mine = [fed for fed in batches[self.rank :: self.size] if fed is not None]
-        return mine or [_without_answers(next(fed for fed in batches if fed is not None))]
+    def share(self, batches: Sequence[DeviceBatch | None]) -> list[DeviceBatch]:
+        """This process's part of an update's batches; where there are too few, a batch without answers."""
+        mine = [batch for batch in batches[self.rank :: self.size] if batch is not None]
+        return mine or [_without_answers(next(batch for batch in batches if batch is not None))]
 
     @contextmanager
     def first_before_others(self) -> Iterator[None]:
-        """What the first process does and leaves in files, before the others do it with what they find."""
+        """The first process works first; the others follow and use the files it left."""
         if not self.is_first:
             self.wait()
         yield
@@ -145,7 +132,7 @@ class Processes:
             self.wait()
 
     def merged(self, position: dict[str, Any]) -> dict[str, Any]:
-        """Where all stand in the data, of which each knows the lanes that it reads."""
+        """The position in the data of all processes; each knows only the lanes it reads."""
         if self.alone or "lanes" not in position:
             return position
         lanes: dict[str, Any] = {}
@@ -154,12 +141,12 @@ class Processes:
         return {**position, "lanes": lanes}
 
     def seed(self, seed: int, step: int) -> None:
-        """Let each process draw other numbers, the same ones whenever it comes to this step."""
+        """Different random numbers in each process, the same ones whenever it comes to this step."""
         if not self.alone:
             torch.manual_seed((seed << 40) + (step << 12) + self.rank)
 
     def agree(self, *numbers: float) -> tuple[float, ...]:
-        """The largest of each that any process has."""
+        """The maximum of each number over all processes."""
         if self.alone:
             return numbers
         held = torch.tensor(numbers, dtype=torch.float64)
@@ -167,7 +154,7 @@ class Processes:
         return tuple(held.tolist())
 
     def total(self, number: int, device: torch.device) -> Tensor | int:
-        """Summed over all processes, where the gradients are, so that nobody waits for it."""
+        """The sum over all processes, on the gradients' device, so that the host does not wait."""
         if self.alone:
             return number
         held = torch.full((), float(number), device=device)
@@ -175,7 +162,7 @@ class Processes:
         return held
 
     def add(self, sums: Tensor) -> Tensor:
-        """Summed over all processes."""
+        """The sum over all processes."""
         if not self.alone:
             held = sums.cpu()
             dist.all_reduce(held, group=self._patient)
@@ -183,11 +170,11 @@ class Processes:
         return sums
 
     def wait(self) -> None:
-        """For all to come here, however long that takes."""
+        """A barrier with the long timeout."""
         self.add(torch.zeros(1))
 
     def shared(self, work: Callable[[Sequence[str]], list[str]], items: Sequence[str]) -> list[str]:
-        """`work` on all items, each process doing some of them; everyone gets all, in order."""
+        """`work` on all items, divided among the processes; each gets all results, in order."""
         mine = work(items[self.rank :: self.size])
         if self.alone:
             return mine
@@ -196,9 +183,9 @@ class Processes:
             results[rank :: self.size] = texts
         return results
 
-    def _gather(self, given: Any) -> list[Any]:
-        """What everyone gives. As JSON: torch's own way of sending objects would pickle it."""
-        mine = torch.frombuffer(bytearray(json.dumps(given).encode()), dtype=torch.uint8)
+    def _gather(self, value: Any) -> list[Any]:
+        """The values of all processes. Sent as JSON: torch's own way would pickle them."""
+        mine = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         dist.all_gather(sizes, torch.tensor([len(mine)]), group=self._patient)
         longest = int(max(sizes))
@@ -210,48 +197,39 @@ class Processes:
             for each, size in zip(held, sizes, strict=True)
         ]
 
-    def wrap(self, model: Model, loss: Loss, *, sharded: bool) -> Wrapped:
-        """The loss, whose gradients will be those of all processes. Before an optimizer is made."""
-        module = LossModule(model, loss)
+    def wrap(self, loss: nn.Module, *, sharded: bool) -> nn.Module:
+        """The loss with gradients over all processes. Call it before the optimizer is made."""
         if self.alone:
-            return Wrapped(module)
+            return loss
         if sharded:
-            # As one group, gathered for a step: layers share products of their weights, so none can be gathered
-            # alone. What is kept between steps, and the moments, is a part. Changes the module's class.
-            fully_shard(module)
-            return Wrapped(module)
-        return Wrapped(DistributedDataParallel(module, gradient_as_bucket_view=True))
+            # One group, gathered for a step: layers share products of their weights, so none can be gathered
+            # alone. Between steps each process keeps a part, of the moments too. Changes the module's class.
+            fully_shard(loss)
+            return loss
+        return DistributedDataParallel(loss, gradient_as_bucket_view=True)
 
 
-class Wrapped:
-    """The loss of a batch; gradients are exchanged only for the last batch of an update."""
+def is_distributed(loss: nn.Module) -> bool:
+    return isinstance(loss, (FSDPModule, DistributedDataParallel))
 
-    def __init__(self, module: nn.Module) -> None:
-        self.module = module
-        self.alone = not isinstance(module, (FSDPModule, DistributedDataParallel))
-        """whether no other process takes part in it"""
 
-    def __call__(self, tensors: Tensors, **options: Any) -> Sums:
-        found: Sums = self.module(tensors, **options)
-        return found
-
-    def gathering(self, *, last: bool) -> AbstractContextManager[object]:
-        """Around the passes of one batch, forward and backward."""
-        if isinstance(self.module, FSDPModule):
-            self.module.set_requires_gradient_sync(last)
-        elif isinstance(self.module, DistributedDataParallel) and not last:
-            return self.module.no_sync()
-        return nullcontext()
+def gradient_sync(loss: nn.Module, *, last: bool) -> AbstractContextManager[object]:
+    """Around the passes of one batch: gradients are exchanged only after the last batch of an update."""
+    if isinstance(loss, FSDPModule):
+        loss.set_requires_gradient_sync(last)
+    elif isinstance(loss, DistributedDataParallel) and not last:
+        return loss.no_sync()
+    return nullcontext()
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All of a tensor of which each process may hold a part; then all of them must ask for it."""
+    """The whole of a tensor that may be sharded; then all processes must call this."""
     tensor = tensor.detach()
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def fill(place: Tensor, values: Tensor) -> None:
-    """Copy into a tensor the part that this process holds of it."""
+    """Copy into a tensor that may be sharded."""
     with torch.no_grad():
         if isinstance(place, DTensor):
             values = distribute_tensor(
@@ -261,31 +239,22 @@ def fill(place: Tensor, values: Tensor) -> None:
 
 
 def whole_model(model: Model) -> Model:
-    """The model itself, or where each process has a part of it one that is there as a whole."""
+    """The model itself, or a whole copy of a sharded one."""
     if not any(isinstance(parameter, DTensor) for parameter in model.parameters()):
         return model
     device = next(model.parameters()).device
     copy = build(model.config).to(device)
-    for place, value in zip(_values(copy), _values(model), strict=True):
+    values = (*model.parameters(), *model.buffers())
+    for place, value in zip((*copy.parameters(), *copy.buffers()), values, strict=True):
         fill(place, whole(value))
     return copy.eval()
 
 
-def _values(model: Model) -> Iterator[Tensor]:
-    """Every weight, and the statistics of norms that have some."""
-    yield from model.parameters()
-    yield from model.buffers()
-
-
-def _without_answers(fed: Fed) -> Fed:
-    nothing = torch.full_like(fed.tensors.target_output, PAD_ID)
-    return fed._replace(
-        tensors=fed.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
+def _without_answers(batch: DeviceBatch) -> DeviceBatch:
+    nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
+    return batch._replace(
+        tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
     )
-
-
-_CONNECTION = ("Connection", "gloo", "NCCL", "Timed out", "peer")
-"""words of errors that mean that another process is gone"""
 
 
 def _lost(error: BaseException) -> str:

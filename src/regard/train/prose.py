@@ -17,13 +17,13 @@ from regard.data.stretches import ProseStream, Stretches, even_batches
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model
 from regard.text.tokenizer import Tokenizer, default_vocabulary
-from regard.train.feed import to_tensors
-from regard.train.history import Validation
+from regard.train.device import autocast
 from regard.train.loss import Tensors, batch_loss
 from regard.train.parallel import Processes
+from regard.train.prefetch import to_tensors
 from regard.train.prepare import save_tokenizers
+from regard.train.progress import Validation
 from regard.train.request import Plan
-from regard.train.update import autocast
 from regard.translate.evaluate import Perplexity
 
 HELD_OUT_SHARE = 0.02

@@ -1,4 +1,4 @@
-"""What a run tells while it works: a progress bar, metrics.jsonl always, TensorBoard when asked."""
+"""Metrics of a run: mean losses and speed, written to metrics.jsonl and TensorBoard, shown as a progress bar."""
 
 from __future__ import annotations
 
@@ -10,13 +10,57 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from regard.config import TrainConfig
 from regard.errors import MissingExtra
 from regard.files import write_file
+from regard.train.loss import Sums
+from regard.train.parallel import Processes
+from regard.train.prefetch import DeviceBatch
 
 METRICS = "metrics.jsonl"
 LINE_EVERY_SECONDS = 30.0
-"""without a terminal a plain line takes the progress bar's place, this often"""
+"""Interval between two progress lines in seconds, where there is no terminal for a progress bar."""
+
+
+class Meter:
+    """Mean losses and speed since the last reading; the host waits for the device only when it reads."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(3, device=device)
+        self.restart()
+
+    def restart(self) -> None:
+        self._sums.zero_()
+        self._num_tokens = self._num_steps = 0
+        self._since = time.perf_counter()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._num_steps
+
+    def add(self, batches: list[DeviceBatch], sums: Sums, skips: Float[Tensor, ""]) -> None:
+        """Count one step; the loss of a skipped one, which may be NaN, is left out."""
+        num_targets = sums.loss.new_full((), sum(batch.num_targets for batch in batches))
+        found = torch.stack([*sums, num_targets])
+        self._sums += found.where(skips == 0, 0.0)
+        self._num_tokens += sum(batch.num_tokens for batch in batches)
+        self._num_steps += 1
+
+    def read(self, processes: Processes) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second, over all processes; then restart.
+
+        The losses are NaN where every step was skipped.
+        """
+        loss, plain, num_targets = processes.add(self._sums).tolist()
+        loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
+        num_tokens = processes.add(torch.tensor(self._num_tokens)).item()
+        speed = num_tokens / (time.perf_counter() - self._since)
+        self.restart()
+        return loss, plain, speed
 
 
 class Reporter:
@@ -57,12 +101,11 @@ class Reporter:
             self._board.close()
 
     def record(self, kind: str, step: int, **values: Any) -> None:
-        """One line of metrics.jsonl; `kind` is what was measured: train or valid."""
-        numbers = {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in values.items()
-        }
-        line = {"kind": kind, "step": step, "time": round(time.time(), 3), **numbers}
+        """Write one line of metrics.jsonl; `kind` is train, valid, skipped or rollback."""
+        line = {"kind": kind, "step": step, "time": round(time.time(), 3)}
+        for name, value in values.items():
+            not_finite = isinstance(value, float) and not math.isfinite(value)
+            line[name] = None if not_finite else value
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()
         if self._board is not None:
@@ -71,7 +114,7 @@ class Reporter:
                     self._board.add_scalar(f"{kind}/{name}", value, step)
 
     def forget_after(self, step: int) -> None:
-        """Drop the lines of steps that will be done again."""
+        """Drop the lines of steps that will be repeated."""
         if not self._path.is_file():
             return
         lines = self._path.read_text("utf-8").splitlines()
@@ -100,14 +143,14 @@ class Reporter:
             )
 
     def _extent(self, step: int, seconds: float) -> tuple[int, int, str]:
-        """What is behind, the whole, and what is counted."""
+        """Done, total, and their unit."""
         if self.minutes is not None:
             return round(seconds), round(60 * self.minutes), "second"
         assert self.num_steps is not None
         return step, self.num_steps, "step"
 
     def say(self, text: str) -> None:
-        """A line for the reader, above the progress bar."""
+        """Print a line above the progress bar."""
         if self._bar is not None:
             self._bar.console.print(text, highlight=False)
         elif self.show:
@@ -115,22 +158,21 @@ class Reporter:
 
 
 def _progress_bar(done: int, total: int, unit: str) -> tuple[Any, Any]:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as TimeLeft
 
-    console = Console(stderr=True)
+    text, console = progress.TextColumn, Console(stderr=True)
     if not console.is_terminal:
         return None, None
-    bar = Progress(
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(f"{unit}s"),
-        TextColumn("loss {task.fields[loss]}"),
-        TextColumn("{task.fields[speed]} tokens/s"),
-        TextColumn("rate {task.fields[rate]}"),
-        TimeLeft(),
+    bar = progress.Progress(
+        text("training"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        text(f"{unit}s"),
+        text("loss {task.fields[loss]}"),
+        text("{task.fields[speed]} tokens/s"),
+        text("rate {task.fields[rate]}"),
+        progress.TimeRemainingColumn(),
         console=console,
     )
     task = bar.add_task("", total=total, completed=done, loss="-", speed="-", rate="-")

@@ -16,9 +16,9 @@ from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.train.contrast import pair_loss
-from regard.train.history import Validation
-from regard.train.update import autocast
+from regard.train.device import autocast
+from regard.train.loss import pair_loss
+from regard.train.progress import Validation
 from regard.translate.evaluate import Retrieval, retrieval
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}

@@ -41,6 +41,7 @@ from regard.train.finish import finish
 from regard.train.folder import check_folder, forget, telling_of_room
 from regard.train.lock import locked
 from regard.train.loop import Trainer
+from regard.train.memory import OutOfMemory
 from regard.train.parallel import Processes
 from regard.train.prepare import (
     TEXT,
@@ -52,7 +53,6 @@ from regard.train.prose import (
 from regard.train.report import Reporter
 from regard.train.request import RUN_FILE, Plan, Request
 from regard.train.retrieval import RetrievalValidator
-from regard.train.split import OutOfMemory
 from regard.train.stream import make_stream
 from regard.train.validate import Validator
 from regard.translate.evaluate import AnyScore

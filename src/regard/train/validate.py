@@ -15,12 +15,12 @@ from regard.decode import search
 from regard.engine.torch import TorchEngine
 from regard.model.transformer import Translating
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.train.feed import to_tensors
-from regard.train.history import Validation
+from regard.train.device import autocast
 from regard.train.loss import Tensors, batch_loss
+from regard.train.memory import is_out_of_memory
 from regard.train.parallel import Processes
-from regard.train.split import is_out_of_memory
-from regard.train.update import autocast
+from regard.train.prefetch import to_tensors
+from regard.train.progress import Validation
 from regard.translate.evaluate import evaluate
 
 MAX_TOKENS = {"cuda": 65536, "cpu": 8192}

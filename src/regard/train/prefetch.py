@@ -1,4 +1,4 @@
-"""Batches as tensors before they are needed: a thread prepares the next ones while one is used."""
+"""Batches as tensors, prefetched: a thread prepares the next ones while one is used."""
 
 from __future__ import annotations
 
@@ -14,34 +14,35 @@ from regard.text.tokenizer import PAD_ID
 from regard.train.loss import Tensors
 
 AHEAD = 4
+"""Maximum number of prefetched batches."""
 
 
-class Fed(NamedTuple):
-    """A batch in memory the device can fetch it from, with what the host needs to know of it."""
+class DeviceBatch(NamedTuple):
+    """A batch in memory that the device can copy from, with its sizes for the host."""
 
     tensors: Tensors
     packed: bool
     num_tokens: int
     num_targets: int
     position: dict[str, Any]
-    """of the data stream, once this batch has been used"""
+    """position of the data stream after this batch"""
 
 
-class Feed:
-    """Iterates over a stream's batches as tensors, with None for one that another process makes.
+class Prefetcher:
+    """Iterates over a stream's batches as tensors; None stands for a batch of another process.
 
-    `position` is that of the last one handed out.
+    `position` is that of the last batch handed out.
     """
 
     def __init__(self, stream: BatchStream | ProseStream, device: torch.device) -> None:
-        self.stream, self.device = stream, device
+        self.stream = stream
         self.position = stream.state()
-        self._queue: queue.Queue[Fed | None | BaseException] = queue.Queue(AHEAD)
+        self._queue: queue.Queue[DeviceBatch | None | BaseException] = queue.Queue(AHEAD)
         self._ahead = device.type == "cuda"
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
 
-    def __enter__(self) -> Feed:
+    def __enter__(self) -> Prefetcher:
         if self._ahead:
             self._thread.start()
         return self
@@ -54,26 +55,26 @@ class Feed:
             except queue.Empty:
                 self._thread.join(0.05)
 
-    def __iter__(self) -> Feed:
+    def __iter__(self) -> Prefetcher:
         return self
 
-    def __next__(self) -> Fed | None:
-        fed = self._queue.get() if self._ahead else self._prepare()
-        if isinstance(fed, BaseException):
-            raise fed
-        if fed is not None:
-            self.position = fed.position
-        return fed
+    def __next__(self) -> DeviceBatch | None:
+        batch = self._queue.get() if self._ahead else self._prepare()
+        if isinstance(batch, BaseException):
+            raise batch
+        if batch is not None:
+            self.position = batch.position
+        return batch
 
     def _work(self) -> None:
         while not self._stop.is_set():
             try:
                 self._queue.put(self._prepare())
-            except BaseException as error:  # handed to the loop, which raises it
+            except BaseException as error:  # raised again in the training loop
                 self._queue.put(error)
                 return
 
-    def _prepare(self) -> Fed | None:
+    def _prepare(self) -> DeviceBatch | None:
         batch = next(self.stream)
         if batch is None:
             return None
@@ -81,14 +82,10 @@ class Feed:
         if self._ahead:
             tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))
         num_targets = int((batch.target_output != PAD_ID).sum())
-        return Fed(tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state())
+        return DeviceBatch(
+            tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state()
+        )
 
 
 def to_tensors(batch: Batch) -> Tensors:
-    return Tensors(
-        source=torch.from_numpy(batch.source),
-        source_lengths=torch.from_numpy(batch.source_lengths),
-        target_input=torch.from_numpy(batch.target_input),
-        target_output=torch.from_numpy(batch.target_output),
-        target_lengths=torch.from_numpy(batch.target_lengths),
-    )
+    return Tensors(*(torch.from_numpy(getattr(batch, name)) for name in Tensors._fields))

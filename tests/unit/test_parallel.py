@@ -33,7 +33,7 @@ from regard.text.tokenizer import PAD_ID
 from regard.train.checkpoints import weights_of
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import make_optimizer
-from regard.train.parallel import Processes, whole, whole_model
+from regard.train.parallel import Processes, is_distributed, whole, whole_model
 from regard.train.plan import shared_out
 from regard.train.update import Updater
 
@@ -194,7 +194,7 @@ def test_gradients_are_exchanged_for_the_last_batch_of_an_update_only(sharded: b
         return done
 
     if not sharded:
-        wrapped.module.register_comm_hook(None, exchange)  # type: ignore[operator]
+        wrapped.register_comm_hook(None, exchange)  # type: ignore[operator]
     accumulate, exchanged_after = updater.accumulate, []
 
     def watched(*args: Any) -> Any:
@@ -208,7 +208,7 @@ def test_gradients_are_exchanged_for_the_last_batch_of_an_update_only(sharded: b
     updater.gather(batches)
     assert exchanged_after == [False, False, True]
     assert len(exchanges) == len(set(exchanges)), "each part once"
-    assert not wrapped.alone and not updater.can_retry and alone.can_retry
+    assert is_distributed(wrapped) and not updater.can_retry and alone.can_retry
     alone.gather(batches)
     for expected, found in zip(alone.model.parameters(), updater.model.parameters(), strict=True):
         assert expected.grad is not None and found.grad is not None

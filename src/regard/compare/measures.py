@@ -30,9 +30,9 @@ from regard.config import TrainConfig
 from regard.engine.torch import TorchEngine
 from regard.model.transformer import Translating, build
 from regard.text.tokenizer import BOS_ID, EOS_ID
+from regard.train.device import autocast
 from regard.train.loss import Tensors, batch_loss
 from regard.train.optimizer import make_optimizer
-from regard.train.device import autocast
 
 NUM_SYMBOLS = NUM_FILLERS = 16
 _FIRST_SYMBOL = 4

@@ -1,38 +1,39 @@
-"""What each format makes of a document, by hand."""
+"""What each format makes of a document, by hand: text, HTML, subtitles, catalogues, encodings, errors."""
 
 import codecs
 from itertools import islice
 
+import html5lib
+import polib
 import pytest
-from document_fixtures import Answer, same, translator
+from document_fixtures import HOSTILE, Answer, same, translator
 
-from regard.documents import translate_document
+from regard.documents import segment_texts, translate_document
+from regard.documents.labels import find_key, key_signs, place_key, with_edges_of
+from regard.documents.placement import WordLink
 from regard.documents.rendering import _free_names
 from regard.errors import DataError, UsageError
+from regard.search.passages import read_passages
 
 LANGUAGES = ("fr", "en")
-
+CUE = "1\n00:00:01,000 --> 00:00:02,000\n{}\n"
 WORDS = {
-    "Le chat noir dort.": "The black cat sleeps.",
-    "Bonjour": "Hello",
-    "Bonjour %s !": "Hello %s!",
-    "Bonjour {{ x[0] }} !": "Hello {{ x[0] }}!",
-    "Tom & Jerry": "Tom & Jerry",
-    "Tapez ls ici": "Type ls here",
-    "un chat": "a cat",
-    "deux chats": "two cats",
-    "Été chaud": "Hot summer",
-}
-
-
-def known(text: str) -> str:
-    return WORDS[text]
+    "Le chat noir dort.": "The black cat sleeps.", "Bonjour": "Hello", "Bonjour %s !": "Hello %s!",
+    "Bonjour {{ x[0] }} !": "Hello {{ x[0] }}!", "Tom & Jerry": "Tom & Jerry", "Tapez ls ici": "Type ls here",
+    "un chat": "a cat", "deux chats": "two cats", "Été chaud": "Hot summer",
+    "Help & Support": "Aide et assistance", "Terms & Conditions": "Conditions & mentions",
+    "Why? Tell me!": "Pourquoi ? Dis-moi !", "One two three: four": "Un deux trois : quatre",
+}  # fmt: skip
 
 
 def translate(text: str, suffix: str) -> str:
-    document = translate_document(text.encode(), suffix, translator(known), languages=LANGUAGES)
+    document = translate_document(text.encode(), suffix, translator(WORDS.__getitem__))
     assert document.warnings == []
     return document.data.decode()
+
+
+def loud(text: str, suffix: str = ".html") -> str:
+    return translate_document(text.encode(), suffix, translator(str.upper)).data.decode()
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,6 @@ def translate(text: str, suffix: str) -> str:
     [
         (".txt", "Bonjour\r\n\r\n  Bonjour  \n", "Hello\r\n\r\n  Hello  \n"),
         (".html", "<p>Le chat <b>noir</b> dort.</p>", "<p>The black <b>cat</b> sleeps.</p>"),
-        (".html", "<p><b>Bonjour</b>\n</p>", "<p><b>Hello</b>\n</p>"),
         (".html", "<title>Bonjour</title><p>Tom &amp; Jerry", "<title>Hello</title><p>Tom &amp; Jerry"),
         (".html", "<p>Tapez <code>ls</code> ici", "<p>Type <code>ls</code> here"),
         (".html", "<p>&Eacute;t&eacute; chaud", "<p>Hot summer"),
@@ -48,15 +48,20 @@ def translate(text: str, suffix: str) -> str:
         (".htm", "<script>Bonjour</script><!-- Bonjour -->", "<script>Bonjour</script><!-- Bonjour -->"),
         (".md", "## Bonjour ##\n\n- un chat\n- deux chats\n", "## Hello ##\n\n- a cat\n- two cats\n"),
         (".md", "> Le chat\n> noir dort.\n", "> The black\n> cat sleeps.\n"),
-        (".md", "a\n\n    Bonjour\n".replace("a", "Bonjour", 1), "Hello\n\n    Bonjour\n"),
+        (".md", "Bonjour\n\n    Bonjour\n", "Hello\n\n    Bonjour\n"),
         (".md", "| Bonjour | un chat |\n|---|---|\n| deux chats | Bonjour |", "| Hello | a cat |\n|---|---|\n| two cats | Hello |"),
-        (".md", "Tapez `ls` ici\n", "Type `ls` here\n"),
-        (".md", "un chat <!-- " + "Bonjour " * 150 + "-->\n", "a cat <!-- " + "Bonjour " * 150 + "-->\n"),
-        (".md", "Tapez ``ls`` ici\n", "Type ``ls`` here\n"),
+        (".md", "Tapez ``ls`` ici\n\nun chat <!-- Bonjour -->\n", "Type ``ls`` here\n\na cat <!-- Bonjour -->\n"),
         (".md", "Bonjour {{ x[0] }} !\n", "Hello {{ x[0] }}!\n"),
         (".po", 'msgid "Bonjour %s !"\nmsgstr ""\n', 'msgid "Bonjour %s !"\nmsgstr "Hello %s!"\n'),
         (".po", 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] ""\r\nmsgstr[1] ""\r\n', 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] "a cat"\r\nmsgstr[1] "two cats"\r\n'),
         (".po", 'msgid "Bonjour\\nBonjour\\n"\nmsgstr ""\n', 'msgid "Bonjour\\nBonjour\\n"\nmsgstr ""\n"Hello\\n"\n"Hello\\n"\n'),
+        # An & between words is one of them; in a page it is always a reference.
+        (".md", "Help & Support\n\nTerms &amp; Conditions\n", "Aide et assistance\n\nConditions &amp; mentions\n"),
+        (".html", "<p>Terms & Conditions</p>", "<p>Conditions &amp; mentions</p>"),
+        (".po", 'msgid "Terms & Conditions"\nmsgstr ""\n', 'msgid "Terms & Conditions"\nmsgstr "Conditions & mentions"\n'),
+        # No line begins with the end of a sentence.
+        (".srt", CUE.format("Why?\nTell me!"), CUE.format("Pourquoi ?\nDis-moi !")),
+        (".md", "One two three:\nfour", "Un deux trois :\nquatre"),
     ],
 )  # fmt: skip
 def test_by_hand(suffix: str, before: str, after: str) -> None:
@@ -64,45 +69,57 @@ def test_by_hand(suffix: str, before: str, after: str) -> None:
 
 
 def test_wrapped_lines_are_one_sentence_and_stay_wrapped() -> None:
-    lines = ["Un texte qui continue sur une ligne bien longue, puis", "qui va encore plus loin."]
-    seen: list[str] = []
-
-    def look(texts: list[str]) -> list[Answer]:
-        seen.extend(texts)
-        return [Answer(text.upper()) for text in texts]
-
-    out = translate_document("\n".join(lines).encode(), ".txt", look).data.decode()
-    assert seen == [" ".join(lines)]
-    assert out == "\n".join(lines).upper()
-    poem = b"Le chat dort\nsur la table\n"
-    seen.clear()
-    translate_document(poem, ".txt", look)
-    assert seen == ["Le chat dort", "sur la table"]
+    text = "Un texte qui continue sur une ligne bien longue, puis\nqui va encore plus loin."
+    assert segment_texts(text.encode(), ".txt") == [text.replace("\n", " ")]
+    assert loud(text, ".txt") == text.upper()
+    assert segment_texts(b"Le chat dort\nsur la table\n", ".txt") == ["Le chat dort", "sur la table"]  # fmt: skip
 
 
-def test_links_decide_where_a_tag_goes() -> None:
-    class Linked:
-        text = "The black cat sleeps."
+def test_signs_at_the_beginning_are_no_text() -> None:
+    text = "© 2024 Tous droits\n  - du lait\n  2. du pain\n— Léonard de Vinci\n✓ Fait"
+    texts = ["2024 Tous droits", "du lait", "du pain", "Léonard de Vinci", "Fait"]
+    assert segment_texts(text.encode(), ".txt") == texts
+    assert loud(text, ".txt") == text.upper()
 
-        class Link:
-            def __init__(self, source: tuple[int, int], target: tuple[int, int]) -> None:
-                self.source, self.target = source, target
 
-        alignment = [
-            Link((0, 2), (0, 3)),
-            Link((3, 7), (10, 13)),
-            Link((8, 12), (4, 9)),
-            Link((13, 17), (14, 20)),
-            Link((17, 18), (20, 21)),
-        ]
+# --- tags and placeholders
 
-    def tagged(text: str) -> str:
-        return translate_document(text.encode(), ".html", lambda texts: [Linked()]).data.decode()
 
-    assert tagged("Le chat <b>noir</b> dort.") == "The <b>black</b> cat sleeps."
-    assert tagged("Le <i>chat</i> <b>noir</b> dort.") == "The <b>black</b> <i>cat</i> sleeps."
-    assert tagged("Le <i>chat <b>noir</b></i> dort.") == "The <i><b>black</b> cat</i> sleeps."
-    assert tagged("Le chat noir <img src=a>dort.") == "The black cat <img src=a>sleeps."
+class Aligned:
+    text = "The black cat sleeps."
+    alignment = [
+        WordLink((0, 2), (0, 3)), WordLink((3, 7), (10, 13)), WordLink((8, 12), (4, 9)),
+        WordLink((13, 17), (14, 20)), WordLink((17, 18), (20, 21)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("Le chat <b>noir</b> dort.", "The <b>black</b> cat sleeps."),
+        ("Le <i>chat</i> <b>noir</b> dort.", "The <b>black</b> <i>cat</i> sleeps."),
+        ("Le <i>chat <b>noir</b></i> dort.", "The <i><b>black</b> cat</i> sleeps."),
+        ("Le chat noir <img src=a>dort.", "The black cat <img src=a>sleeps."),
+    ],
+)
+def test_links_decide_where_a_tag_goes(before: str, after: str) -> None:
+    out = translate_document(before.encode(), ".html", lambda texts: [Aligned()])
+    assert out.data.decode() == after
+
+
+@pytest.mark.parametrize(
+    "before, target, after",
+    [
+        ("An area of 5 m<sup>2</sup> here", "Ici 5 m2 de surface", "Ici 5 m<sup>2</sup> de surface"),
+        ("Be <i>H</i><sub>2</sub>O or CO<sub>2</sub>", "CO2 ou H2O", "CO<sub>2</sub> ou <i>H</i><sub>2</sub>O"),
+        ("x<sub>1</sub> and x<sub>2</sub>, x<sub>1</sub>", "x1 puis x2, x1", "x<sub>1</sub> puis x<sub>2</sub>, x<sub>1</sub>"),
+        ("The Super<wbr>man there", "Là le Superman", "Là le Super<wbr>man"),
+        ("May 1<sup>st</sup>", "Le 1er mai", "Le 1er <sup>mai</sup>"),
+    ],
+)  # fmt: skip
+def test_a_tag_inside_a_word_stays_there(before: str, target: str, after: str) -> None:
+    out = translate_document(before.encode(), ".html", translator(lambda text: target))
+    assert out.data.decode() == after and out.warnings == []
 
 
 def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> None:
@@ -118,21 +135,220 @@ def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> N
     [warning] = document.warnings
     assert warning.startswith("1 segment(s) had to be translated in parts")
     assert document.segments[0].doubt and document.segments[0].source == "Bonjour %s, merci."
+    po = translate_document(b'#: a.c\nmsgid "Oui %s"\nmsgstr ""\n', ".po", loses)
+    assert po.data == b'#: a.c\n#, fuzzy\nmsgid "Oui %s"\nmsgstr "OUI %s"\n'
 
 
-def test_a_doubtful_message_is_fuzzy() -> None:
-    lost = translator(lambda text: text.replace("%s", "").replace("X1", ""))
-    document = translate_document(b'#: a.c\nmsgid "Oui %s"\nmsgstr ""\n', ".po", lost)
-    assert document.data == b'#: a.c\n#, fuzzy\nmsgid "Oui %s"\nmsgstr "Oui %s"\n'
+def test_stand_ins_are_not_in_the_text_already() -> None:
+    assert list(islice(_free_names("X1 X23 aX4b X"), 4)) == ["X3", "X5", "X6", "X7"]
+    assert next(_free_names("X" + "1" * 100_000)) == "X2"
 
 
 def test_overlapping_tags_keep_their_order() -> None:
-    text = '<xliff version="1.2"><file><trans-unit><source>Un <bx id="1"/>deux <bx id="2"/>trois<ex id="1"/> quatre<ex id="2"/></source></trans-unit></file></xliff>'
-    document = translate_document(text.encode(), ".xliff", translator(str.upper))
-    assert (
-        '<target>UN <bx id="1"/>DEUX <bx id="2"/>TROIS<ex id="1"/> QUATRE<ex id="2"/></target>'
-        in document.data.decode()
+    source = 'Un <bx id="1"/>deux <bx id="2"/>trois<ex id="1"/> quatre<ex id="2"/>'
+    text = f'<xliff version="1.2"><file><trans-unit><source>{source}</source></trans-unit></file></xliff>'
+    target = 'UN <bx id="1"/>DEUX <bx id="2"/>TROIS<ex id="1"/> QUATRE<ex id="2"/>'
+    assert f"<target>{target}</target>" in loud(text, ".xliff")
+
+
+def test_an_ampersand_in_a_name_comes_back_as_it_is() -> None:
+    text = "AT&T calls R&amp;D at https://x.org/?a=1&amp;b=2"
+    for suffix in (".md", ".html"):
+        answer = translator(lambda text: text.replace("calls", "appelle"))
+        out = translate_document(text.encode(), suffix, answer).data.decode()
+        assert out == text.replace("calls", "appelle")
+
+
+# --- labels
+
+
+@pytest.mark.parametrize(
+    "source, target, language, expected",
+    [
+        ("Name", "Nom :", "fr", "Nom"),
+        ("%d files", "– %d fichiers ;", "fr", "%d fichiers"),
+        ("- Oui", "- Yes", "en", "- Yes"),
+        ("Supports HTTP", "prend en charge HTTP", "fr", "Prend en charge HTTP"),
+        ("Name:", "Nom", "fr", "Nom :"),
+        ("Nom :", "Name", "en", "Name:"),
+        ("Loading...", "Chargement…", "fr", "Chargement..."),
+        ("Loading...", "Chargement.", "fr", "Chargement..."),
+        ("Non !!", "No!", "en", "No!"),
+        ("at 5 p.m.", "à 17 h", "fr", "à 17 h"),
+        ("« Viens ! »", "Come!", "en", "Come!"),
+        ("Viens !", "“Come!”", "en", "“Come!”"),
+        ("Name", "名前。", "ja", "名前"),
+        ("Name:", "名前", "ja", "名前"),
+        ("Oui.", "...", "en", "..."),
+    ],
+)  # fmt: skip
+def test_a_translation_has_the_edges_of_its_source(
+    source: str, target: str, language: str, expected: str
+) -> None:
+    assert with_edges_of(source, target, language)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "suffix, before, after",
+    [
+        (".md", "# Titre\n\n| Un | Deux |\n|---|---|\n| trois | quatre : |\n", "# Word\n\n| Word | Word |\n|---|---|\n| Word | Word: |\n"),
+        (".html", "<h1>Titre</h1><td>Un</td><button>Envoyer !</button>", "<h1>Word</h1><td>Word</td><button>Word!</button>"),
+        (".srt", CUE.format("Je ne sais pas,"), CUE.format("Word,")),
+    ],
+)  # fmt: skip
+def test_labels_of_every_format(suffix: str, before: str, after: str) -> None:
+    for answer in ("Word", "Word.", "– Word:", "Word!"):
+        out = translate_document(before.encode(), suffix, translator(lambda text, a=answer: a))
+        assert out.data.decode() == after
+
+
+def test_a_lost_dash_moves_no_tag() -> None:
+    class Dashed:
+        text = "– The black cat"
+        alignment = [WordLink((0, 2), (2, 5)), WordLink((3, 7), (12, 15)), WordLink((8, 12), (6, 11))]  # fmt: skip
+
+    document = translate_document(b"Le chat <b>noir</b>", ".html", lambda texts: [Dashed()])
+    assert document.data == b"The <b>black</b> cat"
+
+
+LABELS = {
+    "&Open": (0, "&", "o"), "Save &As…": (5, "&", "a"), "Pro&perties": (3, "&", "p"), "R&D": None,
+    "Tom && Jerry": None, "a &amp; b": None, "_Save": (0, "_", "s"), "Pr_eferences": (2, "_", "e"), "my_file": None,
+    "~File": (0, "~", "f"), "about ~5 files": None, "&One of &two": None, "_id": None, "Select _all": (7, "_", "a"),
+}  # fmt: skip
+
+
+def test_which_signs_are_keyboard_letters() -> None:
+    signs = key_signs(LABELS)
+    assert signs == {"&", "_", "~"}
+    for label, expected in LABELS.items():
+        found = find_key(label, signs)
+        assert (found and (found[0], found[1].raw, found[1].name)) == expected
+    assert key_signs(["my_file", "R&D", "rock&roll", "a ~5", "&amp;", "_id", "__init__"]) == set()
+
+
+@pytest.mark.parametrize(
+    "letter, target, taken, place",
+    [
+        ("s", "Enregistrer sous", [], 12),
+        ("q", "Enregistrer", [], 0),
+        ("a", "« %s »: ouvrir", [(2, 4)], 8),
+        ("a", "« %s »", [(2, 4)], None),
+    ],
+)
+def test_before_which_letter(
+    letter: str, target: str, taken: list[tuple[int, int]], place: int | None
+) -> None:
+    found = find_key(f"&{letter}", frozenset("&"))
+    assert found is not None
+    assert place_key(found[1], target, taken) == place
+
+
+FRENCH = {
+    "Open": "Ouvrir", "Save As…": "Enregistrer sous…", "Quit %s": "Quitter %s.", "R&D": "R&D", "Bold": "Gras :",
+    "a file": "un fichier", "%d files": "%d fichiers",
+}  # fmt: skip
+
+
+def catalogue(text: str) -> polib.POFile:
+    answer = translator(FRENCH.__getitem__)
+    document = translate_document(text.encode(), ".po", answer, languages=("en", "fr"))
+    assert document.warnings == []
+    return polib.pofile(document.data.decode())
+
+
+def test_a_catalogue_keeps_its_keyboard_letters_and_spaces() -> None:
+    expected = {
+        "&Open": "&Ouvrir", "Save &As…": "&Enregistrer sous…", "&Quit %s": "&Quitter %s", "R&D": "R&D",
+        "<b>&Bold</b>": "<b>&Gras</b>", "Open": "Ouvrir", "  &Open ": "  &Ouvrir ", "\\nOpen\\n": "\nOuvrir\n",
+    }  # fmt: skip
+    found = catalogue("\n".join(f'msgid "{label}"\nmsgstr ""\n' for label in expected))
+    assert [entry.msgstr for entry in found] == list(expected.values())
+
+
+@pytest.mark.parametrize(
+    "num_forms, expected",
+    [(1, ["%d fichiers"]), (3, ["un fichier", "%d fichiers", "%d fichiers"])],
+)
+def test_as_many_forms_as_the_language_has(num_forms: int, expected: list[str]) -> None:
+    forms = "".join(f'msgstr[{number}] ""\n' for number in range(num_forms))
+    [entry] = catalogue(f'msgid "a file"\nmsgid_plural "%d files"\n{forms}')
+    assert list(entry.msgstr_plural.values()) == expected
+
+
+@pytest.mark.parametrize(
+    "cue, texts",
+    [
+        ("JEAN : Quoi ?\nMARIE : Rien.", ["JEAN : Quoi ?", "MARIE : Rien."]),
+        ("What?\n<i>MAN #2: Nothing.</i>", ["What?", "MAN #2: Nothing."]),
+        ("John: What\nis it?\nMary Ann: Nothing.", ["John: What is it?", "Mary Ann: Nothing."]),
+        ("I said to\nJohn: come here.", ["I said to John: come here."]),
+        ("It is at\n10:30 today.", ["It is at 10:30 today."]),
+    ],
+)
+def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
+    assert segment_texts(CUE.format(cue).encode(), ".srt") == texts
+
+
+# --- attributes of HTML
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("<p TITLE = 'un chat' lang=x>Oui</p>", "<p TITLE = 'UN CHAT' lang=x>OUI</p>"),
+        ('<input placeholder="nom" name="nom">', '<input placeholder="NOM" name="nom">'),
+        ('<button value="oui" aria-label="non">X</button>', '<button value="oui" aria-label="NON">X</button>'),
+        ('<input type=SUBMIT value="oui">', '<input type=SUBMIT value="OUI">'),
+        ('<input type="hidden" value="oui">', '<input type="hidden" value="oui">'),
+        ('<meta name="description" content="oui">', '<meta name="description" content="OUI">'),
+        ('<link rel="stylesheet" title="oui">', '<link rel="stylesheet" title="oui">'),
+        ("<p>Un <b title=oui>chat</b> noir", '<p>UN <b title="OUI">CHAT</b> NOIR'),
+        ('<p>Un <a href="?a=b&title=c" title="oui">chat', '<p>UN <a href="?a=b&title=c" title="OUI">CHAT'),
+        ('<a title="oui" title="non">chat</a>', '<a title="OUI" title="non">CHAT</a>'),
+        ('<a :title="oui" data-title="oui">chat</a>', '<a :title="oui" data-title="oui">CHAT</a>'),
+        ('<a title="<?= oui ?>">chat</a>', '<a title="<?= oui ?>">CHAT</a>'),
+        ('<img alt="oui" translate="no"><b class="notranslate" title="oui">non</b>', '<img alt="oui" translate="no"><b class="notranslate" title="oui">non</b>'),
+        ('<p>Un <img alt="oui"><!-- <img alt="oui"> --> chat <code><img alt="oui"></code>', '<p>UN <img alt="OUI"><!-- <img alt="oui"> --> CHAT <code><img alt="oui"></code>'),
+        ('<p>Un <img alt="12"> et <img alt=""> chat', '<p>UN <img alt="12"> ET <img alt=""> CHAT'),
+    ],
+)  # fmt: skip
+def test_only_what_readers_see_changes(before: str, after: str) -> None:
+    assert loud(before) == after
+    assert translate_document(before.encode(), ".html", same).data == before.encode()
+
+
+@pytest.mark.parametrize("value", ['"un chat"', "'un chat'", "chat"])
+def test_whatever_the_model_says_stays_in_its_value(value: str) -> None:
+    before = f"<p a=1 title={value} id=x>Oui</p><p>Un <b a=1 title={value} id=x>chat</b></p>"
+    for answer in (*HOSTILE.values(), lambda text: 'the "cat" & l\'été < 5'):
+        after = translate_document(before.encode(), ".html", translator(answer)).data.decode()
+        old, new = (
+            html5lib.parse(each, namespaceHTMLElements=False).iter() for each in (before, after)
+        )
+        for one, other in zip(old, new, strict=True):
+            assert (one.tag, [*one.keys()], one.get("id")) == (other.tag, [*other.keys()], other.get("id"))  # fmt: skip
+
+
+def test_a_search_reads_the_text_of_a_page_only() -> None:
+    page = (
+        '<p title="Bonjour">Un <img alt="non"> chat.</p><table><tr><th title="x y">Nom<th>Âge'
+        '<tr><td title="Oh">Anne<td>12</table><input placeholder="nom">'
     )
+    found = read_passages(page.encode(), ".html", len, 1000)
+    assert [passage.text for passage in found] == ["Un chat.", "Nom: Anne; Âge: 12"]
+
+
+def test_a_page_declares_its_new_language() -> None:
+    page = '<html class="fr" lang="fr-FR" xml:lang=\'fr\'><p lang="fr">Oui</p></html>'
+    out = translate_document(page.encode(), ".html", translator(str.upper), languages=LANGUAGES)
+    expected = '<html class="fr" lang="en" xml:lang=\'en\'><p lang="fr">OUI</p></html>'
+    assert out.data.decode() == expected
+    out = translate_document(page.encode(), ".html", translator(str.upper), languages=("de", "en"))
+    assert out.data.decode() == page.replace("Oui", "OUI")
+
+
+# --- bilingual formats, encodings, errors
 
 
 def test_what_is_translated_already_stays() -> None:
@@ -141,15 +357,9 @@ def test_what_is_translated_already_stays() -> None:
     tmx = b'<tmx><tu><tuv xml:lang="fr"><seg>Oui</seg></tuv><tuv xml:lang="en-GB"><seg>Yes</seg></tuv></tu></tmx>'
     document = translate_document(tmx, ".tmx", translator(str.upper), languages=LANGUAGES)
     assert document.data == tmx
-
-
-def test_a_memory_says_what_lacks_its_source() -> None:
     tmx = b'<tmx><tu><tuv xml:lang="de"><seg>Ja</seg></tuv></tu></tmx>'
     document = translate_document(tmx, ".tmx", same, languages=LANGUAGES)
     assert document.data == tmx and document.warnings == ["1 unit(s) have no text in fr"]
-
-
-# --- encodings
 
 
 @pytest.mark.parametrize(
@@ -157,7 +367,7 @@ def test_a_memory_says_what_lacks_its_source() -> None:
     [
         (".html", '<meta charset="iso-8859-1"><p>Été</p>', "iso-8859-1"),
         (".tmx", '<?xml version="1.0" encoding="windows-1252"?><tmx>Été</tmx>', "cp1252"),
-        (".po", '"Content-Type: text/plain; charset=ISO-8859-15\\n"\nmsgid "Été"\nmsgstr "x"\n'.replace('"C', 'msgid ""\nmsgstr "C', 1), "iso-8859-15"),
+        (".po", 'msgid ""\nmsgstr "Content-Type: text/plain; charset=ISO-8859-15\\n"\nmsgid "Été"\nmsgstr "x"\n', "iso-8859-15"),
     ],
 )  # fmt: skip
 def test_a_declared_encoding_is_kept(suffix: str, text: str, encoding: str) -> None:
@@ -165,20 +375,22 @@ def test_a_declared_encoding_is_kept(suffix: str, text: str, encoding: str) -> N
     assert translate_document(data, suffix, same, languages=LANGUAGES).data == data
 
 
-@pytest.mark.parametrize("mark, encoding", [(codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")])  # fmt: skip
-def test_a_mark_of_the_encoding_is_kept(mark: bytes, encoding: str) -> None:
-    data = mark + "Été\r\n".encode(encoding)
-    out = translate_document(data, ".txt", translator(str.upper)).data
-    assert out == mark + "ÉTÉ\r\n".encode(encoding)
+def test_a_byte_order_mark_is_kept() -> None:
+    for mark, encoding in (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    ):
+        data = mark + "Été\r\n".encode(encoding)
+        out = translate_document(data, ".txt", translator(str.upper)).data
+        assert out == mark + "ÉTÉ\r\n".encode(encoding)
 
 
 def test_a_character_that_the_encoding_lacks() -> None:
-    page = b'<meta charset="ascii"><p>chat</p>'
-    out = translate_document(page, ".html", translator(lambda text: "猫")).data
+    cat = translator(lambda text: "猫")
+    out = translate_document(b'<meta charset="ascii"><p>chat</p>', ".html", cat).data
     assert out == b'<meta charset="ascii"><p>&#29483;</p>'
-    document = translate_document(
-        b"chat", ".txt", translator(lambda text: "猫"), encoding="latin-1"
-    )
+    document = translate_document(b"chat", ".txt", cat, encoding="latin-1")
     assert document.data == b"?"
     assert document.warnings == ["1 character(s) have no place in latin-1: ? stands there"]
 
@@ -186,52 +398,32 @@ def test_a_character_that_the_encoding_lacks() -> None:
 def test_bytes_of_another_encoding_are_named() -> None:
     with pytest.raises(DataError, match="must be utf-8 text: got another byte in line 2; name its"):
         translate_document("a\né".encode("latin-1"), ".txt", same)
-    assert (
-        translate_document("é".encode("latin-1"), ".txt", same, encoding="latin-1").data == b"\xe9"
-    )
-    with pytest.raises(UsageError, match="must be one that Python knows: got 'no-such'"):
-        translate_document(b"a", ".txt", same, encoding="no-such")
-    with pytest.raises(UsageError, match="must be one that Python knows: got 'zlib'"):
-        translate_document(b"a", ".txt", same, encoding="zlib")
+    assert translate_document(b"\xe9", ".txt", same, encoding="latin-1").data == b"\xe9"
+    for encoding in ("no-such", "zlib"):
+        with pytest.raises(UsageError, match=f"must be one that Python knows: got '{encoding}'"):
+            translate_document(b"a", ".txt", same, encoding=encoding)
 
 
-# --- what is no document
-
-
-def test_an_unknown_suffix() -> None:
-    with pytest.raises(
-        UsageError, match=r"got \.tmxx \(did you mean '\.tmx'\?\); translate it line"
-    ):
+def test_what_is_no_document() -> None:
+    message = r"got \.tmxx \(did you mean '\.tmx'\?\); translate it line"
+    with pytest.raises(UsageError, match=message):
         translate_document(b"", ".tmxx", same)
+    with pytest.raises(DataError, match="line 2 of the catalogue must be a comment, a field"):
+        translate_document(b'msgid "a"\nnonsense\n', ".po", same)
+    document = translate_document(b"Bonjour", ".srt", same)
+    assert document.data == b"Bonjour" and document.warnings[0].startswith("no subtitle was found")
 
 
 @pytest.mark.parametrize(
     "text, message",
     [
         ('<!DOCTYPE t [<!ENTITY a "b">]><tmx>&a;</tmx>', "must declare no entities of its own"),
-        ('<!DOCTYPE t [<!ENTITY a SYSTEM "file:///etc/passwd">]><tmx>&a;</tmx>', "must declare no entities"),
         ("<tmx>" + "<a>" * 1_000_000, "must be nested at most 500 deep"),
         ("<tmx><a></tmx>", "must be well-formed XML: mismatched tag in line 1"),
         ("", "must be well-formed XML: no element found"),
-        ("<tmx>&undefined;</tmx>", "must be well-formed XML: undefined entity"),
         ("<html/>", "the outermost element must be <tmx>: got <html>"),
     ],
-)  # fmt: skip
+)
 def test_hostile_xml_is_refused(text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         translate_document(text.encode(), ".tmx", same, languages=LANGUAGES)
-
-
-def test_a_broken_catalogue_is_named() -> None:
-    with pytest.raises(DataError, match="line 2 of the catalogue must be a comment, a field"):
-        translate_document(b'msgid "a"\nnonsense\n', ".po", same)
-
-
-def test_a_file_without_subtitles_says_so() -> None:
-    document = translate_document(b"Bonjour", ".srt", same)
-    assert document.data == b"Bonjour" and document.warnings[0].startswith("no subtitle was found")
-
-
-def test_stand_ins_are_not_in_the_text_already() -> None:
-    assert list(islice(_free_names("X1 X23 aX4b X"), 4)) == ["X3", "X5", "X6", "X7"]
-    assert next(_free_names("X" + "1" * 100_000)) == "X2"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.lines import Writer, check_output, with_progress
-from regard.documents import SUFFIXES, Document, segment_texts, translate_document
+from regard.documents import SUFFIXES, TranslatedDocument, segment_texts, translate_document
 from regard.errors import DataError, RegardWarning, UsageError
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _translate(
     options: dict[str, Any],
     encoding: str | None,
     answers: dict[str, Translation],
-) -> Document:
+) -> TranslatedDocument:
     number = 0
 
     def translate(texts: list[str]) -> list[Translation]:
@@ -168,7 +168,9 @@ def _translate(
     )
 
 
-def _json_lines(path: Path, document: Document, answers: dict[str, Translation]) -> list[str]:
+def _json_lines(
+    path: Path, document: TranslatedDocument, answers: dict[str, Translation]
+) -> list[str]:
     lines = []
     for segment in document.segments:
         answer = answers[segment.source].to_dict() if segment.source in answers else {}

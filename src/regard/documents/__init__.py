@@ -1,7 +1,19 @@
-"""Whole documents: segments out, translations back in, and everything else byte for byte as it was."""
+"""Whole documents: segments out, translations back in, everything else byte for byte as it was."""
 
-from regard.documents.formats import SUFFIXES
-from regard.documents.rendering import Translated
-from regard.documents.translation import Document, Rendered, segment_texts, translate_document
+from regard.documents.document import (
+    SUFFIXES,
+    TranslatedDocument,
+    TranslatedSegment,
+    segment_texts,
+    translate_document,
+)
+from regard.documents.rendering import TranslatedText
 
-__all__ = ["SUFFIXES", "Document", "Rendered", "Translated", "segment_texts", "translate_document"]
+__all__ = [
+    "SUFFIXES",
+    "TranslatedDocument",
+    "TranslatedSegment",
+    "TranslatedText",
+    "segment_texts",
+    "translate_document",
+]

@@ -1,7 +1,6 @@
-"""gettext (.po): each message that has no translation gets one; those that have keep theirs.
+"""gettext catalogues (.po): each message without a translation gets one; the others keep theirs.
 
-A translation that a person should look at is marked fuzzy, the format's own word for it. The others are not, for
-programs leave out what is fuzzy: a catalogue of nothing else would change nothing.
+A doubtful translation is marked fuzzy, the format's own word for it. The others are not: programs ignore fuzzy ones.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from regard.documents.accelerators import find, signs_of
-from regard.documents.formats import Languages
+from regard.documents.labels import find_key, key_signs
 from regard.documents.markup import inline_items
-from regard.documents.segments import Item, Segment, Slot, parts_of
+from regard.documents.segments import Item, Languages, Segment, Slot, parts_of
 from regard.errors import DataError
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
@@ -27,8 +25,8 @@ _TO_ESCAPE = re.compile("[" + re.escape("".join(_ESCAPES)) + "]")
 
 
 @dataclass(slots=True)
-class _Entry:
-    """One message: the text of each field, and where it and its translations stand."""
+class _Message:
+    """One message: the text of each field, and the position of its translations."""
 
     texts: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -40,38 +38,37 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     ends = re.search(r"\r\n|\r|\n", text)
     newline = ends.group() if ends else "\n"
 
-    def finish(written: str, doubtful: bool) -> str:
+    def finish(written: str, asides: list[str], doubtful: bool) -> str:
         return f"#, fuzzy{newline}{written}" if doubtful else written
 
     slots: list[Slot] = []
-    entries = list(_entries(text))
-    signs = signs_of(entry.texts.get("msgid", "") for entry in entries)
-    for entry in entries:
-        missing = [name for name in entry.places if not entry.texts[name]]
-        if not entry.texts.get("msgid") or not missing:
+    messages = list(_messages(text))
+    signs = key_signs(message.texts.get("msgid", "") for message in messages)
+    for message in messages:
+        missing = [name for name in message.places if not message.texts[name]]
+        if not message.texts.get("msgid") or not missing:
             continue
         parts: list[str | Segment] = []
-        cursor = entry.start
+        cursor = message.start
         for name in missing:
-            start, end = entry.places[name]
-            source = _source_of(entry, name)
+            start, end = message.places[name]
+            source = _source_of(message, name)
             parts += [text[cursor:start], f"{name} ", *_quoted(source, newline, signs)]
             cursor = end
-        slots.append(Slot(entry.start, cursor, parts, finish))
+        slots.append(Slot(message.start, cursor, parts, finish=finish))
     return slots, []
 
 
-def _source_of(entry: _Entry, name: str) -> str:
-    """What a translation is of: the first one of several of the singular, if the language has one."""
-    forms = [each for each in entry.places if each.startswith("msgstr[")]
-    is_singular = name in ("msgstr", "msgstr[0]") and len(forms) != 1
-    return entry.texts[
-        "msgid" if is_singular or "msgid_plural" not in entry.texts else "msgid_plural"
-    ]
+def _source_of(message: _Message, name: str) -> str:
+    """The singular for the first of several forms, the plural for the others and for an only form."""
+    num_forms = sum(each.startswith("msgstr[") for each in message.places)
+    is_singular = name in ("msgstr", "msgstr[0]") and num_forms != 1
+    singular = message.texts["msgid"]
+    return singular if is_singular else message.texts.get("msgid_plural", singular)
 
 
 def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[str | Segment]:
-    """A message of several lines is translated line by line, and has a string for each of them."""
+    """The strings of a translation; a message of several lines is translated line by line."""
     lines = source.splitlines(keepends=True)
     parts: list[str | Segment] = [f'""{newline}'] if len(lines) > 1 else []
     for number, line in enumerate(lines):
@@ -81,7 +78,7 @@ def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[str | Segm
 
 
 def _items(line: str, signs: frozenset[str]) -> Iterator[Item]:
-    if (found := find(line, signs)) is None:
+    if (found := find_key(line, signs)) is None:
         return inline_items(line)
     at, key = found
     return chain(inline_items(line[:at]), [key], inline_items(line[at + 1 :]))
@@ -98,26 +95,26 @@ def _escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
 
 
-def _entries(text: str) -> Iterator[_Entry]:
-    """The messages in order; a comment or a msgid after a translation begins another."""
-    entry, current = _Entry(), ""
+def _messages(text: str) -> Iterator[_Message]:
+    """The messages in order; a comment or a msgid after a translation begins a new one."""
+    message, current = _Message(), ""
     for number, match in enumerate(_LINE.finditer(text), 1):
         line = match.group(1).strip()
         start = match.start() + len(match.group(1)) - len(match.group(1).lstrip())
         if not line or line.startswith("#"):
-            if entry.is_done:
-                yield entry
-                entry = _Entry()
+            if message.is_done:
+                yield message
+                message = _Message()
             current = ""
             continue
         if found := _FIELD.fullmatch(line):
             current, quoted = found[1], found[3]
-            if entry.is_done and not current.startswith("msgstr"):
-                yield entry
-                entry = _Entry()
-            entry.texts[current] = ""
-            entry.start = start if entry.start < 0 else entry.start
-            entry.is_done |= current.startswith("msgstr")
+            if message.is_done and not current.startswith("msgstr"):
+                yield message
+                message = _Message()
+            message.texts[current] = ""
+            message.start = start if message.start < 0 else message.start
+            message.is_done |= current.startswith("msgstr")
         else:
             quoted = line
         string = _STRING.fullmatch(quoted)
@@ -126,12 +123,12 @@ def _entries(text: str) -> Iterator[_Entry]:
                 f"line {number} of the catalogue must be a comment, a field such as msgid, or a quoted "
                 f"string: got {line[:40]!r}; check it with msgfmt"
             )
-        entry.texts[current] += _ESCAPED.sub(_meaning, string[1])
+        message.texts[current] += _ESCAPED.sub(_meaning, string[1])
         if current.startswith("msgstr"):
-            first = entry.places.get(current, (start, 0))[0]
-            entry.places[current] = (first, match.start() + len(match.group(1).rstrip()))
-    if entry.is_done:
-        yield entry
+            first = message.places.get(current, (start, 0))[0]
+            message.places[current] = (first, match.start() + len(match.group(1).rstrip()))
+    if message.is_done:
+        yield message
 
 
 def _meaning(match: re.Match[str]) -> str:

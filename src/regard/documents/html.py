@@ -1,80 +1,120 @@
-"""HTML: what stands between two blocks is a segment, and so is what an attribute says to a reader; the rest stays."""
+"""HTML: the text of a block is a segment, and so is an attribute that readers see; the rest stays."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from regard.documents.attributes import Value, stays, values_of, with_values
-from regard.documents.formats import Languages
-from regard.documents.images import free_sign
 from regard.documents.markup import (
-    Token,
+    MarkupToken,
     attributes,
     escape,
     text_with_references,
     tokens,
 )
-from regard.documents.segments import Code, Item, Segment, Slot, parts_of, shown
+from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of, shown
 
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
     "small span strike strong sub sup time tt u var wbr".split()
 )
-_OPAQUE = frozenset(
-    "script style xmp iframe noembed noframes template svg math object canvas pre code kbd samp var tt".split()
+_CODE = frozenset("code kbd samp var tt".split())
+_OPAQUE = _CODE | frozenset(
+    "script style xmp iframe noembed noframes template svg math object canvas pre".split()
 )
-_SHOWN = frozenset("code kbd samp var tt".split())
 _HEADING = re.compile("h([1-6])")
 _NUM_SHOWN = 40
+"""maximum characters of inline code that the model sees"""
+
+_SEEN_ATTRIBUTES = frozenset("alt title placeholder aria-label".split())
+_BUTTONS = frozenset("submit button reset".split())
+_DESCRIPTIONS = frozenset(
+    "description og:title og:description twitter:title twitter:description".split()
+)
+# One attribute after another, as a browser reads them: a value without quotation marks ends at white space.
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+(=?[^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?"""
+)
+_QUOTES = {2: '"', 3: "'", 4: ""}
+"""quotation mark of each group of the pattern"""
+_SURELY_TEXT = re.compile(r"[\w&;#.,!?-]+")
+"""a value without quotation marks that every parser reads alike"""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeValue:
+    """The value of an attribute and its position in the tag."""
+
+    start: int
+    raw: str
+    quote: str
+
+    def parts(self) -> list[str | Segment]:
+        return parts_of(text_with_references(self.raw), self._escape)
+
+    def written(self, new: str) -> str:
+        """The new value as the file has it; several words need quotation marks."""
+        return new if self.quote or new == self.raw else f'"{new}"'
+
+    def _escape(self, text: str) -> str:
+        quote = self.quote or '"'
+        return escape(text).replace(quote, "&#39;" if quote == "'" else "&quot;")
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
-    slots: list[Slot] = []
-    items: list[Item] = []
-    said: dict[str, list[Value]] = {}
-    start, around = 0, _Around(free_sign(text))
-    for token, item in _items(text):
-        values = values_of(token) if token.kind == "open" and token.name != "html" else []
-        if item is not None:
-            if not items:
-                start = token.start
-            items += item
-            if values:
-                said[text[token.start : token.end]] = values
-            continue
-        if items:
-            slots.append(around.slot(start, token.start, items, said))
-            items, said = [], {}
-        around.note(token)
-        slots += [value.slot(token) for value in values]
-        if token.name == "html" and token.kind == "open" and all(languages):
-            tag = text[token.start : token.end]
-            slots.append(Slot(token.start, token.end, [_in_language(tag, *languages)]))
-    if items:
-        slots.append(around.slot(start, len(text), items, said))
-    return slots, []
+    return _PageReader(text, languages).read(), []
 
 
-def _in_language(tag: str, source: str, target: str) -> str:
-    """A page that said which language it was in says which it is in now."""
-    said = re.compile(
-        rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
-    )
-    return said.sub(lambda match: match[1] + target, tag)
-
-
-class _Around:
-    """What stands around a block: a heading or a row of a table."""
-
-    def __init__(self, sign: str) -> None:
-        self.sign = sign
-        """to tell a block from what its tags say"""
+class _PageReader:
+    def __init__(self, text: str, languages: Languages) -> None:
+        self.text, self.languages = text, languages
+        self.slots: list[Slot] = []
+        self.items: list[Item] = []
+        """content of the open block"""
+        self.start = 0
+        self.values: dict[str, list[AttributeValue]] = {}
+        """by each tag of the open block, its attributes that readers see"""
         self.level = 0
         self.row: int | None = None
         self.is_head = False
 
-    def note(self, token: Token) -> None:
+    def read(self) -> list[Slot]:
+        for token, items in _items(self.text):
+            is_page = token.name == "html"
+            values = _seen_values(token) if token.kind == "open" and not is_page else []
+            if items is None:
+                self._end_block(token.start)
+                self._note(token)
+                self.slots += [_value_slot(token, value) for value in values]
+                if is_page and token.kind == "open" and all(self.languages):
+                    self.slots.append(self._page_tag(token))
+                continue
+            if not self.items:
+                self.start = token.start
+            self.items += items
+            if values:
+                self.values[self.text[token.start : token.end]] = values
+        self._end_block(len(self.text))
+        return self.slots
+
+    def _end_block(self, end: int) -> None:
+        if not self.items:
+            return
+        values = self.values
+
+        def finish(block: str, asides: list[str], doubtful: bool) -> str:
+            return _with_values(block, values, iter(asides)) if values else block
+
+        asides = [value.parts() for found in values.values() for value in found]
+        is_head = self.row is not None and self.is_head
+        self.slots.append(
+            Slot(self.start, end, parts_of(self.items, escape), asides, finish, self.level, self.row, is_head)
+        )  # fmt: skip
+        self.items, self.values = [], {}
+
+    def _note(self, token: MarkupToken) -> None:
+        """Remember the heading or the table row that the next blocks are in."""
         is_open = token.kind == "open"
         if heading := _HEADING.fullmatch(token.name):
             self.level = int(heading[1]) if is_open else 0
@@ -85,33 +125,79 @@ class _Around:
         elif token.name == "table":
             self.row = None
 
-    def slot(self, start: int, end: int, items: list[Item], said: dict[str, list[Value]]) -> Slot:
-        """A block; what the tags in it say is translated alone, written behind it, and put in its places at the end."""
-        parts, is_head = parts_of(items, escape), self.row is not None and self.is_head
-        asides: list[str | Segment] = []
-        for values in said.values():
-            for value in values:
-                asides += [self.sign, *value.parts()]
-
-        def finish(written: str, doubtful: bool) -> str:
-            block, *new = written.split(self.sign)
-            return _put_back(block, said, iter(new)) if said else written
-
-        return Slot(
-            *(start, end, [*parts, *asides], finish),
-            level=self.level, row=self.row, is_head=is_head, num_asides=len(asides),
-        )  # fmt: skip
+    def _page_tag(self, token: MarkupToken) -> Slot:
+        """A page that declared the source language declares the target language."""
+        source, target = self.languages
+        declared = re.compile(
+            rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
+        )
+        tag = declared.sub(lambda match: match[1] + target, self.text[token.start : token.end])
+        return Slot(token.start, token.end, [tag])
 
 
-def _put_back(block: str, said: dict[str, list[Value]], new: Iterator[str]) -> str:
-    """The block with what became of the values of its tags."""
-    became = {tag: with_values(tag, values, new) for tag, values in said.items()}
-    pieces = ((token.kind, block[token.start : token.end]) for token, _ in _items(block))
-    return "".join(became.get(raw, raw) if kind == "open" else raw for kind, raw in pieces)
+def _value_slot(tag: MarkupToken, value: AttributeValue) -> Slot:
+    """The attribute of a tag that is in no sentence."""
+    start = tag.start + value.start
+    return Slot(
+        start,
+        start + len(value.raw),
+        [],
+        [value.parts()],
+        lambda written, asides, doubtful: value.written(asides[0]),
+    )
 
 
-def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
-    """Each token with what it is in a segment; None where it ends one."""
+def _with_values(block: str, values: dict[str, list[AttributeValue]], new: Iterator[str]) -> str:
+    """The block with new values in its tags."""
+    tags: dict[str, str] = {}
+    for tag, found in values.items():
+        written, cursor = "", 0
+        for value in found:
+            written += tag[cursor : value.start] + value.written(next(new))
+            cursor = value.start + len(value.raw)
+        tags[tag] = written + tag[cursor:]
+    raws = ((token.kind, block[token.start : token.end]) for token, _ in _items(block))
+    return "".join(tags.get(raw, raw) if kind == "open" else raw for kind, raw in raws)
+
+
+def _seen_values(tag: MarkupToken) -> list[AttributeValue]:
+    """The attributes of a tag that readers see, in order."""
+    given = attributes(tag)
+    if _is_protected(given):
+        return []
+    # The title of a link to a style is a name to choose by.
+    names = _SEEN_ATTRIBUTES - {"title"} if tag.name == "link" else set(_SEEN_ATTRIBUTES)
+    if tag.name == "input" and given.get("type", "").lower() in _BUTTONS:
+        names |= {"value"}
+    if tag.name == "meta" and given.get("name", given.get("property", "")).lower() in _DESCRIPTIONS:
+        names |= {"content"}
+    return [value for name, value in _values(tag) if name in names and _is_text(value)]
+
+
+def _values(tag: MarkupToken) -> Iterator[tuple[str, AttributeValue]]:
+    """Each attribute with a value; of two with one name the first counts."""
+    start = tag.end - tag.start - len(">") - len(tag.attributes)
+    cursor, seen = 0, set[str]()
+    while match := _ATTRIBUTE.match(tag.attributes, cursor):
+        cursor = match.end()
+        name, group = match[1].lower(), match.lastindex or 1
+        if group > 1 and name not in seen:
+            yield name, AttributeValue(start + match.start(group), match[group], _QUOTES[group])
+        seen.add(name)
+
+
+def _is_text(value: AttributeValue) -> bool:
+    """Not part of a program that writes the page, and read alike by all parsers."""
+    return "<" not in value.raw and bool(value.quote or _SURELY_TEXT.fullmatch(value.raw))
+
+
+def _is_protected(given: dict[str, str]) -> bool:
+    """Whether the attributes of an element say that it is not to be translated."""
+    return given.get("translate") == "no" or "notranslate" in given.get("class", "").split()
+
+
+def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
+    """Each token with its items in a segment; None where it ends a block."""
     stream = tokens(text)
     for token in stream:
         raw = text[token.start : token.end]
@@ -119,8 +205,8 @@ def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
             yield token, list(text_with_references(raw))
         elif token.kind == "open" and _is_opaque(token):
             end, is_closed = _skip(token, stream)
-            whole = Token("other", token.start, end, token.name)
-            # What is never closed takes the rest with it, whatever would stand behind it.
+            whole = MarkupToken("other", token.start, end, token.name)
+            # An element that is never closed takes the rest of the page with it.
             yield whole, _opaque(token, text[whole.start : end]) if is_closed else None
         elif token.kind == "other":
             yield token, [Code(raw, "alone")] if raw.startswith("<!--") else None
@@ -132,15 +218,11 @@ def _items(text: str) -> Iterator[tuple[Token, list[Item] | None]]:
             yield token, [Code(raw, token.kind, name=token.name)]
 
 
-def _is_opaque(token: Token) -> bool:
-    if token.is_void:
-        return False
-    if token.name in _OPAQUE:
-        return True
-    return stays(attributes(token))
+def _is_opaque(token: MarkupToken) -> bool:
+    return not token.is_void and (token.name in _OPAQUE or _is_protected(attributes(token)))
 
 
-def _skip(opened: Token, stream: Iterator[Token]) -> tuple[int, bool]:
+def _skip(opened: MarkupToken, stream: Iterator[MarkupToken]) -> tuple[int, bool]:
     """Where the element ends, and whether it does."""
     depth, end = 1, opened.end
     for token in stream:
@@ -152,9 +234,9 @@ def _skip(opened: Token, stream: Iterator[Token]) -> tuple[int, bool]:
     return end, False
 
 
-def _opaque(token: Token, raw: str) -> list[Item] | None:
-    """A piece of code or a name in a sentence is shown to the model, which copies it; a block ends the segment."""
-    if token.name not in _INLINE | _SHOWN:
+def _opaque(token: MarkupToken, raw: str) -> list[Item] | None:
+    """Short code in a sentence is shown to the model, which copies it; a block ends the segment."""
+    if token.name not in _INLINE | _CODE:
         return None
     content = [part for part in tokens(raw) if part.kind == "text"]
     text = "".join(

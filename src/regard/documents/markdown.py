@@ -1,4 +1,4 @@
-"""Markdown: paragraphs, headings, list items, quotations and cells are translated; code, links' targets and marks stay."""
+"""Markdown: paragraphs, headings, list items, quotations and cells are translated; code, targets and marks stay."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from regard.documents import html
-from regard.documents.formats import Languages
-from regard.documents.images import free_sign, put_back, take_out
-from regard.documents.markdown_inline import escape, inline, marks_of
-from regard.documents.segments import Code, Item, Slot, parts_of
+from regard.documents.markdown_inline import (
+    escape,
+    inline,
+    marks_of,
+    put_back_images,
+    take_out_images,
+)
+from regard.documents.segments import Code, Item, Languages, Slot, parts_of
 
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _MARKER = re.compile(r"[ \t]{0,3}(?:>[ \t]?|(?:[-+*]|\d{1,9}[.)])(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$))")
@@ -22,12 +26,12 @@ _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_END = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*$")
 _DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
 _UNDERLINED = {"=": 1, "-": 2}
-"""the level of a heading with this below it"""
+"""level of a heading, by its underline"""
 _DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
-"""what stands before the meaning of a term, in the line after it"""
+"""mark of a term's meaning, in the line after the term"""
 _HTML = re.compile(r"[ \t]{0,3}</?[A-Za-z][\w-]*(?:[\s/>]|$)")
 _INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
-# Blocks that end in the line that holds their end, empty lines or none; all others end at an empty line.
+# HTML blocks with an end of their own; all others end at an empty line.
 _HTML_ENDS = tuple(
     (re.compile(rf"[ \t]{{0,3}}{begin}", re.IGNORECASE), re.compile(end, re.IGNORECASE))
     for begin, end in (
@@ -43,30 +47,27 @@ _DELIMITERS = re.compile(
 )
 _CELL = re.compile(r"(?:[^|\\`]|\\.|`[^`]*`|`)+")
 _HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*(\\))$")
-
-# What would turn a paragraph into something else if the translation began with it.
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
+"""a beginning that would make something else of a paragraph"""
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
-    return _Reader(text).read(), []
+    return _MarkdownReader(text).read(), []
 
 
-class _Reader:
+class _MarkdownReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = [match.span(1) for match in _LINE.finditer(text)]
         found = (_DEFINITION.match(text, start, end) for start, end in self.lines)
         self.labels = {match[1].casefold() for match in found if match}
-        self.sign = free_sign(text)
-        """to tell a sentence from the images in it"""
         self.slots: list[Slot] = []
         self.paragraph: list[tuple[int, int]] = []
         self.depth = 0
-        """of the quotations around the paragraph"""
+        """number of quotations around the paragraph"""
         self.in_list = False
         self.indent = 0
-        """of the text of the list item"""
+        """indent of the list item's text"""
         self.in_note = False
         """whether the paragraph is a footnote or the meaning of a term"""
         self.is_blank = True
@@ -79,7 +80,7 @@ class _Reader:
         return self.slots
 
     def _front_matter(self) -> int:
-        """What stands between two rules at the very beginning is for programs."""
+        """The first line after front matter, which is for programs."""
         first = self.text[slice(*self.lines[0])].rstrip()
         if first in ("---", "+++"):
             for number, line in enumerate(self.lines[1:], 1):
@@ -88,7 +89,7 @@ class _Reader:
         return 0
 
     def _line(self, number: int) -> int:
-        """Take one line, or the block that begins with it; where to go on."""
+        """Read one line, or the block that begins with it; returns the number of the next line."""
         start, end = self.lines[number]
         content = self._content(start, end)
         line = self.text[content:end]
@@ -127,24 +128,24 @@ class _Reader:
         elif not self.paragraph and self._is_table(number):
             return self._table(number)
         else:
-            self._go_on(content + len(line) - len(line.lstrip()), end)
+            self._continue(content + len(line) - len(line.lstrip()), end)
         return number + 1
 
-    def _go_on(self, start: int, end: int) -> None:
-        """A line of a paragraph; where it must end there, so does what is translated as one."""
+    def _continue(self, start: int, end: int) -> None:
+        """Add a line to the paragraph; a hard break ends the segment."""
         hard = _HARD_BREAK.search(self.text[start:end])
         self.paragraph.append((start, end - 1 if hard and hard[1] else end))
         if hard:
             self._end_paragraph()
 
     def _may_define(self, label: str) -> bool:
-        """A link is defined after a paragraph; a footnote anywhere, and after it a link."""
+        """A link is not defined inside a paragraph; a footnote may be."""
         return label.startswith("^") or self.in_note or not self.paragraph
 
     def _begin_indented(self, start: int, end: int) -> None:
-        """A footnote or the meaning of a term: what is indented under it belongs to it."""
+        """A footnote or a term's meaning: indented lines below belong to it."""
         self.in_list, self.indent, self.in_note = True, 4, True
-        self._go_on(start, end)
+        self._continue(start, end)
 
     def _content(self, start: int, end: int) -> int:
         """Where a line's own text begins, after the marks of lists and quotations."""
@@ -181,7 +182,6 @@ class _Reader:
         return bool(_HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph)
 
     def _html(self, number: int, begin: int) -> int:
-        """A block of HTML is read as HTML."""
         number = self._after_html(number, begin)
         end = self.lines[number - 1][1]
         for slot in html.read(self.text[begin:end], ("", ""))[0]:
@@ -189,7 +189,7 @@ class _Reader:
         return number
 
     def _after_html(self, number: int, begin: int) -> int:
-        """Where a block that begins here has ended: after the line with its end, or before an empty one."""
+        """The line after an HTML block."""
         line = self.text[begin : self.lines[number][1]]
         ending = _ending_of(line)
         while not (ending and ending.search(line)):
@@ -229,30 +229,27 @@ class _Reader:
         between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
         joined = "\n".join(self.text[slice(*line)] for line in lines)
         items = list(_with_line_ends(inline(joined, self.labels), iter(between)))
-        sentence, images = take_out(items)
+        sentence, images = take_out_images(items)
         raw = self.text[start:end]
 
-        def finish(written: str, doubtful: bool) -> str:
-            written = put_back(written, self.sign, images) if images else written
-            if written == raw:
-                return raw
+        def finish(written: str, asides: list[str], doubtful: bool) -> str:
+            written = put_back_images(written, images, asides) if images else written
             match = _NOT_A_START.match(written)
-            if not match:
+            if written == raw or not match:
                 return written
             at = match.end() if match.group().isdigit() else 0
             return f"{written[:at]}\\{written[at:]}"
 
-        parts = parts_of(sentence, escape, self._is_like)
-        for image in images:
-            parts += [self.sign, *parts_of(image, escape, self._is_like)]
-        self.slots.append(Slot(start, end, parts, finish, level))
+        parts = parts_of(sentence, escape, self._has_same_marks)
+        asides = [parts_of(image, escape, self._has_same_marks) for image in images]
+        self.slots.append(Slot(start, end, parts, asides, finish, level))
 
-    def _is_like(self, one: str, other: str) -> bool:
+    def _has_same_marks(self, one: str, other: str) -> bool:
         return marks_of(one, self.labels) == marks_of(other, self.labels)
 
 
 def _ending_of(line: str) -> re.Pattern[str] | None:
-    """What ends the block of HTML that begins with a line; None where that is an empty line, or there is no block."""
+    """The end of the HTML block that begins with a line; None where it has no end of its own."""
     return next((end for begin, end in _HTML_ENDS if begin.match(line)), None)
 
 
@@ -262,10 +259,9 @@ def _indent(line: str) -> int:
 
 
 def _with_line_ends(items: list[Item], between: Iterator[str]) -> Iterator[Item]:
-    """Each line end with what stands at the edges of the two lines, such as the mark of a quotation."""
+    """Items whose line ends are those of the file, with quotation marks and indents."""
     for item in items:
         if isinstance(item, Code) and "\n" in item.raw:
-            pieces = item.raw.split("\n")
-            raw = pieces[0] + "".join(next(between) + piece for piece in pieces[1:])
-            item = replace(item, raw=raw)
+            first, *others = item.raw.split("\n")
+            item = replace(item, raw=first + "".join(next(between) + other for other in others))
         yield item

@@ -1,4 +1,4 @@
-"""What stands in a line of Markdown: emphasis, links, code, escapes and tags."""
+"""Inline Markdown: emphasis, links, images, code, escapes and tags."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
-from regard.documents import abandoning
-from regard.documents.emphasis import Delimiters, delimiters, pair
+from regard.documents.markdown_emphasis import Delimiters, delimiters, pair
 from regard.documents.markup import inline_items
-from regard.documents.segments import Code, Item, Run
+from regard.documents.segments import (
+    Code,
+    Item,
+    TextRun,
+    check_cancelled,
+    has_words,
+    partners,
+    written,
+)
 
 _LONGEST_LABEL = 1000
-"""as CommonMark has it, which keeps a text of brackets from being read over and over"""
+"""characters, as in CommonMark; keeps the time linear for a text of brackets"""
 _NUM_SHOWN = 60
+"""maximum characters of inline code that the model sees"""
 
-# No alternative can begin where another one has failed after a long way, so the time is that of one reading.
+# No alternative begins where another one fails after many characters; this keeps the time linear.
 _TOKEN = re.compile(
     r"""
       (?P<escaped>\\[!-/:-@\[-`{-~])
@@ -32,54 +40,53 @@ _TOKEN = re.compile(
 )
 
 _LINK = Code("[", "open", name="[")
-Piece = str | Code | Run | Delimiters
+InlineToken = str | Code | TextRun | Delimiters
 
 _TICKS = re.compile("`+")
-# Marks where a paragraph begins, and there the reader of blocks sees to it; elsewhere signs like others.
 _ONLY_AT_A_START = ".)-+"
+"""marks only at the beginning of a paragraph, where the reader of blocks escapes them"""
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 
 
 def escape(text: str) -> str:
-    """Text as a paragraph writes it, so that no sign in it is taken for a mark."""
+    """Text with escapes, so that nothing in it is read as a mark."""
     return _TO_ESCAPE.sub(lambda match: f"\\{match.group()}", text)
 
 
 def inline(text: str, labels: Set[str]) -> list[Item]:
-    """The items of a paragraph; `labels` are the links defined elsewhere in the file, by their names."""
-    return list(_resolved(_Marks(text, labels).token_strings()))
+    """The items of a paragraph; `labels` are the names of links defined in the file."""
+    return list(_resolved(_Scanner(text, labels).tokens()))
 
 
 def marks_of(text: str, labels: Set[str]) -> Counter[tuple[str, str]]:
-    """What a reader of Markdown makes of a paragraph, but for its words."""
+    """Everything that Markdown finds in a paragraph except its words."""
     return Counter(
         (item.kind, item.raw)
         for item in inline(text, labels)
-        if isinstance(item, Code) and item.kind != "break" and not _is_text(item)
+        if isinstance(item, Code)
+        and item.kind != "break"
+        # Text that is shown as it is, or escaped, is no mark.
+        and not (item.kind == "kept" and item.raw in (item.shown, f"\\{item.shown}"))
     )
 
 
-def _is_text(code: Code) -> bool:
-    return code.kind == "kept" and code.raw in (code.shown, f"\\{code.shown}")
-
-
-class _Marks:
-    """The marks of a paragraph; what would be looked for again and again is looked up once."""
+class _Scanner:
+    """Finds the marks of a paragraph; looks up once what each mark would otherwise search for."""
 
     def __init__(self, text: str, labels: Set[str]) -> None:
         self.text, self.labels = text, labels
         self.last_link_end = max(text.rfind("]("), text.rfind("]["))
         self.ticks: dict[str, list[int]] = {}
-        """where each length of them stands"""
+        """positions of backticks, by their run"""
         for match in _TICKS.finditer(text):
             self.ticks.setdefault(match.group(), []).append(match.start())
 
-    def token_strings(self) -> list[Piece]:
+    def tokens(self) -> list[InlineToken]:
         """Marks, and the text between them."""
-        found: list[Piece] = []
+        found: list[InlineToken] = []
         cursor = run = 0
         while match := _TOKEN.search(self.text, cursor):
-            abandoning.check()
+            check_cancelled()
             code = self._code(match)
             cursor = match.end() if code is None else match.start() + len(code.raw)
             if code is not None:
@@ -87,17 +94,17 @@ class _Marks:
                 run = cursor
         return [*found, self.text[run:]]
 
-    def _code(self, match: re.Match[str]) -> Code | Run | Delimiters | None:
-        """What a token is, as far as it reaches; None where it is plain text."""
+    def _code(self, match: re.Match[str]) -> Code | TextRun | Delimiters | None:
+        """The item of a token; None where it is plain text."""
         kind, raw = match.lastgroup, match.group()
         if kind == "escaped":
-            return Run(raw[1:], raw) if raw[1] in _ONLY_AT_A_START else Code(raw, "kept", raw[1:])
+            return (
+                TextRun(raw[1:], raw) if raw[1] in _ONLY_AT_A_START else Code(raw, "kept", raw[1:])
+            )
         if kind == "ticks":
             return self._ticks(match)
-        if kind == "autolink":
-            return _shown(raw, raw[1:-1])
-        if kind == "math":
-            return _shown(raw, raw)
+        if kind in ("autolink", "math"):
+            return _shown(raw, raw[1:-1] if kind == "autolink" else raw)
         if kind == "footnote":
             return Code(raw, "alone")
         if kind == "close":
@@ -117,7 +124,7 @@ class _Marks:
         return _shown(self.text[start:end], self.text[match.end() : places[closing]])
 
     def _open(self, match: re.Match[str]) -> Code | None:
-        """The beginning of a link or an image, or the name of a link that is defined elsewhere."""
+        """The beginning of a link or an image, or the name of a link that the file defines."""
         text, start = self.text, match.end()
         if self.labels and match.group() == "[":
             end = text.find("]", start, start + _LONGEST_LABEL)
@@ -137,52 +144,47 @@ def _shown(raw: str, text: str) -> Code:
     return Code(raw, "alone")
 
 
-def _resolved(pieces: Sequence[Piece]) -> Iterator[Item]:
-    """Marks that have a partner are tags; the others are signs of the text."""
-    links = _links(pieces)
-    for runs in _by_link(pieces, links):
+def _resolved(tokens: Sequence[InlineToken]) -> Iterator[Item]:
+    """Items: marks with a partner are tags, the others are text."""
+    links = _links(tokens)
+    for runs in _by_link(tokens, links):
         pair(runs)
     text = ""
-    for place, piece in enumerate(pieces):
-        if isinstance(piece, str):
-            text += piece
-            continue
-        if isinstance(piece, Delimiters):
-            items: list[Item] = [Code(raw, "close", name=raw) for raw in piece.closing]
-        elif isinstance(piece, Code) and piece.kind in ("open", "close") and place not in links:
-            text += piece.raw
-            continue
-        else:
-            items = [piece]
-        if items:
-            yield from inline_items(text)
-            yield from items
-            text = ""
-        if isinstance(piece, Delimiters):
-            text += piece.left
-            if piece.opening:
+    for place, token in enumerate(tokens):
+        for part in _parts(token, is_link=place in links):
+            if isinstance(part, str):
+                text += part
+            else:
                 yield from inline_items(text)
-                yield from (Code(raw, "open", name=raw) for raw in piece.opening)
+                yield part
                 text = ""
     yield from inline_items(text)
 
 
-def _links(pieces: Sequence[Piece]) -> set[int]:
+def _parts(token: InlineToken, *, is_link: bool) -> list[str | Item]:
+    if isinstance(token, Delimiters):
+        closing = [Code(raw, "close", name=raw) for raw in token.closing]
+        return [*closing, token.left, *(Code(raw, "open", name=raw) for raw in token.opening)]
+    if isinstance(token, Code) and token.kind in ("open", "close") and not is_link:
+        return [token.raw]
+    return [token]
+
+
+def _links(tokens: Sequence[InlineToken]) -> set[int]:
     """The places of brackets that have a partner."""
     opened: list[int] = []
-    num_around = 0
-    """of the open ones, those that have a link in them already"""
+    num_around = 0  # open brackets that have a link inside already
     found: set[int] = set()
-    for place, piece in enumerate(pieces):
-        if not isinstance(piece, Code):
+    for place, token in enumerate(tokens):
+        if not isinstance(token, Code):
             continue
-        if piece.kind == "open":
+        if token.kind == "open":
             opened.append(place)
-        elif piece.kind == "close" and opened:
+        elif token.kind == "close" and opened:
             start = opened.pop()
-            is_link, is_around = pieces[start] == _LINK, len(opened) < num_around
+            is_link, is_around = tokens[start] == _LINK, len(opened) < num_around
             num_around = min(num_around, len(opened))
-            # There is no link in a link, though there may be an image.
+            # A link holds no other link, but may hold an image.
             if is_link and is_around:
                 continue
             found |= {start, place}
@@ -191,17 +193,72 @@ def _links(pieces: Sequence[Piece]) -> set[int]:
     return found
 
 
-def _by_link(pieces: Sequence[Piece], links: Set[int]) -> list[list[Delimiters]]:
-    """Emphasis does not go into a link or out of one: the runs of each, and those outside."""
+def _by_link(tokens: Sequence[InlineToken], links: Set[int]) -> list[list[Delimiters]]:
+    """The runs outside links and those of each link: emphasis does not cross its brackets."""
     found: list[list[Delimiters]] = [[]]
     around = [found[0]]
-    for place, piece in enumerate(pieces):
-        if isinstance(piece, Delimiters):
-            around[-1].append(piece)
-        elif place in links and isinstance(piece, Code):
-            if piece.kind == "open":
+    for place, token in enumerate(tokens):
+        if isinstance(token, Delimiters):
+            around[-1].append(token)
+        elif place in links and isinstance(token, Code):
+            if token.kind == "open":
                 around.append([])
                 found.append(around[-1])
             else:
                 around.pop()
     return found
+
+
+def take_out_images(items: Sequence[Item]) -> tuple[list[Item], list[Sequence[Item]]]:
+    """A sentence with each image as one code, and the images, whose texts are translated on their own.
+
+    Images without a sentence around them stay.
+    """
+    pairs = {start: end for start, end in partners(items).items() if start < end}
+    if not _has_sentence(items, pairs):
+        return list(items), []
+    sentence: list[Item] = []
+    images: list[Sequence[Item]] = []
+    place = 0
+    while place < len(items):
+        item, end = items[place], pairs.get(place, place) + 1
+        if isinstance(item, Code) and item.raw == "![" and end > place + 1:
+            images.append(items[place:end])
+            space = _take_space(sentence, items[end : end + 1])
+            sentence.append(Code(space + written(images[-1]), "alone"))
+            place = end
+        else:
+            sentence.append(item)
+            place += 1
+    return sentence, images
+
+
+def _take_space(sentence: list[Item], following: Sequence[Item]) -> str:
+    """The space before an image that a comma or a stop follows, which then belongs to the image."""
+    last = sentence[-1] if sentence else None
+    if not isinstance(last, TextRun) or not last.raw.endswith(" "):
+        return ""
+    next_ = following[0].text[:1] if following and isinstance(following[0], TextRun) else ""
+    if not next_ or next_.isalnum() or next_.isspace():
+        return ""
+    sentence[-1] = TextRun(last.text[:-1], last.raw[:-1])
+    return " "
+
+
+def _has_sentence(items: Sequence[Item], pairs: dict[int, int]) -> bool:
+    """Whether there are words outside of all links and images."""
+    place = 0
+    while place < len(items):
+        item = items[place]
+        if isinstance(item, TextRun) and has_words(item.text):
+            return True
+        is_link = isinstance(item, Code) and item.name == "["
+        place = pairs.get(place, place) + 1 if is_link else place + 1
+    return False
+
+
+def put_back_images(sentence: str, images: Sequence[Sequence[Item]], new: Sequence[str]) -> str:
+    """The sentence with translated images."""
+    became = dict(zip(map(written, images), new, strict=True))
+    longest_first = sorted(became, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)), lambda match: became[match[0]], sentence)

@@ -1,9 +1,9 @@
-"""Where the tags of a sentence go in its translation: around the words that translate the words they stood around.
+"""Tag placement: tags go around the words that translate the words they stood around.
 
-Tags become a tree, and each tag a stretch of the translation: from the first to the last word that is linked to
-one of its own words. A stretch lies inside that of the tag around it and apart from those beside it, so the result
-is well nested whatever the links say. Without links the stretches are as far along as in the source. What stands
-inside a word, as the 2 of `m<sup>2</sup>` does, stays there where the word is the same in both.
+Tags form a tree, and each tag gets a span of the translation: from the first to the last word linked to one of its
+words. A span lies inside that of the parent tag and apart from its siblings, so the result is well nested whatever the
+links say. Without links a span lies as far along as in the source. A tag inside a word, as in `m<sup>2</sup>`, stays
+inside if the word is the same in both texts.
 """
 
 from __future__ import annotations
@@ -12,46 +12,38 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from regard.documents.segments import Code
 
-Span = tuple[int, int]
+if TYPE_CHECKING:
+    from regard.text.word_alignment import Link, Span
 
-# What an apostrophe ties together stays together, if there is room; in pieces it is words of its own.
+# Words with apostrophes first as one word each; if tags then lack room, as several.
 _WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))
 _WORD = re.compile(r"\w+")
+_END_MARKS = " \xa0\u202f.…:;,!?"
 
-_ENDS = " \xa0\u202f.…:;,!?"
 
+class WordLink(NamedTuple):
+    """A word of the source and its translation."""
 
-class Link(Protocol):
-    """A word of the source and the word of the target that it became, each from where to where."""
-
-    @property
-    def source(self) -> Span: ...
-    @property
-    def target(self) -> Span: ...
+    source: Span
+    target: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A code that shows nothing, and where it stands in the text; with its partner's place in the list."""
+    """A code that shows nothing, its position in the text, and the index of its partner among the marks."""
 
     code: Code
     position: int
     partner: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
-    source: Span
-    target: Span
-
-
 @dataclass(slots=True)
 class _Node:
-    """A pair of tags, or one alone."""
+    """A pair of tags, or a single one, by the indices of its marks."""
 
     first: int
     last: int
@@ -63,57 +55,51 @@ def place(
     marks: Sequence[Mark],
     source: str,
     target: str,
-    links: Sequence[Link] | None,
+    links: Sequence[Link | WordLink] | None,
     whole: Sequence[Span],
 ) -> list[tuple[int, int]] | None:
-    """(position in the target, index of the mark), in the order of writing; None where there is no room.
+    """(position in the target, index of the mark) in writing order; None where a tag finds no room.
 
-    No tag is put into the middle of one of the `whole` spans of the target.
+    No tag is put inside one of the `whole` spans of the target.
     """
     if not marks:
         return []
-    same = _same_words([mark.position for mark in marks], source, target, whole)
+    unchanged = _unchanged_words([mark.position for mark in marks], source, target, whole)
     for pattern in _WORDS:
-        is_last = pattern is _WORDS[-1]
         words = [match.span() for match in pattern.finditer(target)]
         words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-        planner = _Planner(source, target, links or (), words, same, may_guess=is_last)
+        may_guess = pattern is _WORDS[-1]
+        planner = _Planner(source, target, links or (), words, unchanged, may_guess=may_guess)
         found: list[tuple[int, int]] = []
         if planner.lay(_tree(marks), (0, len(target)), found):
             return found
     return None
 
 
-def _same_words(
+def _unchanged_words(
     positions: Sequence[int], source: str, target: str, whole: Sequence[Span]
-) -> list[Linked]:
-    """The words of the source with one of these places inside, and where they stand in the target, unchanged."""
+) -> list[WordLink]:
+    """Source words with a position inside, linked to the same words of the target."""
     spans = [match.span() for match in _WORD.finditer(source)]
-    starts = [span[0] for span in spans]
-    found = {bisect_left(starts, position) - 1 for position in positions}
-    cut = [index for index in found if index >= 0 and _is_inside(positions, spans[index])]
+    starts = [start for start, _ in spans]
+    near = sorted({(bisect_left(starts, position) - 1, position) for position in positions})
+    cut = {index for index, position in near if index >= 0 and position < spans[index][1]}
     if not cut:
         return []
-    ours, theirs = (
-        _by_word(source, spans),
-        _by_word(target, map(re.Match.span, _WORD.finditer(target))),
-    )
-    same: list[Linked] = []
+    ours = _spans_of_words(source, spans)
+    theirs = _spans_of_words(target, map(re.Match.span, _WORD.finditer(target)))
+    unchanged: list[WordLink] = []
     for span in map(spans.__getitem__, sorted(cut)):
         word = source[slice(*span)]
-        # Where there are more or fewer of them, it is not known which is which.
+        # With more or fewer of them it is not known which is which.
         if len(ours[word]) == len(theirs.get(word, ())):
-            place_ = theirs[word][ours[word].index(span)]
-            if not meets_any(place_, whole):
-                same.append(Linked(span, place_))
-    return same
+            same = theirs[word][ours[word].index(span)]
+            if not meets_any(same, whole):
+                unchanged.append(WordLink(span, same))
+    return unchanged
 
 
-def _is_inside(positions: Sequence[int], span: Span) -> bool:
-    return any(span[0] < position < span[1] for position in positions)
-
-
-def _by_word(text: str, spans: Iterable[Span]) -> dict[str, list[Span]]:
+def _spans_of_words(text: str, spans: Iterable[Span]) -> dict[str, list[Span]]:
     found: dict[str, list[Span]] = {}
     for span in spans:
         found.setdefault(text[slice(*span)], []).append(span)
@@ -140,38 +126,36 @@ class _Planner:
         self,
         source: str,
         target: str,
-        links: Sequence[Link],
+        links: Sequence[Link | WordLink],
         words: Sequence[Span],
-        same: Sequence[Linked],
+        unchanged: Sequence[WordLink],
         *,
         may_guess: bool,
     ) -> None:
         self.source, self.target, self.words, self.may_guess = source, target, words, may_guess
-        self.same = same
-        self.pieces = [piece for word in words for piece in self._pieces(word)]
-        """the words, and the letters of those that may have a tag inside"""
-        # A link into a part of a word is one to the word.
-        ends, starts = [word[1] for word in words], [word[0] for word in words]
+        self.unchanged = unchanged
+        self.units: list[Span] = []
+        """words, and the letters of words that may have a tag inside"""
+        for word in words:
+            is_cut = meets_any(word, [each.target for each in unchanged])
+            self.units += [(at, at + 1) for at in range(*word)] if is_cut else [word]
+        # A link to a part of a word is a link to the word.
+        starts, ends = [word[0] for word in words], [word[1] for word in words]
         self.links = [
-            Linked(link.source, (starts[first], ends[last]))
+            WordLink(link.source, (starts[first], ends[last]))
             for link in links
             if (first := bisect_right(ends, link.target[0]))
             <= (last := bisect_left(starts, link.target[1]) - 1)
         ]
 
-    def _pieces(self, word: Span) -> list[Span]:
-        if not meets_any(word, [each.target for each in self.same]):
-            return [word]
-        return [(place_, place_ + 1) for place_ in range(*word)]
-
     def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
-        """Find the place of these nodes and of all inside them; False where a tag would lose its words."""
-        wished = [self._linked(node, room) for node in nodes]
-        order = sorted(range(len(nodes)), key=lambda i: (sum(wished[i]), i))
-        spans = self._apart([(nodes[i], wished[i]) for i in order], room)
+        """Place these nodes and their children; False where a tag would lose its words."""
+        wanted = [self._linked(node, room) for node in nodes]
+        order = sorted(range(len(nodes)), key=lambda i: (sum(wanted[i]), i))
+        spans = self._apart([(nodes[i], wanted[i]) for i in order], room)
         if spans is None and self.may_guess:
             order = list(range(len(nodes)))
-            spans = self._apart([(node, self._along(node, room)) for node in nodes], room)
+            spans = self._apart([(node, self._as_far_along(node, room)) for node in nodes], room)
         if spans is None:
             return False
         for index, span in zip(order, spans, strict=True):
@@ -184,80 +168,72 @@ class _Planner:
         return True
 
     def _linked(self, node: _Node, room: Span) -> Span:
+        """From the first to the last target word that is linked to the node's words."""
         start, end = node.source
-        if stays := self._inside_a_word(node, room):
-            return stays
+        if same := self._inside_unchanged(node, room):
+            return same
         if start == end:
             return self._between(start, room)
         spans = [link.target for link in self.links if _meet(link.source, node.source)]
         spans = [span for span in spans if room[0] <= span[0] and span[1] <= room[1]]
         if not spans:
-            return self._along(node, room)
+            return self._as_far_along(node, room)
         return min(span[0] for span in spans), max(span[1] for span in spans)
 
-    def _inside_a_word(self, node: _Node, room: Span) -> Span | None:
-        """Where it is in a word that came out unchanged."""
+    def _inside_unchanged(self, node: _Node, room: Span) -> Span | None:
         start, end = node.source
-        for word in self.same:
-            if word.source[0] <= start and end <= word.source[1]:
-                shift = word.target[0] - word.source[0]
-                if room[0] <= start + shift and end + shift <= room[1]:
-                    return start + shift, end + shift
+        for word in self.unchanged:
+            shift = word.target[0] - word.source[0]
+            is_inside = word.source[0] <= start and end <= word.source[1]
+            if is_inside and room[0] <= start + shift and end + shift <= room[1]:
+                return start + shift, end + shift
         return None
 
     def _between(self, position: int, room: Span) -> Span:
-        """Before what the next words became; or after what the last ones did, where it stands close to them alone."""
+        """A span without width: before the translation of the next words, or after that of the last ones."""
         before = [link for link in self.links if link.source[1] <= position]
         after = [link for link in self.links if link.source[0] >= position]
-        place = self._before_the_end(position)
-        if place is not None:
-            return _within(place, room)
-        if after and not (before and self._is_close_to_the_last(position)):
+        if position < len(self.source) and not self.source[position:].strip(_END_MARKS):
+            # Before the marks that end the sentence.
+            place = len(self.target.rstrip(_END_MARKS))
+        elif after and not (before and self._follows_a_word(position)):
             nearest = min(link.source[0] for link in after)
             place = min(link.target[0] for link in after if link.source[0] == nearest)
         elif before:
             nearest = max(link.source[1] for link in before)
             place = max(link.target[1] for link in before if link.source[1] == nearest)
-        if place is None:
-            share = position / max(len(self.source), 1)
+        else:
+            wanted = position / max(len(self.source), 1) * len(self.target)
             edges = [*(word[0] for word in self.words), len(self.target)]
-            place = min(edges, key=lambda edge: abs(edge - share * len(self.target)))
-        return _within(place, room)
+            place = min(edges, key=lambda edge: abs(edge - wanted))
+        place = min(max(place, room[0]), room[1])
+        return place, place
 
-    def _before_the_end(self, position: int) -> int | None:
-        """Before the signs that end the target, where it stands before those that end the source."""
-        if self.source[position:].strip(_ENDS) or position == len(self.source):
-            return None
-        return len(self.target.rstrip(_ENDS))
+    def _follows_a_word(self, position: int) -> bool:
+        """Whether a tag belongs to the word before it, as the number of a footnote does."""
+        last = self.source[max(0, position - 1) : position]
+        return bool(last.strip()) and not self.source[position : position + 1].isalnum()
 
-    def _is_close_to_the_last(self, position: int) -> bool:
-        """As the number of a footnote is."""
-        last, next_ = (
-            self.source[max(0, position - 1) : position],
-            self.source[position : position + 1],
-        )
-        return bool(last.strip()) and not next_.isalnum()
-
-    def _along(self, node: _Node, room: Span) -> Span:
-        """The words that are as far along in the target as the node's are in the source."""
-        if stays := self._inside_a_word(node, room):
-            return stays
-        scale = len(self.target) / max(len(self.source), 1)
-        start, end = (position * scale for position in node.source)
+    def _as_far_along(self, node: _Node, room: Span) -> Span:
+        """The words at the same fraction of the target as the node's words of the source."""
+        if same := self._inside_unchanged(node, room):
+            return same
         inside = [word for word in self.words if room[0] <= word[0] and word[1] <= room[1]]
         if not inside or node.source[0] == node.source[1]:
             return self._between(node.source[0], room)
+        scale = len(self.target) / max(len(self.source), 1)
+        start, end = (position * scale for position in node.source)
         chosen = [word for word in inside if start <= sum(word) / 2 < end]
         chosen = chosen or [min(inside, key=lambda word: abs(sum(word) - start - end))]
         return chosen[0][0], chosen[-1][1]
 
-    def _apart(self, wished: list[tuple[_Node, Span]], room: Span) -> list[Span] | None:
-        """The spans one after another, each behind the one before; None where one is left without a word."""
+    def _apart(self, wanted: list[tuple[_Node, Span]], room: Span) -> list[Span] | None:
+        """The spans one after another without overlap; None where one is left without a word."""
         cursor = room[0]
         spans: list[Span] = []
-        for node, (start, end) in wished:
+        for node, (start, end) in wanted:
             if node.source[0] != node.source[1]:
-                inside = [w for w in self.pieces if max(start, cursor) <= w[0] and w[1] <= end]
+                inside = [u for u in self.units if max(start, cursor) <= u[0] and u[1] <= end]
                 if not inside:
                     return None
                 start, end = inside[0][0], inside[-1][1]
@@ -266,12 +242,6 @@ class _Planner:
             spans.append((start, end))
             cursor = end
         return spans
-
-
-def _within(place: int, room: Span) -> Span:
-    """A place without width, in the room there is."""
-    place = min(max(place, room[0]), room[1])
-    return place, place
 
 
 def meets_any(span: Span, others: Sequence[Span]) -> bool:

@@ -1,4 +1,4 @@
-"""A segment as the model sees it, and its translation as the file writes it."""
+"""A segment as the model sees it, and its translation as the file has it."""
 
 from __future__ import annotations
 
@@ -6,37 +6,40 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from regard.documents import abandoning
-from regard.documents.accelerators import place_of
-from regard.documents.edges import with_edges_of
-from regard.documents.placement import Link, Linked, Mark, Span, meets_any, place
-from regard.documents.segments import Code, Run, Segment, as_it_is, partners
+from regard.documents.labels import place_key, with_edges_of
+from regard.documents.placement import Mark, WordLink, meets_any, place
+from regard.documents.segments import (
+    Code,
+    Segment,
+    TextRun,
+    check_cancelled,
+    partners,
+    unescaped,
+)
 from regard.text.placeholders import placeholders
 
-# A model copies a letter and a number, whatever it was trained on.
+if TYPE_CHECKING:
+    from regard.text.word_alignment import Link, Span
+
+# Every model copies a letter with a number.
 _STAND_IN = "X{}"
 _LIKE_A_STAND_IN = re.compile("X([0-9]{1,9})")
-
-# What ends a line or steers a terminal: a model has no business with it, unless the source has it too.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-
-_MOST_CODES = 200
-
-# What would begin a list, a heading, a quotation or a speaker if a line began with it.
+"""line ends and terminal controls; an output has none unless the source has"""
+_MAX_CODES = 200
+"""codes of a segment; with more, only the source's order is sure to be right"""
 _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
-
-# Before and after these a blank is a part of the sign, in French.
+"""the beginning of a list, a heading, a quotation or a speech"""
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
-
+"""a space that may become a line end; French marks keep theirs"""
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:[\"'’”)\]]|[ \xa0\u202f]?»)*+(?=\s|$)")
 
 
-class Translated(Protocol):
-    """What comes back for one text."""
+class TranslatedText(Protocol):
+    """A translator's answer for one text."""
 
     @property
     def text(self) -> str: ...
@@ -45,198 +48,172 @@ class Translated(Protocol):
         """which words became which; None where that is not known"""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A placeholder, and what the model sees of it where."""
+class Edit(NamedTuple):
+    """Text that replaces a span of a translation."""
 
-    code: Code
-    shown: str
-    span: Span
+    start: int
+    end: int
+    raw: str
 
 
-class View:
-    """A segment as the model sees it; with stand-ins a placeholder looks like the name of something."""
+class ShownSegment:
+    """A segment as the model sees it. With stand-ins, placeholders look like names."""
 
     def __init__(self, segment: Segment, *, stand_ins: bool = False) -> None:
-        abandoning.check()
+        check_cancelled()
         self.segment = segment
-        self.kept: list[Kept] = []
+        self.kept: list[tuple[Span, str, Code]] = []
+        """placeholders: where they stand, and what is shown of them"""
         self.breaks: list[tuple[int, Code]] = []
         self.marks: list[Mark] = []
         self.keys: list[Code] = []
-        pairs = partners(segment.items)
-        order: dict[int, int] = {}
-        names = _free_names(segment.text) if stand_ins else iter(())
-        text = ""
-        for place_, item in enumerate(segment.items):
-            if isinstance(item, Run):
-                text += item.text
+        mark_of_item: dict[int, int] = {}
+        names = _free_names(segment.text) if stand_ins else None
+        self.text = ""
+        for index, item in enumerate(segment.items):
+            if isinstance(item, TextRun):
+                self.text += item.text
                 continue
-            shown = item.shown
+            shown, at = item.shown, len(self.text)
             if item.kind == "kept":
-                shown = next(names) if stand_ins else item.shown
-                self.kept.append(Kept(item, shown, (len(text), len(text) + len(shown))))
+                shown = next(names) if names else shown
+                self.kept.append(((at, at + len(shown)), shown, item))
             elif item.kind == "break":
-                self.breaks.append((len(text), item))
+                self.breaks.append((at, item))
             elif item.kind == "key":
                 self.keys.append(item)
             else:
-                order[place_] = len(self.marks)
-                self.marks.append(Mark(item, len(text)))
-            text += shown
-        self.text = text
-        for one, other in pairs.items():
-            mark = self.marks[order[one]]
-            self.marks[order[one]] = Mark(mark.code, mark.position, order[other])
+                mark_of_item[index] = len(self.marks)
+                self.marks.append(Mark(item, at))
+            self.text += shown
+        for one, other in partners(segment.items).items():
+            mark = self.marks[mark_of_item[one]]
+            self.marks[mark_of_item[one]] = Mark(mark.code, mark.position, mark_of_item[other])
 
     @property
     def needs_parts(self) -> bool:
-        """Whether only the order of the source is surely right: tags overlap, or are too many to be of a sentence."""
-        if len(self.marks) + len(self.kept) > _MOST_CODES:
+        """Whether only the source's order is sure to be right: tags overlap, or there are too many."""
+        if len(self.marks) + len(self.kept) > _MAX_CODES:
             return True
         alone = [mark.code for mark in self.marks if mark.partner is None]
         opened = {code.name for code in alone if code.kind == "open"}
         return any(code.kind == "close" and code.name in opened for code in alone)
 
-    def render(self, translated: Translated, language: str = "") -> str | None:
-        """The translation as the file writes it; None where a placeholder or a tag would be lost."""
-        abandoning.check()
-        target = _CONTROL.sub(" ", translated.text)
-        if _CONTROL.search(self.text):
-            target = re.sub("[\r\n]", " ", translated.text)
-        target, num_taken = with_edges_of(self.text, target, language)
+    def render(self, translated: TranslatedText, language: str = "") -> str | None:
+        """The translation as the file has it; None where a placeholder or a tag would be lost."""
+        check_cancelled()
+        control = "[\r\n]" if _CONTROL.search(self.text) else _CONTROL
+        target, num_lost = with_edges_of(self.text, re.sub(control, " ", translated.text), language)
         if target == self.text:
             return self.segment.raw
         kept = self._find_kept(target)
         if kept is None:
             return None
-        whole = [span for span, _ in kept]
-        links = self._links(translated.alignment, kept, num_taken)
-        marks = place(self.marks, self.text, target, links, whole)
-        if marks is None:
+        whole = [span for span, _, _ in kept]
+        links = self._links(translated.alignment, kept, num_lost)
+        places = place(self.marks, self.text, target, links, whole)
+        keys = [(place_key(key, target, whole), key.raw) for key in self.keys]
+        if places is None or any(at is None for at, _ in keys):
             return None
-        inserted = [(at, 0, at, self.marks[index].code.raw) for at, index in marks]
-        for key in self.keys:
-            at = place_of(key, target, whole)
-            if at is None:
-                return None
-            inserted.append((at, 0, at, key.raw))
-        replaced = [(span[0], 1, span[1], each.code.raw) for span, each in kept]
-        replaced += [(at, 1, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
-        # Sorting is stable: tags in one place stay in their order, which is well nested.
-        changes = sorted(inserted + replaced, key=lambda each: each[:2])
-        return self._written(target, [(start, end, raw) for start, _, end, raw in changes])
+        edits = [Edit(at, at, self.marks[index].code.raw) for at, index in places]
+        edits += [Edit(at, at, raw) for at, raw in keys if at is not None]
+        edits += [Edit(*span, code.raw) for span, _, code in kept]
+        edits += [Edit(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
+        # Sorting is stable: tags at one position stay in their order, which is well nested.
+        return self._written(target, sorted(edits, key=lambda edit: edit.start))
 
-    def _written(self, target: str, changes: Sequence[tuple[int, int, str]]) -> str | None:
-        """The target with these stretches of it replaced, as the file writes it."""
+    def _written(self, target: str, edits: Sequence[Edit]) -> str | None:
         segment = self.segment
-        if segment.is_like is None:
-            return _replaced(target, changes, _like_the_source(segment, segment.escape))
-        # An escape that nobody needs is one that everybody sees in the file.
-        for escape in (as_it_is, segment.escape):
-            written = _replaced(target, changes, _like_the_source(segment, escape))
-            if segment.is_like(segment.raw, written):
+        escaped = _apply(target, edits, _with_own_ampersand(segment, segment.escape))
+        if segment.has_same_marks is None:
+            return escaped
+        # Unnecessary escapes would be seen by everyone who reads the file.
+        plain = _apply(target, edits, _with_own_ampersand(segment, unescaped))
+        for written in (plain, escaped):
+            if segment.has_same_marks(segment.raw, written):
                 return written
         return None
 
-    def _find_kept(self, target: str) -> list[tuple[Span, Kept]] | None:
-        """Each placeholder with its place in the target; None unless each is there exactly once."""
+    def _find_kept(self, target: str) -> list[tuple[Span, Span, Code]] | None:
+        """Each placeholder in the target and in the source; None unless each is there exactly once."""
         if placeholders(target) != placeholders(self.text):
             return None
         if not self.kept:
             return []
-        by_shown: dict[str, list[Kept]] = {}
-        for each in self.kept:
-            by_shown.setdefault(each.shown, []).append(each)
-        pattern = re.compile("|".join(map(_bounded, sorted(by_shown, key=len, reverse=True))))
-        matches = list(pattern.finditer(target))
-        wanted = Counter(each.shown for each in self.kept)
-        if Counter(match.group() for match in matches) != wanted:
+        waiting: dict[str, list[tuple[Span, Code]]] = {}
+        for span, shown, code in self.kept:
+            waiting.setdefault(shown, []).append((span, code))
+        pattern = "|".join(map(_bounded, sorted(waiting, key=len, reverse=True)))
+        matches = list(re.finditer(pattern, target))
+        if Counter(match.group() for match in matches) != Counter(each[1] for each in self.kept):
             return None
-        return [(match.span(), by_shown[match.group()].pop(0)) for match in matches]
+        return [(match.span(), *waiting[match.group()].pop(0)) for match in matches]
 
     def _links(
-        self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Kept]], num_taken: int
-    ) -> Sequence[Link] | None:
-        """The placeholders' own links are known; what the model thought of their parts is left out."""
+        self, links: Sequence[Link] | None, kept: Sequence[tuple[Span, Span, Code]], num_lost: int
+    ) -> list[WordLink] | None:
+        """The model's links, with the placeholders' own in place of what it found for their parts."""
         if links is None:
             return None
-        if num_taken:
-            links = [Linked(link.source, _shifted(link.target, num_taken)) for link in links]
-        sources = [each.span for _, each in kept]
-        targets = [span for span, _ in kept]
-        others = [
-            link
-            for link in links
-            if not meets_any(link.source, sources) and not meets_any(link.target, targets)
-        ]
-        return [*others, *(Linked(each.span, span) for span, each in kept)]
+        found = [WordLink(source, target) for target, source, _ in kept]
+        targets, sources = [each[0] for each in kept], [each[1] for each in kept]
+        for link in links:
+            target = max(0, link.target[0] - num_lost), max(0, link.target[1] - num_lost)
+            if not meets_any(link.source, sources) and not meets_any(target, targets):
+                found.append(WordLink(link.source, target))
+        return found
 
     def _find_breaks(self, target: str, whole: Sequence[Span]) -> list[tuple[int, Code]]:
-        """For each break a space about as far along; where there is none left, the line goes on.
+        """For each break a space about as far along; without a free space the line goes on.
 
-        A line that ends a sentence does so in the target too, if there are as many sentences.
+        A line that ends a sentence ends it in the target too, if both have as many sentences.
         """
         spaces = [
             match.start()
             for match in _SPACE.finditer(target.rstrip(), 1)
-            if not meets_any((match.start(), match.end()), whole)
-            and not _STARTS_A_BLOCK.match(target, match.end())
+            if not meets_any(match.span(), whole) and not _STARTS_A_BLOCK.match(target, match.end())
         ]
+        ends, target_ends = (
+            [match.end() for match in _SENTENCE_END.finditer(text)] for text in (self.text, target)
+        )
+        paired = dict(zip(ends, target_ends, strict=True)) if len(ends) == len(target_ends) else {}
         found: list[tuple[int, Code]] = []
-        ends = _paired_ends(self.text, target)
         free = 0
         for position, code in self.breaks:
-            wish = ends.get(position, position / len(self.text) * len(target))
-            near = bisect(spaces, wish, lo=free)
-            nearest = min(
-                (place for place in (near - 1, near) if free <= place < len(spaces)),
-                key=lambda place: abs(spaces[place] - wish),
-                default=None,
-            )
-            if nearest is not None:
+            wanted = paired.get(position, position / len(self.text) * len(target))
+            near = bisect(spaces, wanted, lo=free)
+            choices = [index for index in (near - 1, near) if free <= index < len(spaces)]
+            if choices:
+                nearest = min(choices, key=lambda index: abs(spaces[index] - wanted))
                 found.append((spaces[nearest], code))
                 free = nearest + 1
         return found
 
 
-def _paired_ends(source: str, target: str) -> dict[int, int]:
-    """Where the sentences of the source end, and where those of the target that they became; if there are as many."""
-    ends = [[match.end() for match in _SENTENCE_END.finditer(text)] for text in (source, target)]
-    return dict(zip(*ends, strict=True)) if len(ends[0]) == len(ends[1]) else {}
-
-
-def _shifted(span: Span, num_taken: int) -> Span:
-    """Where a span stands when so much is taken away before it."""
-    return max(0, span[0] - num_taken), max(0, span[1] - num_taken)
-
-
-def _replaced(
-    target: str, changes: Sequence[tuple[int, int, str]], escape: Callable[[str], str]
-) -> str:
+def _apply(target: str, edits: Sequence[Edit], escape: Callable[[str], str]) -> str:
     written, cursor = "", 0
-    for start, end, raw in changes:
-        written += escape(target[cursor:start]) + raw
-        cursor = end
+    for edit in edits:
+        written += escape(target[cursor : edit.start]) + edit.raw
+        cursor = edit.end
     return written + escape(target[cursor:])
 
 
-def _like_the_source(segment: Segment, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """The same, but an & as the source writes its own: in a catalogue of HTML it is `&amp;`, in others it is not."""
-    runs = (item for item in segment.items if isinstance(item, Run) and item.text == "&")
-    sign = next((run.raw for run in runs if run.raw != "&"), None)
-    return escape if sign is None else lambda text: sign.join(map(escape, text.split("&")))
+def _with_own_ampersand(segment: Segment, escape: Callable[[str], str]) -> Callable[[str], str]:
+    """The escape, but & as the source spells its own: `&amp;` in a catalogue of HTML."""
+    runs = (item for item in segment.items if isinstance(item, TextRun) and item.text == "&")
+    own = next((run.raw for run in runs if run.raw != "&"), None)
+    return escape if own is None else lambda text: own.join(map(escape, text.split("&")))
 
 
 def _bounded(shown: str) -> str:
-    """The text as a pattern; where it ends in a letter, no other letter may follow, and so at its start."""
+    """The text as a pattern; a letter at its edge must not touch another one."""
     before = r"(?<!\w)" if re.match(r"\w", shown) else ""
     after = r"(?!\w)" if re.match(r"\w", shown[::-1]) else ""
     return f"{before}{re.escape(shown)}{after}"
 
 
 def _free_names(text: str) -> Iterator[str]:
-    """Stand-ins that do not stand in the text, which is read once, however many are taken."""
+    """Stand-ins that are not in the text, which is read once."""
     taken = {
         digits[:length]
         for digits in _LIKE_A_STAND_IN.findall(text)

@@ -1,9 +1,9 @@
-"""A segment: a stretch of a document that is translated as one, and what stands in it that is no text.
+"""A segment: text of a document that is translated as one, and the codes in it that are not text.
 
-Of such codes there are six kinds. `open` and `close` are tags around words, and go where the words go. `alone` is
-a tag of its own. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white
-space other than a single space, such as the end of a wrapped line: the model sees a space. `key` is the sign before
-a letter that a keyboard reaches a label by (`regard.documents.accelerators`).
+There are six kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
+tag. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white space other than
+one space, such as the end of a wrapped line: the model sees a space. `key` is the sign before the letter that reaches
+a label from the keyboard (`regard.documents.labels`).
 """
 
 from __future__ import annotations
@@ -11,66 +11,96 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from regard.documents import abandoning
 from regard.text.placeholders import PLACEHOLDER
 
-Kind = Literal["open", "close", "alone", "kept", "break", "key"]
+CodeKind = Literal["open", "close", "alone", "kept", "break", "key"]
 
-# Not the no-break spaces: they are typography, which the other language has its own rules for.
+Languages = tuple[str, str]
+"""codes of the source language and of the target language"""
+
+# No-break spaces are not breaks: they are typography, and each language has its own.
 _BREAK = re.compile(r"[ \t\n\r\f\v]+")
-
-# Signs that models make others of, or none; and at the beginning of a text also those of lists.
-SIGN = re.compile("[©§¶†‡×÷←↑↓↩⇐⇒⇔]")
+_TEXT_CODE = re.compile(rf"{_BREAK.pattern}|[©§¶†‡×÷←↑↓↩⇐⇒⇔]")
+"""white space, and signs that models lose or replace"""
 _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
-
+"""white space and the mark of a list at the beginning of a text"""
 _LINKS = ("[", "a")
-"""names of the tags of Markdown and HTML that make a link"""
+"""names of link tags in Markdown and HTML"""
+
+
+class Cancelled(Exception):
+    """Nobody waits for the document any more."""
+
+
+# A context variable: otherwise every reader would have to pass the question on.
+_is_cancelled: ContextVar[Callable[[], bool]] = ContextVar("is_cancelled", default=lambda: False)
+
+
+@contextmanager
+def cancelled_when(is_cancelled: Callable[[], bool]) -> Iterator[None]:
+    """Readers and writers inside raise `Cancelled` as soon as this is true."""
+    token = _is_cancelled.set(is_cancelled)
+    try:
+        yield
+    finally:
+        _is_cancelled.reset(token)
+
+
+def check_cancelled() -> None:
+    if _is_cancelled.get()():
+        raise Cancelled
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
     raw: str
-    """as it stands in the file"""
-    kind: Kind
+    """as the file has it"""
+    kind: CodeKind
     shown: str = ""
     """what the model sees of it"""
     name: str = ""
-    """what an open and a close that belong together share"""
+    """shared by an open and the close that belongs to it"""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """Text: as a reader sees it, and as it stands in the file."""
+class TextRun:
+    """Text as a reader sees it, and as the file has it."""
 
     text: str
     raw: str
 
 
-Item = Run | Code
+Item = TextRun | Code
 
 
-def as_it_is(text: str) -> str:
+def unescaped(text: str) -> str:
     return text
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Text and codes, with no white space and no needless tag at the edges."""
+    """Text and codes, without white space or unnecessary tags at the edges."""
 
     items: tuple[Item, ...]
-    escape: Callable[[str], str] = as_it_is
-    """from text as a reader sees it to how the file writes it"""
+    escape: Callable[[str], str] = unescaped
+    """from text as a reader sees it to text as the file has it"""
     raw: str = ""
-    """the whole as it stands in the file"""
-    is_like: Callable[[str, str], bool] | None = None
-    """whether two ways of writing a segment have the same marks; what passes needs no escapes"""
+    """the whole segment as the file has it"""
+    has_same_marks: Callable[[str, str], bool] | None = None
+    """whether two spellings have the same marks; a spelling that passes needs no escapes"""
 
     @property
     def text(self) -> str:
-        return "".join(shown(item) for item in self.items)
+        return "".join(map(shown, self.items))
+
+
+Parts = Sequence[str | Segment]
+"""text that stays and segments to translate, in order"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,94 +109,100 @@ class Slot:
 
     start: int
     end: int
-    parts: Sequence[str | Segment]
-    """what stays as it is, and what is translated"""
-    finish: Callable[[str, bool], str] = field(default=lambda written, doubtful: written)
-    """from the translated parts to what stands in the file; told whether the translation is doubtful"""
+    parts: Parts
+    asides: Sequence[Parts] = ()
+    """texts beside the sentence, translated on their own: of an image, of a title"""
+    finish: Callable[[str, list[str], bool], str] = lambda written, asides, doubtful: written
+    """what the file gets, from the written parts, the written asides, and whether a translation is doubtful"""
     level: int = 0
-    """of a heading, from 1; 0 where it is none"""
+    """level of a heading, from 1; 0 for other text"""
     row: int | None = None
-    """of a table that it is a cell of: where the row begins"""
+    """where the table row of this cell begins"""
     is_head: bool = False
-    """whether it is the head of a column"""
-    num_asides: int = 0
-    """of its last parts, those that are said of something and are no text of the page"""
+    """whether the cell is the head of a column"""
 
 
 def shown(item: Item) -> str:
-    return item.text if isinstance(item, Run) else item.shown
+    return item.text if isinstance(item, TextRun) else item.shown
+
+
+def written(items: Iterable[Item]) -> str:
+    return "".join(item.raw for item in items)
+
+
+def has_words(text: str) -> bool:
+    """Whether there is anything to translate."""
+    return any(map(str.isalpha, text))
 
 
 def text_items(text: str) -> Iterator[Item]:
-    """A run of text with its placeholders and its breaks as codes."""
-    abandoning.check()
+    """Text with its placeholders, breaks and signs as codes."""
+    check_cancelled()
     start = 0
     for match in PLACEHOLDER.finditer(text):
-        yield from _breaks(text[start : match.start()])
+        yield from _text_codes(text[start : match.start()])
         yield Code(match.group(), "kept", match.group())
         start = match.end()
-    yield from _breaks(text[start:])
+    yield from _text_codes(text[start:])
 
 
-def _breaks(text: str) -> Iterator[Item]:
+def _text_codes(text: str) -> Iterator[Item]:
     start = 0
-    for match in _BREAK.finditer(text):
-        if match.group() != " ":
-            yield from _signs(text[start : match.start()])
-            yield Code(match.group(), "break", " ")
-            start = match.end()
-    yield from _signs(text[start:])
-
-
-def _signs(text: str) -> Iterator[Item]:
-    start = 0
-    for match in SIGN.finditer(text):
+    for match in _TEXT_CODE.finditer(text):
+        found = match.group()
+        if found == " ":
+            continue
         if start < match.start():
-            yield Run(text[start : match.start()], text[start : match.start()])
-        yield Code(match.group(), "alone")
+            yield TextRun(text[start : match.start()], text[start : match.start()])
+        yield Code(found, "break", " ") if found.isspace() else Code(found, "alone")
         start = match.end()
     if start < len(text):
-        yield Run(text[start:], text[start:])
+        yield TextRun(text[start:], text[start:])
+
+
+def is_sign(text: str) -> bool:
+    """Whether a text is one of the signs that models lose."""
+    return bool(_TEXT_CODE.fullmatch(text)) and not text.isspace()
 
 
 def parts_of(
     items: Iterable[Item],
-    escape: Callable[[str], str] = as_it_is,
-    is_like: Callable[[str, str], bool] | None = None,
+    escape: Callable[[str], str] = unescaped,
+    has_same_marks: Callable[[str, str], bool] | None = None,
     *,
     is_link: bool = False,
 ) -> list[str | Segment]:
-    """Items as a file writes them with, in the middle, what is to be translated; if there is such a thing."""
-    inner = deque(_one_space(items))
+    """The items as text that stays around a segment, or around one segment for each of several links."""
+    inner = deque(_with_single_spaces(items))
     pairs = partners(inner)
     before: list[Item] = []
-    after: list[Item] = []
+    after: deque[Item] = deque()
     while inner:
-        first, last = len(before), len(before) + len(inner) - 1
-        if pairs.get(first) == last:
-            after.append(inner.pop())
+        if pairs.get(len(before)) == len(before) + len(inner) - 1:
+            after.appendleft(inner.pop())
             before.append(inner.popleft())
         elif _is_edge(inner[0]):
             before.append(inner.popleft())
         elif _is_edge(inner[-1]):
-            after.append(inner.pop())
+            after.appendleft(inner.pop())
         else:
             break
-    after.reverse()
-    if not any(isinstance(item, Run) and has_words(item.text) for item in inner):
+    if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
         return [written([*before, *inner, *after])]
-    # Looked for once: the text of a link is one thing, however many images a hostile one nests.
+    # Not inside a link again: hostile nesting would take quadratic time.
     if not is_link and (links := _only_links(list(inner))):
-        found = [part for link in links for part in parts_of(link, escape, is_like, is_link=True)]
+        found = [
+            part for link in links for part in parts_of(link, escape, has_same_marks, is_link=True)
+        ]
         return [written(before), *found, written(after)]
-    space_before, inner[0] = _spaces(inner[0])
-    inner[-1], space_after = _spaces(inner[-1], at_end=True)
-    segment = Segment(tuple(inner), escape, written(inner), is_like)
-    return [written([*before, space_before]), segment, written([space_after, *after])]
+    lead, inner[0] = _cut_space(inner[0])
+    inner[-1], tail = _cut_space(inner[-1], at_end=True)
+    segment = Segment(tuple(inner), escape, written(inner), has_same_marks)
+    return [written([*before, lead]), segment, written([tail, *after])]
 
 
 def _only_links(items: list[Item]) -> list[list[Item]]:
-    """Links and images without a word between them, such as the badges of a page: each says something else."""
+    """Several links or images without a word between them, such as badges; each is a text of its own."""
     pairs = partners(items)
     found: list[list[Item]] = []
     place = num_links = 0
@@ -185,40 +221,29 @@ def _is_edge(item: Item) -> bool:
     return item.kind in ("alone", "break") if isinstance(item, Code) else not item.text.strip()
 
 
-def _spaces(item: Item, at_end: bool = False) -> tuple[Item, Item]:
-    """An item cut between the white space at its edge, with the mark of a list, and its words."""
-    nothing = Run("", "")
+def _cut_space(item: Item, at_end: bool = False) -> tuple[Item, Item]:
+    """The item in two: white space at its edge (and the mark of a list), and its words."""
+    nothing = TextRun("", "")
     if isinstance(item, Code) or item.text != item.raw:
         return (item, nothing) if at_end else (nothing, item)
-    text = item.text
-    lead = _LEAD.match(text)
+    text, lead = item.text, _LEAD.match(item.text)
     cut = len(text.rstrip()) if at_end else lead.end() if lead else 0
-    return Run(text[:cut], text[:cut]), Run(text[cut:], text[cut:])
+    return TextRun(text[:cut], text[:cut]), TextRun(text[cut:], text[cut:])
 
 
-def has_words(text: str) -> bool:
-    """Whether there is anything to translate in it."""
-    return any(map(str.isalpha, text))
-
-
-def written(items: Iterable[Item]) -> str:
-    return "".join(item.raw for item in items)
-
-
-def partners(items: Sequence[Item]) -> dict[int, int]:
-    """For each open that is closed, and each close that was opened, the place of the other; well nested."""
+def partners(items: Iterable[Item]) -> dict[int, int]:
+    """The place of the partner for each open that is closed and each close that was opened; well nested."""
     found: dict[int, int] = {}
     opened: list[tuple[int, str]] = []
     num_open: Counter[str] = Counter()
     for place, item in enumerate(items):
-        if isinstance(item, Run) or item.kind not in ("open", "close"):
+        if isinstance(item, TextRun) or item.kind not in ("open", "close"):
             continue
         if item.kind == "open":
             opened.append((place, item.name))
             num_open[item.name] += 1
         elif num_open[item.name]:
-            start, name = opened.pop()
-            num_open[name] -= 1
+            name = None
             while name != item.name:
                 start, name = opened.pop()
                 num_open[name] -= 1
@@ -226,22 +251,21 @@ def partners(items: Sequence[Item]) -> dict[int, int]:
     return found
 
 
-def _one_space(items: Iterable[Item]) -> list[Item]:
-    """Where a code stands between two spaces, the model sees one; the other belongs to the code."""
+def _with_single_spaces(items: Iterable[Item]) -> list[Item]:
+    """The model sees one space where a code stands between two; the other becomes part of the code."""
     result: list[Item] = []
-    spaced = False
+    is_after_space = False
     for item in items:
         last = result[-1] if result else None
-        if spaced and isinstance(last, Code):
-            extra = item.raw if isinstance(item, Code) and item.kind == "break" else ""
-            if isinstance(item, Run) and item.raw.startswith(" "):
-                extra, item = " ", Run(item.text[1:], item.raw[1:])
-            if extra:
-                result[-1] = Code(last.raw + extra, last.kind, last.shown, last.name)
-                if isinstance(item, Code):
-                    continue
+        if is_after_space and isinstance(last, Code):
+            if isinstance(item, Code) and item.kind == "break":
+                result[-1] = replace(last, raw=last.raw + item.raw)
+                continue
+            if isinstance(item, TextRun) and item.raw.startswith(" "):
+                result[-1] = replace(last, raw=last.raw + " ")
+                item = TextRun(item.text[1:], item.raw[1:])
         if isinstance(item, Code) or item.text:
             result.append(item)
             if text := shown(item):
-                spaced = text[-1] == " "
+                is_after_space = text[-1] == " "
     return result

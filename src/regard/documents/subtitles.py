@@ -1,35 +1,33 @@
-"""SubRip (.srt) and WebVTT (.vtt): only what is said is translated; numbers, timings, notes and styles stay."""
+"""Subtitles, SubRip (.srt) and WebVTT (.vtt): speech is translated; numbers, timings, notes and styles stay."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from regard.documents.formats import Languages
 from regard.documents.markup import VOID, escape, inline_items
-from regard.documents.segments import Code, Item, Segment, Slot, parts_of
+from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of
+
+if TYPE_CHECKING:
+    from regard.text.word_alignment import Span
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 
-# Where another speaker begins, after a tag perhaps.
+# The beginning of a speech: a dash, or a name, which is translated with the rest (WOMAN: ...).
 _TAGS = r"(?:<[^<>]{0,50}>|\{\\[^{}]{0,50}\})*\s*"
 _SPEAKER = re.compile(rf"{_TAGS}[-–—]\s*")
-
-# The same with a name, which is translated with the rest: it may be a WOMAN's.
 _CAPITALS = re.compile(rf"{_TAGS}[A-ZÀ-Þ][A-ZÀ-Þ0-9 .'’#-]{{0,30}}:(?:\s|$)")
 _NAME = r"[A-ZÀ-Þ0-9#][\w.'’-]{0,20}"
 _NAMED = re.compile(rf"{_TAGS}{_NAME}(?: {_NAME}){{0,2}} ?:(?:\s|$)")
 
-# Orders to the player and notes of music, which the model need not see; but not inside a tag.
 _SIGNS = re.compile(r"<[^<>]*>|(\{\\[^{}]{0,100}\}|[♪♫♬]+)")
-
-# WebVTT's voice lasts to the end of the cue unless it is closed.
+"""group 1: player commands and music notes, outside of tags"""
 _WITHOUT_END = VOID | {"v"}
-
-Span = tuple[int, int]
+"""tags that need no end: WebVTT's voice lasts to the end of the cue"""
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
@@ -62,9 +60,9 @@ def _cues(text: str) -> Iterator[list[Span]]:
 
 
 def _speeches(text: str, cue: list[Span]) -> list[Span]:
-    """The lines of a cue as what one speaker says."""
+    """The lines of a cue, those of one speaker together."""
     speeches = cue[:1]
-    # A name in small letters may as well be a word of the sentence, unless the first line begins with one too.
+    # A name in small letters counts only if the first line begins with one; else it may be a word.
     has_names = _NAMED.match(text, *cue[0])
     for start, end in cue[1:]:
         named = _NAMED.match(text, start, end) if has_names else _CAPITALS.match(text, start, end)

@@ -1,7 +1,7 @@
-"""XML as a tree with the exact place of everything, so that all but a few places stays byte for byte.
+"""XML as a tree with exact positions, so that everything that is not written anew stays byte for byte.
 
-Expat, which comes with Python, decides what is well formed. Entities of a file's own, which can grow without
-bound or read other files, are refused before any of them is looked at.
+Expat, which comes with Python, decides what is well formed. A file with entities of its own, which can grow without
+bound or read other files, is refused before any of them is read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from regard.documents.markup import text_with_references
-from regard.documents.segments import Code, Item, Run
+from regard.documents.segments import Code, Item, TextRun, shown
 from regard.errors import DataError
 
-MOST_NESTED = 500
-
-# What has been found well formed needs no more care than this.
+_MAX_DEPTH = 500
+# Enough for a text that is known to be well formed.
 _TOKEN = re.compile(
     r"""<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<![^>]*>"""
     r"""|<(?P<close>/?)(?P<name>[^\s/>!?]+)(?P<rest>(?:[^>"']|"[^"]*"|'[^']*')*)>""",
@@ -43,8 +42,8 @@ class Element:
     end: int = 0
     children: list[Element] = field(default_factory=list)
 
-    def child(self, *names: str) -> Element | None:
-        return next((child for child in self.children if child.name in names), None)
+    def child(self, name: str) -> Element | None:
+        return next((child for child in self.children if child.name == name), None)
 
     def all(self, *names: str) -> Iterator[Element]:
         for child in self.children:
@@ -53,17 +52,18 @@ class Element:
             yield from child.all(*names)
 
     def inherited(self, attribute: str) -> str:
-        """The attribute's value here or at the nearest element around."""
-        element: Element | None = self
-        while element is not None:
-            if attribute in element.attributes:
-                return element.attributes[attribute]
-            element = element.parent
-        return ""
+        """The attribute's value of this element or of the nearest one around it."""
+        if attribute in self.attributes or self.parent is None:
+            return self.attributes.get(attribute, "")
+        return self.parent.inherited(attribute)
+
+    def prefixed(self, name: str) -> str:
+        """The name of another element of the same namespace."""
+        return f"{self.prefix}:{name}" if self.prefix else name
 
 
 def parse(text: str, root: str) -> Element:
-    """The tree of a file whose outermost element must have this name."""
+    """The tree of a file; its outermost element must have the name `root`."""
     _check(text)
     top = Element("", "", {}, 0, 0)
     current = top
@@ -76,12 +76,11 @@ def parse(text: str, root: str) -> Element:
             current = current.parent
             continue
         prefix, _, name = match["name"].rpartition(":")
-        rest = match["rest"]
-        found = {key: html.unescape(a or b) for key, a, b in _ATTRIBUTE.findall(rest)}
-        element = Element(name, prefix, found, match.start(), match.end(), current)
+        given = {key: html.unescape(a or b) for key, a, b in _ATTRIBUTE.findall(match["rest"])}
+        element = Element(name, prefix, given, match.start(), match.end(), current)
         current.children.append(element)
-        if rest.endswith("/"):
-            element.stop, element.end = match.end(), match.end()
+        if match["rest"].endswith("/"):
+            element.stop = element.end = match.end()
         else:
             current = element
     [outermost] = top.children
@@ -98,9 +97,9 @@ def _check(text: str) -> None:
     def begin(name: str, attributes: object) -> None:
         nonlocal depth
         depth += 1
-        if depth > MOST_NESTED:
+        if depth > _MAX_DEPTH:
             raise DataError(
-                f"elements must be nested at most {MOST_NESTED} deep: got more in line "
+                f"elements must be nested at most {_MAX_DEPTH} deep: got more in line "
                 f"{parser.CurrentLineNumber}; no tool writes such a file"
             )
 
@@ -128,7 +127,7 @@ def _check(text: str) -> None:
 
 
 def items_of(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
-    """What stands in an element; `codes` says of inline elements what kind they are, `pair` for a tag around words."""
+    """The content of an element; `codes` gives the kind of inline elements, `pair` for one around words."""
     items: list[Item] = []
     cursor = element.inner
     for child in element.children:
@@ -140,20 +139,19 @@ def items_of(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
 
 def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
     raw, kind = text[element.start : element.end], codes.get(element.name, "alone")
-    told = element.attributes
-    # One of these ties the end of an overlapping pair to its beginning.
-    name = told.get("rid") or told.get("startRef") or told.get("i") or told.get("id") or ""
-    if kind == "open":
-        return [Code(raw, "open", name=name)]
-    if kind == "close":
-        return [Code(raw, "close", name=name)]
+    given = element.attributes
+    if kind in ("open", "close"):
+        # One of these attributes ties the end of an overlapping pair to its beginning.
+        names = (given.get(key) for key in ("rid", "startRef", "i", "id"))
+        name = next(filter(None, names), "")
+        return [Code(raw, "open" if kind == "open" else "close", name=name)]
     if kind != "pair" or element.inner == element.end:
         return [Code(raw, "alone")]
     content = items_of(text, element, codes)
-    if told.get("translate") == "no" or told.get("mtype") == "protected":
-        shown = "".join(item.text if isinstance(item, Run) else item.shown for item in content)
-        return [Code(raw, "kept", shown) if shown.strip() else Code(raw, "alone")]
-    # Nested pairs of one name cannot be told apart by it, so the place is the name.
+    if given.get("translate") == "no" or given.get("mtype") == "protected":
+        protected = "".join(map(shown, content))
+        return [Code(raw, "kept", protected) if protected.strip() else Code(raw, "alone")]
+    # With the position, nested pairs of one name can be told apart.
     name = f"{element.name} {element.start}"
     opened = Code(text[element.start : element.inner], "open", name=name)
     return [opened, *content, Code(text[element.stop : element.end], "close", name=name)]
@@ -164,7 +162,7 @@ def _text_items(raw: str) -> Iterator[Item]:
     for match in _TOKEN.finditer(raw):
         yield from text_with_references(raw[cursor : match.start()])
         if match["cdata"]:
-            yield Run(match["cdata"], match.group())
+            yield TextRun(match["cdata"], match.group())
         else:
             yield Code(match.group(), "alone")
         cursor = match.end()
@@ -172,12 +170,5 @@ def _text_items(raw: str) -> Iterator[Item]:
 
 
 def escape(text: str) -> str:
-    """Text as XML writes it, without the few characters that XML has no way to write."""
-    text = _NO_CHARACTER.sub("", text)
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def space_before(text: str, element: Element) -> str:
-    """The line end and indentation in front of an element, for one that is to stand beside it."""
-    before = text[max(0, element.start - 1000) : element.start]
-    return before[len(before.rstrip()) :]
+    """Text as XML has it, without the few characters that XML cannot hold."""
+    return html.escape(_NO_CHARACTER.sub("", text), quote=False)

@@ -47,11 +47,7 @@ def outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
 def _blocks(slots: Sequence[Slot], content: str) -> Iterator[tuple[int, int, str]]:
     """Where paragraphs, headings and rows begin, the level of a heading, and the text."""
     # The line ends between the rows of a table are no end of it, and neither is what is said of a cell.
-    slots = [
-        slot
-        for slot in slots
-        if content[slot.start : slot.end].strip() and slot.num_asides < len(slot.parts)
-    ]
+    slots = [slot for slot in slots if slot.parts and content[slot.start : slot.end].strip()]
     for is_table, group in groupby(slots, key=lambda slot: slot.row is not None):
         if is_table:
             yield from ((start, 0, text) for start, text in _rows(group, content))
@@ -91,5 +87,4 @@ def _named(text: str) -> str:
 
 def _text(slot: Slot) -> str:
     """As a reader sees it."""
-    parts = slot.parts[: len(slot.parts) - slot.num_asides]
-    return " ".join(part.text for part in parts if isinstance(part, Segment)).strip()
+    return " ".join(part.text for part in slot.parts if isinstance(part, Segment)).strip()

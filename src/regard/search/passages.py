@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from regard.documents.document import SUFFIXES, reader_of
 from regard.documents.encoding import decode
-from regard.documents.formats import SUFFIXES, reader_of
 from regard.errors import DataError, UsageError
 from regard.search.outline import outlined
 from regard.text.sentences import split

@@ -239,7 +239,7 @@ class _Documents:
                 begun.translate,
                 languages=languages,
                 encoding=encoding,
-                is_abandoned=lambda: begun.is_cancelled,
+                is_cancelled=lambda: begun.is_cancelled,
             ).data
 
         try:

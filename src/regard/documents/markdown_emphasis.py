@@ -1,7 +1,7 @@
-"""Which stars, underscores and tildes of Markdown belong together, as CommonMark 0.31 has it ("process emphasis").
+"""Emphasis of Markdown: which stars, underscores and tildes belong together (CommonMark 0.31, "process emphasis").
 
-A run such as `***` may close what is open, open what comes, or both, and is used up from the side of the words: of
-`**a *b***` the last run closes one star and then two.
+A run such as `***` may close, open, or both, and is used up from the side of the words: in `**a *b***` the last run
+closes one star and then two.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _STRUCK = "~"
 
 @dataclass(slots=True)
 class Delimiters:
-    """A run of one sign; after `pair` also what has become of it."""
+    """A run of one character; `pair` fills in its marks."""
 
     raw: str
     opens: bool
     closes: bool
     closing: list[str] = field(default_factory=list)
-    """marks that close, in the order of writing"""
+    """marks that close, in writing order"""
     opening: list[str] = field(default_factory=list)
-    """marks that open, in the order of writing; what is left of the run stands between these and those"""
+    """marks that open, in writing order, after the rest of the run"""
 
     @property
     def num_left(self) -> int:
@@ -31,26 +31,26 @@ class Delimiters:
 
     @property
     def left(self) -> str:
-        """The signs that have no partner, which are text."""
+        """The characters without a partner, which are text."""
         return self.raw[: self.num_left]
 
 
 def delimiters(raw: str, before: str, after: str) -> Delimiters:
-    """A run between two characters, or nothing at an edge of the text."""
-    is_left = bool(after.strip()) and (not _is_sign(after) or _parts(before))
-    is_right = bool(before.strip()) and (not _is_sign(before) or _parts(after))
+    """A run, by the characters before and after it, which are empty at an edge of the text."""
+    is_left = bool(after.strip()) and (not _is_punctuation(after) or _separates(before))
+    is_right = bool(before.strip()) and (not _is_punctuation(before) or _separates(after))
     if raw[0] == "_":
-        opens = is_left and (not is_right or _is_sign(before))
-        return Delimiters(raw, opens, is_right and (not is_left or _is_sign(after)))
+        opens = is_left and (not is_right or _is_punctuation(before))
+        return Delimiters(raw, opens, is_right and (not is_left or _is_punctuation(after)))
     if raw[0] == _STRUCK and len(raw) != 2:
         return Delimiters(raw, False, False)
     return Delimiters(raw, is_left, is_right)
 
 
 def pair(runs: Sequence[Delimiters]) -> None:
-    """Find out which signs of these runs, in the order of the text, are marks."""
+    """Find the marks of these runs, which are in the order of the text."""
     opened: list[int] = []
-    # Below these nothing was found for a run of the same kind before, so the time is that of one reading.
+    # Below these nothing was found for an earlier run of the same kind; this keeps the time linear.
     bottoms: dict[tuple[str, bool, int], int] = {}
     for place, closer in enumerate(runs):
         kind = (closer.raw[0], closer.opens, len(closer.raw) % 3)
@@ -73,7 +73,7 @@ def pair(runs: Sequence[Delimiters]) -> None:
 def _opener(
     runs: Sequence[Delimiters], opened: Sequence[int], closer: Delimiters, bottom: int
 ) -> int | None:
-    """Where among the open runs the nearest one stands that this one closes."""
+    """The index among the open runs of the nearest one that this run closes."""
     for found in range(len(opened) - 1, -1, -1):
         if opened[found] <= bottom:
             return None
@@ -90,10 +90,10 @@ def _fit(opener: Delimiters, closer: Delimiters) -> bool:
     return not is_both or (one + other) % 3 != 0 or one % 3 == other % 3 == 0
 
 
-def _is_sign(character: str) -> bool:
+def _is_punctuation(character: str) -> bool:
     return bool(character) and unicodedata.category(character)[0] in "PS"
 
 
-def _parts(character: str) -> bool:
-    """Whether words end at it: white space, a sign, or an edge of the text."""
-    return not character.strip() or _is_sign(character)
+def _separates(character: str) -> bool:
+    """Whether words end there: at white space, punctuation, or an edge of the text."""
+    return not character.strip() or _is_punctuation(character)

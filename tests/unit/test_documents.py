@@ -1,7 +1,10 @@
-"""Whatever a model answers, a document comes back with everything but its words; and if it answers nothing new, whole."""
+"""Whatever a model answers, a document keeps everything but its words; if nothing changes, every byte."""
 
+import asyncio
 import re
 from collections import Counter
+from itertools import count
+from typing import Any, cast
 from xml.etree import ElementTree
 
 import html5lib
@@ -14,6 +17,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
+from regard.documents.segments import Cancelled, check_cancelled
+from regard.serve.libretranslate import _Documents
 from regard.text.placeholders import placeholders
 
 LANGUAGES = ("fr", "en")
@@ -34,49 +39,40 @@ def test_the_same_words_give_the_same_bytes(suffix: str) -> None:
     assert document.warnings == [] and len(document.segments) >= 2
 
 
-MARKS = ["<b>", "</b>", "<i a='1'>", "</i>", "<p>", "</p>", "<br>", "<!--x-->", "<", ">", "&", "&amp;", "&eacute;"]  # fmt: skip
-MARKS += ["*", "**", "_", "`", "[", "](u)", "\\", "#", "- ", "> ", "|", "---", "```", "    ", "1. "]
-MARKS += [
-    "%s",
-    "{0}",
-    "a",
-    "Été ",
-    " ",
-    "\n",
-    "\r\n",
-    "\n\n",
-    "\t",
-    "\u00a0",
-    "\u2028",
-    "é",
-    '"',
-    "'",
-]
-MARKS += ["<i title='Un chat'>", '<a b="é" title="Un  chat &amp; %s">', "<img alt=Oui b>"]
-MARKS += [
-    "<code>",
-    "</code>",
-    "<pre>",
-    "<script>",
-    "</script>",
-    "1\n00:00:01,000 --> 00:00:02,000\n",
-]
+MARKS = """<b> </b> <i\xa0a='1'> </i> <p> </p> <br> <!--x--> < > & &amp; &eacute; * ** _ ` [ ](u) \\ # -\xa0 >\xa0 | ---
+``` 1.\xa0 %s {0} a Été\xa0 é " ' <img\xa0alt=Oui\xa0b> <code> </code> <pre> <script> </script>""".split(
+    "\n"
+)
+MARKS = [mark.replace("\xa0", " ") for line in MARKS for mark in line.split(" ")]
+MARKS += [" ", "    ", "\n", "\r\n", "\n\n", "\t", "\u00a0", "\u2028"]
+MARKS += ["<i title='Un chat'>", '<a b="é" title="Un  chat &amp; %s">', "1\n00:00:01,000 --> 00:00:02,000\n"]  # fmt: skip
 
 
 @pytest.mark.parametrize("suffix", IN_PLACE)
-@settings(max_examples=200, deadline=None)
-@given(pieces=st.lists(st.sampled_from(MARKS), max_size=30))
-def test_any_text_comes_back_as_it_was(suffix: str, pieces: list[str]) -> None:
-    data = "".join(pieces).encode()
+@settings(max_examples=120, deadline=None)
+@given(marks=st.lists(st.sampled_from(MARKS), max_size=30))
+def test_any_text_comes_back_as_it_was(suffix: str, marks: list[str]) -> None:
+    data = "".join(marks).encode()
     assert translate_document(data, suffix, same).data == data
 
 
-@pytest.mark.parametrize("suffix", IN_PLACE)
-@settings(max_examples=50, deadline=None)
-@given(text=st.text(max_size=50))
+@settings(max_examples=100, deadline=None)
+@given(suffix=st.sampled_from(IN_PLACE), text=st.text(max_size=50))
 def test_any_characters_come_back_as_they_were(suffix: str, text: str) -> None:
     data = text.encode()
     assert translate_document(data, suffix, same, encoding="utf-8").data == data
+
+
+LONG = ["<a=", "<!-- ", "<b>a", "&a", "*a ", "[a](", "``a` ", "| a ", "![", "[^a]: b\n", "{{", "a@a.", "<b title=a/"]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".srt", ".txt"])
+def test_hostile_documents_come_back_in_linear_time(suffix: str) -> None:
+    """With quadratic time a case of 20,000 characters would meet the time limit of the test."""
+    begin = "1\n00:00:01,000 --> 00:00:02,000\n" if suffix == ".srt" else ""
+    for unit in LONG:
+        data = (begin + unit * (20_000 // len(unit))).encode()
+        assert translate_document(data, suffix, same).data == data
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -95,10 +91,10 @@ def test_html_keeps_every_tag_and_placeholder(kind: str) -> None:
 
 
 @settings(max_examples=100, deadline=None)
-@given(pieces=st.lists(st.sampled_from(MARKS), max_size=30), kind=st.sampled_from(list(HOSTILE)))
-def test_html_has_the_same_tree_of_blocks(pieces: list[str], kind: str) -> None:
+@given(marks=st.lists(st.sampled_from(MARKS), max_size=30), kind=st.sampled_from(list(HOSTILE)))
+def test_html_has_the_same_tree_of_blocks(marks: list[str], kind: str) -> None:
     """An independent parser, which reads as browsers do, finds the same elements."""
-    text = "<div>" + "".join(piece for piece in pieces if piece != "<") + "</div>"
+    text = "<div>" + "".join(mark for mark in marks if mark != "<") + "</div>"
     document = translate_document(text.encode(), ".html", translator(HOSTILE[kind]))
     before, after = (
         html5lib.parse(each, namespaceHTMLElements=False) for each in (text, document.data.decode())
@@ -128,8 +124,8 @@ def test_subtitles_keep_numbers_timings_and_tags(kind: str) -> None:
     assert fixed.findall(after) == fixed.findall(before)
     assert not re.search("&(?!amp;|lt;|gt;)", after)
     tags = re.compile(r"<[^<>]*>|&gt;")
-    for tag, count in Counter(tags.findall(before)).items():
-        assert tags.findall(after).count(tag) >= count
+    for tag, number in Counter(tags.findall(before)).items():
+        assert tags.findall(after).count(tag) >= number
     assert len(re.findall("\n\n", after)) == len(re.findall("\n\n", before))
 
 
@@ -231,3 +227,58 @@ def test_a_text_keeps_its_lines_and_placeholders(kind: str) -> None:
     assert after.startswith(before[:0]) and after.endswith("\x0c\r\n")
     if kind not in ("silent", "one word", "letters"):
         assert after.count("\n") == before.count("\n")
+
+
+# --- cancelled documents
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".md", ".html", ".srt", ".po", ".xliff", ".tmx"])
+def test_a_document_is_cancelled_in_reading_and_in_writing(suffix: str) -> None:
+    loud = translator(str.upper)
+
+    def translated_until(num_times: int) -> bytes:
+        asked = count()
+        document = translate_document(
+            encoded(suffix),
+            suffix,
+            loud,
+            languages=LANGUAGES,
+            is_cancelled=lambda: next(asked) >= num_times,
+        )
+        assert next(asked) > 2
+        return document.data
+
+    whole = translated_until(1 << 30)
+    assert whole == translate_document(encoded(suffix), suffix, loud, languages=LANGUAGES).data
+    for num_times in (0, 2):
+        with pytest.raises(Cancelled):
+            translated_until(num_times)
+    check_cancelled()
+
+
+@pytest.mark.parametrize("suffix, unit", [(".md", "["), (".md", "*a "), (".html", "<b>")])
+def test_even_one_paragraph_is_cancelled_midway(suffix: str, unit: str) -> None:
+    asked = count()
+    translate_document((unit * 1009).encode(), suffix, same, is_cancelled=lambda: next(asked) < 0)
+    assert next(asked) > 1000
+
+
+def test_the_server_drops_a_file_when_its_client_has_gone() -> None:
+    documents, asked_of_the_model = _Documents(), []
+
+    class Model:
+        def __getattr__(self, name: str) -> object:
+            asked_of_the_model.append(name)
+            raise AttributeError(name)
+
+    async def begin_and_leave() -> None:
+        data = b"mot *a " * 10_007
+        task = asyncio.create_task(documents.translate(cast(Any, Model()), data, ".md", LANGUAGES))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(begin_and_leave())
+    documents._threads.shutdown(wait=True)
+    assert asked_of_the_model == []

@@ -9,7 +9,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.model.dropout import LARGEST, Dropout, coins, hashed_dropout, quartered_dropout
+from regard.model.dropout import (
+    HASH_RANGE,
+    Dropout,
+    hash_numbers,
+    hashed_dropout,
+    quartered_dropout,
+)
 
 Drop = Callable[[Tensor, float], Tensor]
 both_kinds = pytest.mark.parametrize("drop", [hashed_dropout, quartered_dropout])
@@ -35,7 +41,7 @@ def test_the_gradient_passes_where_the_value_did(drop: Drop) -> None:
 def hashed_coins(shape: torch.Size, p: float) -> Tensor:
     """Whether each falls."""
     seed = torch.randint(2**31 - 1, (), dtype=torch.int32)
-    return coins(shape, seed) < p * LARGEST
+    return hash_numbers(shape, seed) < p * HASH_RANGE
 
 
 def quartered_coins(shape: torch.Size, p: float) -> Tensor:

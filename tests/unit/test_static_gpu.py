@@ -16,7 +16,7 @@ from regard.engine.gpu.search import StaticSearch
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
 from regard.model.norm import AddAndNorm
-from regard.model.static_cache import Bank, Written
+from regard.model.static_cache import SourceCache, TargetCache
 from regard.model.transformer import build
 
 pytestmark = pytest.mark.gpu
@@ -43,7 +43,7 @@ def test_writing_and_attending_in_one_kernel(shared, dtype):
     def attended(device: str, exact: torch.dtype) -> tuple[torch.Tensor, ...]:
         keys, values = (each.to(device, exact, copy=True) for each in cache)
         whose = None if owners is None else owners.to(device)
-        written = Written(keys, values, positions.to(device), whose)
+        written = TargetCache(keys, values, positions.to(device), whose)
         written = written.append(KeyValue(key.to(device, exact), value.to(device, exact)))
         return written.attend(query.to(device, exact), None, None), keys, values
 
@@ -60,9 +60,11 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
     lengths = torch.tensor([41, 1, 3, 33, 32, 2, 1], device="cuda")
     sentence = torch.tensor([3, 0, 6], device="cuda")
     query = random(ROWS, HEADS, 1, HEAD_DIM, dtype=dtype)
-    found = Bank(*bank, lengths, sentence).attend(query, None, None)
+    found = SourceCache(*bank, lengths, sentence).attend(query, None, None)
     exact = [each.double().cpu() for each in bank]
-    expected = Bank(*exact, lengths.cpu(), sentence.cpu()).attend(query.double().cpu(), None, None)
+    expected = SourceCache(*exact, lengths.cpu(), sentence.cpu()).attend(
+        query.double().cpu(), None, None
+    )
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
 

@@ -2,15 +2,13 @@
 
     BatchNorm(x) = gain * (x - mean) / sqrt(variance + epsilon) + bias
 
-Ioffe and Szegedy 2015. Mean and variance are those of one feature over all words of the batch, padding left out, where
-a layer norm's are those of one word over all its features. In evaluation they are replaced by running averages
-of what training saw, so that the norm is a fixed map of each word alone.
+Ioffe and Szegedy 2015. Mean and variance are those of one feature over all words of the batch; a layer norm's are
+those of one word over all its features. Evaluation uses running averages from training instead.
 
-Its drawbacks are there to be seen. In training a word's vector depends on its neighbours in the batch, in the decoder
-on later words too, which evaluation does not show. The less there is in a batch the coarser its statistics: a step
-done in parts (`accumulate`, or for want of memory) is another step. The running averages are of the newest weights,
-not of their running average, which is what is saved. And sentences unlike those of training, longer ones above all,
-are normalised by statistics that are not theirs.
+Its drawbacks, which is why Transformers do without it: In training a word's vector depends on its neighbours in the
+batch, in the decoder on later words too. Small batches give coarse statistics, so a step done in parts (`accumulate`)
+is another step. The running averages belong to the newest weights, not to the averaged weights that are saved. Longer
+sentences than those of training are normalised by statistics that are not theirs.
 
 Differs from the paper: padding is left out of the statistics.
 """
@@ -60,7 +58,7 @@ class MaskedBatchNorm(nn.Module):
         mean = x.where(counts, 0).sum(dim=(0, 1)) / count
         variance = (x - mean).square().where(counts, 0).sum(dim=(0, 1)) / count
         with torch.no_grad():
-            # The best guess at the variance of all text, of which the batch is a sample.
+            # The unbiased estimate of the variance of all text, of which the batch is a sample.
             unbiased = variance * (count / (count - 1).clamp(min=1))
             self.running_mean.lerp_(mean.to(self.running_mean.dtype), MOMENTUM)
             self.running_variance.lerp_(unbiased.to(self.running_variance.dtype), MOMENTUM)

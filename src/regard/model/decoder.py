@@ -2,7 +2,7 @@
 
 Vaswani et al. 2017, section 3.1: masked self-attention, attention over the encoder's output, feed-forward.
 In training all positions are computed at once under the look-ahead mask; in generation one position at a
-time, and a `DecoderState` remembers the keys and values of the earlier ones, which never change.
+time, and a `DecoderState` holds the keys and values of the earlier ones, which never change.
 
 Differs from the paper: nowhere in the default. With pre-norm a last norm closes the stack. A decoder-only
 model is the same stack without the cross-attention (Radford et al. 2018).
@@ -28,14 +28,14 @@ from regard.trace import Trace, at, keep
 
 @dataclass(frozen=True)
 class DecoderState:
-    """What the decoder remembers between two steps; passed in and returned, never kept on a module."""
+    """The decoder's cache between two steps; passed in and returned, never kept on a module."""
 
     position: int
-    """how many tokens have been read"""
+    """Number of tokens read."""
     past: tuple[KeyValue, ...] | None
-    """for each layer, the keys and values of those tokens"""
-    remembered: tuple[KeyValue, ...] = ()
-    """for each layer, the keys and values of the encoder's output; none in a decoder-only model"""
+    """For each layer, the keys and values of those tokens."""
+    memory: tuple[KeyValue, ...] = ()
+    """For each layer, the keys and values of the encoder's output; empty in a decoder-only model."""
     source_lengths: Int[Tensor, " batch"] | None = None
 
     def select(self, rows: Int[Tensor, " chosen"]) -> DecoderState:
@@ -44,13 +44,13 @@ class DecoderState:
         return replace(
             self,
             past=None if self.past is None else tuple(layer.select(rows) for layer in self.past),
-            remembered=tuple(layer.select(rows) for layer in self.remembered),
+            memory=tuple(layer.select(rows) for layer in self.memory),
             source_lengths=None if lengths is None else lengths.index_select(0, rows),
         )
 
     @property
     def longest(self) -> int:
-        """A bound of the positions, the newest token's included."""
+        """Upper bound of the positions, the newest token included."""
         return self.position + 1
 
     def positions_of(self, tokens: Int[Tensor, " batch"]) -> Int[Tensor, " batch"]:
@@ -65,7 +65,7 @@ class DecoderState:
         """Each new word sees its own source sentence, not the padding behind it."""
         if self.source_lengths is None:
             return None
-        source_len = self.remembered[0].key.shape[2]
+        source_len = self.memory[0].key.shape[2]
         ones = self.source_lengths.new_ones(num_rows)
         return Visibility(Layout.padded(ones, 1), Layout.padded(self.source_lengths, source_len))
 
@@ -83,7 +83,7 @@ class DecoderLayer(nn.Module):
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: KeyValueCache | None = None,
+        memory: KeyValueCache | None = None,
         cross_visibility: Visibility | None = None,
         *,
         past: KeyValueCache | None = None,
@@ -94,9 +94,9 @@ class DecoderLayer(nn.Module):
             x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention")
         )
         if self.cross_attention is not None:
-            assert remembered is not None
+            assert memory is not None
             x = self.cross_attention.cross_attend(
-                x, remembered, cross_visibility, trace=at(trace, "cross_attention")
+                x, memory, cross_visibility, trace=at(trace, "cross_attention")
             )
         return self.feed_forward(x, trace=at(trace, "feed_forward")), present
 
@@ -116,8 +116,10 @@ class Decoder(nn.Module):
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
 
-    def remember(self, memory: Float[Tensor, "batch source_len d_model"]) -> tuple[KeyValue, ...]:
-        """For each layer, the keys and values of the encoder's output: computed once a sentence."""
+    def project_memory(
+        self, memory: Float[Tensor, "batch source_len d_model"]
+    ) -> tuple[KeyValue, ...]:
+        """For each layer, the keys and values of the encoder's output, computed once a sentence."""
         attentions = [cast(DecoderLayer, layer).cross_attention for layer in self.layers]
         crossing = [attention for attention in attentions if attention is not None]
         maps = [linear for attention in crossing for linear in (attention.key, attention.value)]
@@ -130,7 +132,7 @@ class Decoder(nn.Module):
         self,
         x: Float[Tensor, "batch target_len d_model"],
         visibility: Visibility | None,
-        remembered: tuple[KeyValueCache, ...] = (),
+        memory: tuple[KeyValueCache, ...] = (),
         cross_visibility: Visibility | None = None,
         *,
         past: tuple[KeyValueCache, ...] | None = None,
@@ -143,7 +145,7 @@ class Decoder(nn.Module):
             x, keys = layer(
                 x,
                 visibility,
-                remembered[i] if remembered else None,
+                memory[i] if memory else None,
                 cross_visibility,
                 past=None if past is None else past[i],
                 rotation=rotation,

@@ -22,15 +22,15 @@ class Layout:
 
     lengths: Int[Tensor, " sequences"]
     length: int
-    """of a row"""
+    """Length of a row."""
     longest: int
-    """an upper bound of the lengths, known without asking the device"""
+    """Upper bound of the lengths, known without asking the device."""
     boundaries: Int[Tensor, " fences"] | None = None
-    """packed only: where each sentence starts in the one row, and at the end the row's length"""
+    """Packed only: where each sentence starts in the row, then the row's length."""
 
     @classmethod
     def padded(cls, lengths: Int[Tensor, " sequences"], length: int) -> Layout:
-        """One sentence a row; what lies behind its length is padding."""
+        """One sentence a row, padded at the end."""
         return cls(lengths=lengths, length=length, longest=length)
 
     @classmethod
@@ -45,13 +45,13 @@ class Layout:
         return self.boundaries is not None
 
     def sequence_of(self) -> Int[Tensor, "batch length"]:
-        """Which sentence each place of the tensor belongs to."""
+        """The index of the sentence that each place of the tensor belongs to."""
         places = torch.arange(self.length, device=self.lengths.device)
         if self.boundaries is None:
             rows = torch.arange(len(self.lengths), device=self.lengths.device)
             return rows[:, None].expand(-1, self.length)
-        # Those that have ended before it. Not searchsorted: compiled for a GPU by torch 2.11, training
-        # with it went wrong, see docs/log.md.
+        # The number of sentences that ended before it. Not searchsorted: training with it, compiled for a
+        # GPU by torch 2.11, went wrong; see docs/log.md.
         return (places[:, None] >= self.boundaries[1:]).sum(dim=1)[None]
 
     def positions(self) -> Int[Tensor, "batch length"]:
@@ -73,9 +73,9 @@ class Visibility:
     query: Layout
     key: Layout
     causal: bool = False
-    """hide the future: a word sees itself and what stands before it"""
+    """Hide the future: a word sees itself and the words before it."""
     bias: Float[Tensor, "batch heads query_len key_len"] | None = None
-    """added to the score of each pair: relative positions"""
+    """Added to the score of each pair: relative positions."""
 
     def may_attend(self) -> Bool[Tensor, "batch 1 query_len key_len"]:
         """True where the query (row) may see the key (column)."""
@@ -91,13 +91,13 @@ class Visibility:
     def mask(
         self,
     ) -> Bool[Tensor, "batch 1 query_len key_len"] | Float[Tensor, "batch heads query_len key_len"]:
-        """What a kernel takes: `may_attend`, or what to add to the scores."""
+        """The mask of a fused kernel: `may_attend`, or numbers to add to the scores."""
         if self.bias is None:
             return self.may_attend()
         return self.bias.masked_fill(~self.may_attend(), float("-inf"))
 
     def key_ranges(self) -> tuple[Int[Tensor, " query_len"], Int[Tensor, " query_len"]]:
-        """Packed: for each query the first key it may see, and the first one behind those."""
+        """Packed: for each query the first key it may see, and the end of its keys."""
         assert self.key.boundaries is not None
         sequence = self.query.sequence_of()[0]
         first = self.key.boundaries[sequence]
@@ -106,7 +106,7 @@ class Visibility:
         return first, self.key.boundaries[sequence + 1]
 
     def query_ranges(self) -> tuple[Int[Tensor, " key_len"], Int[Tensor, " key_len"]]:
-        """Packed: for each key the first query that may see it, and the first one behind those."""
+        """Packed: for each key the first query that may see it, and the end of those queries."""
         assert self.query.boundaries is not None
         sequence = self.key.sequence_of()[0]
         last = self.query.boundaries[sequence + 1]

@@ -2,8 +2,8 @@
 
     y = x W^T + b
 
-Differs from torch's: nowhere in what it computes. On a CPU the gradient of `b`, a sum over all words, is a
-product with ones, which is twice as fast as torch's sum.
+Computes what torch's `nn.Linear` does. On a CPU the gradient of `b`, a sum over all words, is a product with
+ones, which is twice as fast as torch's sum.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 
 class Product(torch.autograd.Function):
-    """The map of vectors in rows."""
+    """x W^T + b for vectors in rows."""
 
     @staticmethod
     def forward(
@@ -43,17 +43,16 @@ def linear(
     weight: Float[Tensor, "outputs inputs"],
     bias: Float[Tensor, " outputs"],
 ) -> Float[Tensor, "*words outputs"]:
-    """The map, by the fastest way to its gradients."""
+    """x W^T + b, with the faster gradient where it applies."""
     trains = torch.is_grad_enabled() and weight.requires_grad
-    if not trains or x.device.type != "cpu" or torch.compiler.is_compiling():
-        return F.linear(x, weight, bias)
-    if torch.is_autocast_enabled("cpu"):
+    is_special = torch.compiler.is_compiling() or torch.is_autocast_enabled("cpu")
+    if not trains or x.device.type != "cpu" or is_special:
         return F.linear(x, weight, bias)
     return Product.apply(x.flatten(0, -2), weight, bias).unflatten(0, x.shape[:-1])
 
 
 class Linear(nn.Linear):
-    """As torch's, always with a bias."""
+    """torch's `nn.Linear`, always with a bias."""
 
     def forward(self, x: Float[Tensor, "*words inputs"]) -> Float[Tensor, "*words outputs"]:
         return linear(x, self.weight, self.bias)

@@ -3,7 +3,7 @@
     sentence = mean_i memory_i,   vector = sentence / |sentence|
 
 so that the dot product of two texts is the cosine of the angle between them. Reimers and Gurevych 2019,
-section 3, found the mean better than the vector of one special word.
+section 3, found the mean better than the vector of one special token.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from regard.model.layout import Layout
 def sentence_vectors(
     memory: Float[Tensor, "batch length d_model"], layout: Layout
 ) -> Float[Tensor, "sequences d_model"]:
-    """A vector for each sentence of the layout; one of no words has the vector 0."""
+    """A vector for each sentence of the layout; an empty sentence has the vector 0."""
     if layout.is_packed:
         numbers = torch.arange(len(layout.lengths), device=memory.device)
-        # A product of matrices: no sum over rows of unequal length is as quick, or as well compiled.
+        # A matrix product: faster than a sum over rows of unequal length, and compiled better.
         belongs = (layout.sequence_of() == numbers[:, None]).to(memory.dtype)
         total = belongs @ memory[0]
     else:

@@ -1,13 +1,13 @@
-"""The decoder's memory at places that never move: what a recorded step of a GPU can be played again with.
+"""Key-value caches that never move in memory, so that a GPU can replay a recorded step on them.
 
-`DecoderState` grows by a word a step, and a beam that is reordered is copied. Here the tensors have their
-full size from the start, every row is at a position of its own, the newest key and value are written in
-place, and no key is ever copied: a row that continues another one is told in whose row each of its earlier
-words was written. Sentences wait in a bank of sources, and several rows may read the same one.
+`DecoderState` grows by a word a step, and reordering a beam copies it. Here the tensors have their full size
+from the start, each row has its own position, and the newest key and value are written in place. No key is
+copied: `owners` says for each row in whose row each of its earlier words was written. The sources of a whole
+queue lie in one cache, and several rows may read the same source.
 
     past keys of row r at position p  =  key[owners[r, p], :, p]
 
-Differs from the paper: nowhere; this is only where the numbers lie.
+Differs from the paper: nowhere; only where the numbers are stored.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if torch.version.cuda is not None:
 
 
 @dataclass(frozen=True)
-class Written:
+class TargetCache:
     """The keys and values of the words written so far, in one layer."""
 
     key: Float[Tensor, "rows heads max_len head_dim"]
     value: Float[Tensor, "rows heads max_len head_dim"]
     positions: Int[Tensor, " rows"]
-    """how many words each row has behind it: where the next one goes"""
+    """Number of words each row has read: where the next key goes."""
     owners: Int[Tensor, "rows max_len"] | None
-    """in whose row each earlier word was written; None where every row only ever continues itself"""
+    """The row in which each earlier word was written; None where every row continues itself."""
     new: KeyValue | None = None
 
-    def append(self, new: KeyValue) -> Written:
+    def append(self, new: KeyValue) -> TargetCache:
         return replace(self, new=new)
 
     def attend(
@@ -47,7 +47,7 @@ class Written:
         visibility: Visibility | None,
         trace: Trace | None,
     ) -> Float[Tensor, "rows heads 1 head_dim"]:
-        """Write the newest key and value down, then attend to them and to all earlier ones."""
+        """Store the newest key and value, then attend to them and to all earlier ones."""
         assert self.new is not None and trace is None
         bias = None if visibility is None else visibility.bias
         if query.is_cuda and fits(query) and bias is None:
@@ -73,17 +73,17 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Bank:
-    """The keys and values of all the sources that are read or still wait, in one layer."""
+class SourceCache:
+    """The keys and values of all sources of a queue, in one layer."""
 
     key: Float[Tensor, "sentences heads source_len head_dim"]
     value: Float[Tensor, "sentences heads source_len head_dim"]
     lengths: Int[Tensor, " sentences"]
     sentence: Int[Tensor, " slots"]
-    """which of them each slot reads; a slot is as many neighbouring rows as there are for each"""
+    """The sentence each slot reads; a slot is the neighbouring rows of one beam."""
 
-    def append(self, new: KeyValue) -> Bank:
-        raise AssertionError("a source does not grow")
+    def append(self, new: KeyValue) -> SourceCache:
+        raise AssertionError("a source cache does not grow")
 
     def attend(
         self,
@@ -106,11 +106,11 @@ class Bank:
 
 @dataclass(frozen=True)
 class StaticState:
-    """What a `DecoderState` is to a growing memory; whoever owns the tensors moves the positions on."""
+    """A `DecoderState` over these caches; the owner of the tensors advances the positions."""
 
     positions: Int[Tensor, " rows"]
-    past: tuple[Written, ...]
-    remembered: tuple[Bank, ...] = ()
+    past: tuple[TargetCache, ...]
+    memory: tuple[SourceCache, ...] = ()
 
     @property
     def longest(self) -> int:
@@ -120,7 +120,7 @@ class StaticState:
         return self.positions
 
     def cross_visibility(self, num_rows: int) -> Visibility | None:
-        """A bank knows by itself how long its sources are."""
+        """None: a source cache masks by its own lengths."""
         return None
 
     def advanced(self, past: tuple[KeyValueCache, ...]) -> StaticState:

@@ -108,7 +108,7 @@ class Transformer(Network):
         hidden, past = self.decoder(
             self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target")),
             self._step_visibility(positions, state.longest, at(trace, "decoder")),
-            state.remembered,
+            state.memory,
             state.cross_visibility(len(tokens)),
             past=state.past,
             rotation=self._rotation(positions),
@@ -124,7 +124,7 @@ class Transformer(Network):
         key: Int[Tensor, "batch key_len"],
         trace: Trace | None,
     ) -> Visibility:
-        """With the bias of relative positions, where the model has them."""
+        """The visibility with the bias of relative positions, where the model has them."""
         if stack.position_bias is None:
             return visibility
         return replace(
@@ -139,7 +139,7 @@ class Transformer(Network):
     def _step_visibility(
         self, positions: Int[Tensor, "batch 1"], key_len: int, trace: Trace | None
     ) -> Visibility | None:
-        """Everything before the newest word may be seen; only relative positions say more of it."""
+        """None: the newest word sees all words before it. Only relative positions need a bias."""
         if self.config.position != "relative":
             return None
         lengths = positions[:, 0] + 1
@@ -163,9 +163,9 @@ class EncoderDecoder(Transformer):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
-        remembered = self.decoder.remember(memory)
+        projected = self.decoder.project_memory(memory)
         cross_visibility = Visibility(target_layout, source_layout)
-        return self._decode(target, target_layout, remembered, cross_visibility, trace)
+        return self._decode(target, target_layout, projected, cross_visibility, trace)
 
     def forward(
         self,
@@ -188,9 +188,9 @@ class EncoderDecoder(Transformer):
         *,
         trace: Trace | None = None,
     ) -> DecoderState:
-        """Read the source once; the state to begin writing from."""
+        """Read the source once; the state before the first target word."""
         memory = self.encode(source, Layout.padded(lengths, source.shape[1]), trace=trace)
-        return DecoderState(0, None, self.decoder.remember(memory), lengths)
+        return DecoderState(0, None, self.decoder.project_memory(memory), lengths)
 
 
 class DecoderOnly(Transformer):
@@ -216,12 +216,12 @@ class DecoderOnly(Transformer):
         return self.project(self.decode(target, layout, trace=trace), trace=trace)
 
     def start(self) -> DecoderState:
-        """Nothing read yet."""
+        """The state before the first word."""
         return DecoderState(0, None)
 
 
 class EncoderOnly(Transformer):
-    """A text in, for each of its words the scores of what could stand there out."""
+    """A text in, the scores of every token at each of its places out."""
 
     def forward(
         self,
@@ -239,7 +239,7 @@ Model = Transformer | RecurrentEncoderDecoder
 
 
 def build(config: ModelConfig, dropout: float = 0.0) -> Model:
-    """The model a configuration describes, with fresh random weights."""
+    """The model a configuration describes, with random weights."""
     if config.is_recurrent:
         return RecurrentEncoderDecoder(config, dropout)
     kinds: dict[str, type[Transformer]] = {

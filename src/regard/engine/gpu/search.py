@@ -30,7 +30,7 @@ from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
 from regard.model.layout import Layout
-from regard.model.static_cache import Bank, StaticState, Written
+from regard.model.static_cache import SourceCache, StaticState, TargetCache
 from regard.model.transformer import EncoderDecoder, Transformer
 
 if torch.version.cuda is not None:
@@ -168,11 +168,11 @@ class Recording:
         slots, shape = self.slots, self.shape
         positions = slots.positions.view(-1)
         owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
-        past = tuple(Written(key, value, positions, owners) for key, value in self.past)
+        past = tuple(TargetCache(key, value, positions, owners) for key, value in self.past)
         if not shape.source_len:
             return StaticState(positions, past)
         banks = tuple(
-            Bank(key, value, self.source_lengths, slots.sentence) for key, value in self.bank
+            SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank
         )
         return StaticState(positions, past, banks)
 
@@ -281,7 +281,9 @@ class Reader:
         recording, source_len = self.recording, self.source.shape[1]
         model = cast(EncoderDecoder, recording.model)
         memory = model.encode(self.source, Layout.padded(self.lengths, source_len))
-        for bank, remembered in zip(recording.bank, model.decoder.remember(memory), strict=True):
-            for table, new in zip(bank, remembered, strict=True):
+        for bank, projected in zip(
+            recording.bank, model.decoder.project_memory(memory), strict=True
+        ):
+            for table, new in zip(bank, projected, strict=True):
                 table[:, :, :source_len].index_copy_(0, self.sentences, new)
         recording.source_lengths.index_copy_(0, self.sentences, self.lengths)

@@ -1,4 +1,4 @@
-"""Add & Norm as one GPU kernel, for models that only read: a yellow box of Figure 1.
+"""Add & Norm as one GPU kernel, for inference: a yellow box of Figure 1.
 
     LayerNorm(x + Sublayer(x)),   LayerNorm(x) = gain * (x - mean) / sqrt(variance + epsilon) + bias
 
@@ -38,7 +38,7 @@ def _add_and_normalise(  # type: ignore[no-untyped-def]
 def added_norm(
     x: Float[Tensor, "*words d_model"], output: Float[Tensor, "*words d_model"], norm: nn.LayerNorm
 ) -> Float[Tensor, "*words d_model"]:
-    """The norm of the sum, as wide as `x`."""
+    """The norm of the sum, in the type of `x`."""
     x, output = x.contiguous(), output.contiguous()
     normed = torch.empty_like(x)
     d_model = x.shape[-1]

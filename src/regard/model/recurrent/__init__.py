@@ -36,7 +36,7 @@ class RecurrentEncoderDecoder(Network):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_state"]:
-        """The memory: what both directions know at each source word."""
+        """The memory: the states of both directions at each source word."""
         x = self.source(source, layout.positions(), trace=at(trace, "source"))
         return keep(trace, "memory", self.encoder(x, layout, trace=at(trace, "encoder")))
 
@@ -49,7 +49,7 @@ class RecurrentEncoderDecoder(Network):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch target_len d_model"]:
-        """What the output is made from after every word of the target."""
+        """The readout after every word of the target."""
         state = self.decoder.begin(memory, source_layout, trace=at(trace, "decoder"))
         words = self.target(target, target_layout.positions(), trace=at(trace, "target"))
         hidden: Tensor = self.decoder(words, state, trace=at(trace, "decoder"))[0]
@@ -76,7 +76,7 @@ class RecurrentEncoderDecoder(Network):
         *,
         trace: Trace | None = None,
     ) -> RecurrentState:
-        """Read the source once; the state to begin writing from."""
+        """Read the source once; the state before the first target word."""
         layout = Layout.padded(lengths, source.shape[1])
         memory = self.encode(source, layout, trace=trace)
         return self.decoder.begin(memory, layout, trace=at(trace, "decoder"))

@@ -1,4 +1,4 @@
-"""Attention of a recurrent decoder: which source words to look at for the next target word.
+"""Attention of a recurrent decoder: which source words matter for the next target word.
 
     e_ij = a(s_{i-1}, h_j),   alpha_ij = softmax over j of e_ij,   c_i = sum over j of alpha_ij h_j
 
@@ -28,8 +28,8 @@ from regard.trace import Trace, keep
 class AdditiveEnergies(torch.autograd.Function):
     """v . tanh(query + key) for every pair of them.
 
-    The vectors inside the tanh are as many as target words times source words: for the gradient they are
-    computed again rather than kept.
+    There are target words times source words of them: the backward pass computes them again instead of
+    storing them.
     """
 
     @staticmethod
@@ -52,7 +52,7 @@ class AdditiveEnergies(torch.autograd.Function):
 
 
 class Alignment(nn.Module):
-    """One of the three ways to compare, and the mixing that all share."""
+    """One of the three scores, and the weighted sum that all share."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Alignment(nn.Module):
     def keys(
         self, memory: Float[Tensor, "batch source_len width"], *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len width"]:
-        """What each state is compared with: computed once a sentence."""
+        """The vectors that states are compared with, computed once a sentence."""
         return _keep(trace, "key", memory if self.key is None else self.key(memory))
 
     def forward(
@@ -92,5 +92,5 @@ class Alignment(nn.Module):
 
 
 def _keep(trace: Trace | None, name: str, value: Tensor) -> Tensor:
-    """Recorded as that of a single head, [batch, 1, ...], since traces have heads first."""
+    """Recorded as a single head, [batch, 1, ...], since traces have heads first."""
     return value if trace is None else keep(trace, name, value[:, None])[:, 0]

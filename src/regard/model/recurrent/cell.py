@@ -1,4 +1,4 @@
-"""Recurrent cells: what a plain RNN, a GRU and an LSTM do with one word more.
+"""Recurrent cells: one step of a plain RNN, a GRU and an LSTM.
 
     plain   s_i = tanh(W x_i + U s_{i-1})                                           (Elman 1990)
     GRU     r = sigmoid(W_r x_i + U_r s_{i-1}),   z = sigmoid(W_z x_i + U_z s_{i-1})
@@ -7,10 +7,10 @@
             s_i = o * tanh(m_i)
 
 Cho et al. 2014, section 2.3; Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000. Every
-product has a bias. An LSTM's state is two vectors, s and what it remembers, m.
+product has a bias. An LSTM's state is two vectors, s and its memory m.
 
-`run` is torch's own recurrence over words that are all known; `advance` is one step of it written out, for
-a decoder whose next input depends on its last state. A law test holds them equal.
+`run` is torch's recurrence over words that are all known. `advance` is one step of it written out, for a
+decoder whose next input depends on its last state. A law test holds them equal.
 
 Differs from the papers: the GRU's reset gate acts after the product with U_n, as torch's and cuDNN's does. The
 recurrent matrices begin orthogonal, gate by gate (Bahdanau et al. 2015, appendix B.1), an LSTM's forget gate
@@ -30,11 +30,11 @@ from torch.nn import functional as F
 KINDS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 NUM_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
 NUM_PARTS = {"rnn": 1, "gru": 1, "lstm": 2}
-"""how many vectors a state is"""
+"""Number of vectors in a state."""
 
 
 class Weights(NamedTuple):
-    """Those of a cell, the gates one below the other: W and U with a bias each."""
+    """W and U of a cell with a bias each, the gates below one another."""
 
     inputs: Float[Tensor, "gates features"]
     recurrent: Float[Tensor, "gates width"]
@@ -48,7 +48,7 @@ class Weights(NamedTuple):
 
 
 def make_cell(kind: str, num_inputs: int, width: int) -> nn.RNNBase:
-    """A cell with fresh weights."""
+    """A cell with random weights."""
     cell = KINDS[kind](num_inputs, width, batch_first=True)
     weights = Weights.of(cell)
     with torch.no_grad():
@@ -67,7 +67,7 @@ def run(
     x: Float[Tensor, "batch length features"],
     state: Float[Tensor, "parts batch width"] | None = None,
 ) -> tuple[Float[Tensor, "batch length width"], Float[Tensor, "parts batch width"]]:
-    """The state after each word, and all parts of the last one; without a state from zeros."""
+    """The state after each word, and all parts of the last state; starts from zeros without a state."""
     dtype = Weights.of(cell).inputs.dtype
     given = None if state is None else state.to(dtype)
     # Autocast would make cuDNN compute in half precision, whose small gradients vanish.
@@ -86,7 +86,7 @@ def advance(
     inputs: Float[Tensor, "batch gates"],
     state: Float[Tensor, "parts batch width"],
 ) -> Float[Tensor, "parts batch width"]:
-    """The state after one word more, of which `inputs` is what W made, bias included."""
+    """The state after one more word, given `inputs` = W x + bias."""
     weights = Weights.of(cell)
     recurrent = F.linear(state[0], weights.recurrent, weights.recurrent_bias)
     inputs, recurrent = inputs.to(state.dtype), recurrent.to(state.dtype)
@@ -98,6 +98,6 @@ def advance(
         return (new + update * (state[0] - new))[None]
     if isinstance(cell, nn.LSTM):
         write, forget, new, show = (inputs + recurrent).chunk(4, dim=-1)
-        remembered = forget.sigmoid() * state[1] + write.sigmoid() * new.tanh()
-        return torch.stack([show.sigmoid() * remembered.tanh(), remembered])
+        memory = forget.sigmoid() * state[1] + write.sigmoid() * new.tanh()
+        return torch.stack([show.sigmoid() * memory.tanh(), memory])
     return torch.tanh(inputs + recurrent)[None]

@@ -10,13 +10,12 @@ f is a cell (`cell`), g a maxout of two and the output's linear map. What c_i is
     dot, general
                 what s_i finds in it, s_i = f(s_{i-1}, y_{i-1}) (Luong et al. 2015, section 3)
 
-So with and without attention nothing but c differs. Of Sutskever's and Cho's ways to hand on the fixed vector, as
-the first state or at every step, this is both, as in Cho's; s_0 is made from it, and with attention from the
-backward state at the first word, as in Bahdanau's.
+So with and without attention only c differs. Without attention the fixed vector makes the first state and enters
+every step, as in Cho's; with attention s_0 comes from the backward state at the first word, as in Bahdanau's.
 
 Differs from the papers: g has the newest state, as Bahdanau's section 3.1 says, not the one before as its appendix
 A.2.2; its output has d_model features, the table's. Luong's kinds have the same g in place of tanh(W [c ; s]), and
-no input feeding. An LSTM's remembered vector starts from a map of its own. Layers may be stacked; the context
+no input feeding. An LSTM's memory vector starts from a map of its own. Layers may be stacked; the context
 enters the first, and the last one's state looks for it.
 """
 
@@ -24,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -37,26 +36,26 @@ from regard.model.layout import Layout
 from regard.model.recurrent.attention import Alignment
 from regard.model.recurrent.cell import NUM_PARTS, Weights, advance, make_cell, run
 from regard.model.recurrent.encoder import summary_of
-from regard.model.recurrent.steps import Steps
 from regard.trace import Trace, at, keep
 
+Value = TypeVar("Value")
 Cells = tuple[Float[Tensor, "parts batch d_state"], ...]
-"""for each layer its state"""
+"""The state of each layer."""
 
 
 @dataclass(frozen=True)
 class RecurrentState:
-    """What the decoder remembers between two steps; passed in and returned, never kept on a module."""
+    """The decoder's state between two steps; passed in and returned, never kept on a module."""
 
     position: int
-    """how many tokens have been read"""
+    """Number of tokens read."""
     cells: Cells
     summary: Float[Tensor, "batch d_state"] | None = None
-    """without attention: the fixed vector"""
+    """Without attention: the fixed vector."""
     memory: Float[Tensor, "batch source_len d_state"] | None = None
-    """with attention: what is looked at"""
+    """With attention: the encoder's output."""
     keys: Float[Tensor, "batch source_len d_state"] | None = None
-    """and what states are compared with"""
+    """With attention: the vectors that states are compared with."""
     source_lengths: Int[Tensor, " batch"] | None = None
 
     def select(self, rows: Int[Tensor, " chosen"]) -> RecurrentState:
@@ -82,7 +81,7 @@ class RecurrentState:
 
 
 class RecurrentDecoder(nn.Module):
-    """Cells, what they look at, and the readout g."""
+    """Cells, attention and the readout g."""
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
         super().__init__()
@@ -110,7 +109,7 @@ class RecurrentDecoder(nn.Module):
         *,
         trace: Trace | None = None,
     ) -> RecurrentState:
-        """The state to write from, before the first word."""
+        """The state before the first word."""
         summary = keep(trace, "summary", summary_of(memory, layout, both=self.is_fixed))
         initial = self.initial(summary).to(memory.dtype).tanh()
         initial = keep(trace, "initial", initial.unflatten(-1, (len(self.layers), -1)))
@@ -128,10 +127,10 @@ class RecurrentDecoder(nn.Module):
         *,
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch target_len d_model"], RecurrentState]:
-        """What the output is made from after each of these words, and the state that has read them."""
+        """The readout after each of these words, and the state that has read them."""
         num_words = words.shape[1]
         if self.config.attention == "additive":
-            states, contexts, cells = self._search_then_write(words, state, trace)
+            states, contexts, cells = self._attend_then_write(words, state, trace)
         elif state.summary is not None:
             contexts = state.summary[:, None].expand(-1, num_words, -1)
             inputs = torch.cat([words.to(contexts.dtype), contexts], dim=-1)
@@ -139,8 +138,8 @@ class RecurrentDecoder(nn.Module):
         else:
             states, cells = self._write(words, state, trace)
             contexts = self._look(states, state, state.may_attend(), at(trace, "attention"))
-        together = torch.cat([states, words.to(states.dtype), contexts.to(states.dtype)], dim=-1)
-        hidden = keep(trace, "readout.hidden", self.readout(together))
+        inputs = torch.cat([states, words.to(states.dtype), contexts.to(states.dtype)], dim=-1)
+        hidden = keep(trace, "readout.hidden", self.readout(inputs))
         output = keep(trace, "readout.output", hidden.unflatten(-1, (-1, 2)).amax(dim=-1))
         return self.dropout(output), replace(
             state, cells=cells, position=state.position + num_words
@@ -163,7 +162,7 @@ class RecurrentDecoder(nn.Module):
         state: RecurrentState,
         trace: Trace | None,
     ) -> tuple[Float[Tensor, "batch target_len d_state"], Cells]:
-        """All words at once, whose inputs do not depend on the states."""
+        """All words at once: their inputs do not depend on the states."""
         cells = []
         for i, cell in enumerate(self.cells):
             inputs, last = run(cell, self.dropout(inputs) if i else inputs, state.cells[i])
@@ -171,7 +170,7 @@ class RecurrentDecoder(nn.Module):
             cells.append(last)
         return inputs, tuple(cells)
 
-    def _search_then_write(
+    def _attend_then_write(
         self,
         words: Float[Tensor, "batch target_len d_model"],
         state: RecurrentState,
@@ -179,17 +178,17 @@ class RecurrentDecoder(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch target_len d_state"], Float[Tensor, "batch target_len d_state"], Cells
     ]:
-        """Word by word, for what is looked for depends on the state, and the state on what was found."""
+        """Word by word: attention depends on the state before it, and the next state on the attention."""
         weights = [Weights.of(cell) for cell in self.cells]
         sizes = [self.config.d_model, self.config.d_state]
         of_words, of_contexts = weights[0].inputs.split(sizes, dim=1)
         from_words = F.linear(words, of_words, weights[0].inputs_bias)
-        steps = None if trace is None else Steps(trace, words.shape[1])
+        steps = None if trace is None else StepTrace(trace, words.shape[1])
         cells, may_attend = list(state.cells), state.may_attend()
         states, contexts = [], []
         for from_word in from_words.unbind(dim=1):
-            looking = cells[-1][0][:, None]
-            context = self._look(looking, state, may_attend, at(steps, "attention"))
+            query = cells[-1][0][:, None]
+            context = self._look(query, state, may_attend, at(steps, "attention"))
             inputs = from_word + F.linear(context[:, 0], of_contexts)
             for i, cell in enumerate(self.cells):
                 if i:
@@ -212,3 +211,42 @@ def _kept(
         return cell
     shown = keep(trace, "state", cell[0][:, None])
     return torch.cat([shown[:, 0][None], cell[1:]])
+
+
+class StepTrace(Trace):
+    """Records values [..., 1, features] position by position, so that a loop traces like one pass.
+
+    An edit is a function of all positions. Each step gives it an array in which only its own position is
+    filled in, and goes on with the edited position.
+    """
+
+    def __init__(self, trace: Trace, num_steps: int) -> None:
+        super().__init__()
+        self.whole, self.num_steps, self.position = trace, num_steps, [0]
+        self._kept: dict[str, list[Tensor]] = {}
+
+    def at(self, name: str) -> StepTrace:
+        child = StepTrace(self.whole, self.num_steps)
+        child.position, child._kept = self.position, self._kept
+        child._prefix = f"{self._prefix}{name}."
+        return child
+
+    def record(self, name: str, value: Value) -> Value:
+        assert isinstance(value, Tensor) and value.shape[-2] == 1
+        path, here = self._prefix + name, slice(self.position[0], self.position[0] + 1)
+        changed: Tensor = value
+        if self.whole.is_edited(path):
+            every = value.new_zeros((*value.shape[:-2], self.num_steps, value.shape[-1]))
+            every[..., here, :] = value
+            changed = self.whole.edited(path, every)[..., here, :]
+        self._kept.setdefault(path, []).append(changed)
+        return changed  # type: ignore[return-value]
+
+    def next(self) -> None:
+        """Move on to the next position."""
+        self.position[0] += 1
+
+    def finish(self) -> None:
+        """Store the collected values in the whole trace."""
+        for path, values in self._kept.items():
+            self.whole.store(path, torch.cat(values, dim=-2))

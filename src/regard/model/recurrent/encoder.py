@@ -38,17 +38,16 @@ class RecurrentEncoderLayer(nn.Module):
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_state"]:
         forwards, _ = run(self.forwards, x)
-        backwards, _ = run(self.backwards, _turned(x, layout))
+        backwards, _ = run(self.backwards, _reversed(x, layout))
         forwards = keep(trace, "forwards", forwards)
-        backwards = keep(trace, "backwards", _turned(backwards, layout))
+        backwards = keep(trace, "backwards", _reversed(backwards, layout))
         return torch.cat([forwards, backwards], dim=-1)
 
 
-def _turned(
+def _reversed(
     x: Float[Tensor, "batch length features"], layout: Layout
 ) -> Float[Tensor, "batch length features"]:
-    """Each sentence from its last word to its first, padding where it was: so a cell that reads from the left
-    meets no padding before the words."""
+    """Each sentence reversed, with its padding still at the end, so that a cell reads the words first."""
     places, lengths = layout.positions(), layout.lengths[:, None]
     source = torch.where(places < lengths, lengths - 1 - places, places)
     return x.gather(1, source[..., None].to(torch.int64).expand_as(x))
@@ -79,7 +78,7 @@ class RecurrentEncoder(nn.Module):
 def summary_of(
     memory: Float[Tensor, "batch source_len d_state"], layout: Layout, *, both: bool
 ) -> Float[Tensor, "batch summary"]:
-    """The state of each direction that has read the whole sentence, or only the backward one's."""
+    """The last state of both directions, or of the backward one only."""
     forwards, backwards = memory.chunk(2, dim=-1)
     first = backwards[:, 0]
     if not both:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
-from regard.engine.vectors import TorchEncoder
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
 from regard.folder.catalogue import available as available
@@ -228,9 +227,9 @@ class Model:
 
     @functools.cached_property
     def _reader(self) -> PassageReader:
-        engine = self._translator.engine
-        if hasattr(engine, "memory"):
-            return PassageReader(self.folder, TorchEncoder(engine))
+        engine: Any = self._translator.engine
+        if hasattr(engine, "vectors"):
+            return PassageReader(self.folder, engine)
         return PassageReader.open(self.folder, **self._options)
 
     def _check_task(self, task: str, does: str) -> None:

@@ -13,13 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.engine import open_engine
-from regard.engine.graphs import default_threads
+from regard.engine import open_engine, pad
+from regard.engine.graphs import OnnxEncoder, default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
-from regard.engine.padding import pad
-from regard.engine.reader import OnnxReader
 from regard.engine.torch import TorchEngine, load_model, to_tensors
-from regard.engine.vectors import OnnxEncoder
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
 from regard.folder import checkpoint
@@ -96,7 +93,6 @@ def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], messa
     [
         (OnnxEngine, "encoder-decoder"),
         (OnnxEngine, "decoder-only"),
-        (OnnxReader, "encoder-only"),
         (OnnxEncoder, "encoder-only"),
         (OnnxEncoder, "encoder-decoder"),
     ],

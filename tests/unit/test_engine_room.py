@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.engine.gpu.room import Room
+from regard.engine.gpu.recording import Room
 
 MODEL = ModelConfig(
     source_vocab_size=23,

@@ -11,8 +11,8 @@ import torch
 from fixtures import make_model_folder
 
 from regard.config import ModelConfig, sized
+from regard.engine import Encoder, open_encoder
 from regard.engine.torch import to_tensors
-from regard.engine.vectors import Encoder, open_encoder
 from regard.errors import ModelError, UsageError
 from regard.exchange import onnx
 from regard.folder import checkpoint
@@ -79,7 +79,7 @@ def test_int8_is_near_and_knows_itself(tmp_path: Path) -> None:
     model = saved(tmp_path / "model", weights="int8", architecture="encoder-only")
     quantized = open_encoder(tmp_path / "model")
     wide = open_encoder(tmp_path / "model", precision="fp32")
-    assert (quantized.computes, wide.computes) == ("int8", "fp32")
+    assert (quantized.precision, wide.precision) == ("int8", "fp32")
     for source, near, nearer in zip(
         SOURCES, quantized.vectors(SOURCES), wide.vectors(SOURCES), strict=True
     ):

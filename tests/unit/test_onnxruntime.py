@@ -83,7 +83,7 @@ def test_equal_values_come_in_the_order_of_their_tokens(
 def test_reading_at_once_is_reading_step_by_step(
     engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch, num_rows: int
 ) -> None:
-    monkeypatch.setattr("regard.engine.onnxruntime.MOST_PLACES", 5)
+    monkeypatch.setattr("regard.engine.onnxruntime.MAX_PLACES", 5)
     # In int8 a difference in the last bit of a float may tip a byte.
     tolerance = 0.05 if engine.quantized else 1e-5
     tokens = np.random.default_rng(7).integers(4, VOCABULARY, (num_rows, 13))

@@ -12,7 +12,7 @@ import torch
 from regard.config import DecodeConfig
 from regard.decode import Hypothesis, search
 from regard.decode.constraints import Constraints, repeats
-from regard.engine.gpu.room import Room
+from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import Recording, StaticSearch
 from regard.engine.gpu.slots import repeated
 from regard.engine.torch import TorchEngine

@@ -10,9 +10,9 @@ import torch
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
-from regard.engine.gpu.candidates import Allowed, candidates
-from regard.engine.gpu.room import Room
+from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
+from regard.engine.gpu.slots import Allowed, candidates
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
 from regard.model.norm import AddAndNorm
@@ -89,7 +89,7 @@ def test_add_and_norm_in_one_kernel(d_model, dtype):
 def test_the_best_candidates(count):
     """Also where nothing is possible, where the forbidden would be best, and before the end may come."""
     # Where this file is only collected there may be no GPU, and so no compiler for its kernels.
-    from regard.engine.gpu.candidates_kernel import chunked_top
+    from regard.engine.gpu.kernels import chunked_top
 
     logits = 4 * torch.randn(5, 9001)
     logits[1] = -torch.inf

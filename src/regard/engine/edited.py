@@ -1,8 +1,8 @@
-"""The torch engine with some of its values changed on the way: what a search finds under an edit.
+"""The torch engine with edited activations: what a search finds under an edit.
 
-An edit is a function of one value of a pass, by the value's trace name. A pass may begin anywhere: the
-whole target at once begins at position 0, a cached step at the position of its one token. So edits are
-asked for by position, and one that means a certain word knows whether that word is in the pass.
+An edit is a function of one value of a pass, by the value's trace name. A pass over the whole target begins at
+position 0, a cached step at the position of its one token. So edits are asked for by position, and an edit of
+one word knows whether that word is in the pass.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.decode.interface import State
-from regard.engine.padding import pad
+from regard.engine import pad
 from regard.engine.torch import TorchEngine
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, Model, Translating
@@ -23,11 +23,11 @@ from regard.trace import Trace
 
 Edits = Mapping[str, Callable[[Any], Any]]
 EditsAt = Callable[[int], Edits]
-"""position of the first target word of a pass -> the edits of that pass"""
+"""From the position of a pass's first target word to the edits of that pass."""
 
 
 class EditedEngine(TorchEngine):
-    """Every cached step under the edits of its position, and the source under those of position 0."""
+    """Cached steps with the edits of their position; the source with those of position 0."""
 
     def __init__(self, model: Model, edits_at: EditsAt) -> None:
         super().__init__(model)
@@ -39,7 +39,7 @@ class EditedEngine(TorchEngine):
 
 @dataclass(frozen=True)
 class WrittenState:
-    """What has been read and written so far, with nothing computed from it kept."""
+    """The tokens so far and the encoder's output, no cache."""
 
     tokens: Tensor
     """[rows, written]"""
@@ -60,10 +60,10 @@ class WrittenState:
 
 
 class UncachedEngine(EditedEngine):
-    """Every step is one whole pass over what is written so far.
+    """Every step is one whole pass over the tokens so far.
 
-    An edit that lets a word see later ones changes the earlier vectors with every new word, so that
-    nothing of them can be remembered.
+    An edit that lets a word see later ones changes the earlier vectors with every new word, so that they
+    cannot be cached.
     """
 
     @torch.inference_mode()
@@ -91,4 +91,4 @@ class UncachedEngine(EditedEngine):
             source_layout = Layout.padded(written.source_lengths, written.memory.shape[1])
             hidden = model.decode(target, layout, written.memory, source_layout, trace=trace)
             logits = model.project(hidden[:, -1], trace=trace)
-        return logits, replace(written, tokens=target, attention=self._seen(trace))
+        return logits, replace(written, tokens=target, attention=self._attention_of(trace))

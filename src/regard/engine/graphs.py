@@ -1,26 +1,31 @@
-"""The graphs of a model folder, opened for onnxruntime: which of them, in which numbers, on how many threads."""
+"""The graphs of a model folder, opened for onnxruntime; and an encoder alone."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import onnxruntime
 
 from regard.config import ModelConfig
-from regard.engine import GraphPrecision
+from regard.decode.interface import State
+from regard.engine import WRITES_NOTHING, GraphPrecision, pad
 from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
 
-MOST_THREADS = 8
+MAX_THREADS = 8
+MEMORY = "memory"
+"""The output of encoder.onnx that holds the vector of each token."""
 
 
 class Graphs:
-    """A model folder whose weights are whole, and whose graphs compute in the numbers asked for."""
+    """A model folder with checked weights, and the precision its graphs run in."""
 
     def __init__(self, folder: str | Path, threads: int | None, precision: GraphPrecision) -> None:
         self._folder = Path(folder)
@@ -34,7 +39,7 @@ class Graphs:
             )
         self._suffix = ".fp32" if precision == "fp32" and manifest.weights == "int8" else ""
         self.quantized = manifest.weights == "int8" and not self._suffix
-        """whether products are of bytes"""
+        """Whether matrix products are of bytes."""
         self._options = _session_options(threads, quantized=self.quantized)
         self._layout = sha256(checkpoint.read_header(self._folder)).hexdigest()
 
@@ -42,7 +47,7 @@ class Graphs:
         return self._folder / f"{name}{self._suffix}.onnx"
 
     def open(self, name: Literal["encoder", "decoder"], takes: set[str]) -> Any:
-        """A session over this graph, whose inputs are named so."""
+        """A session over this graph, which must have these inputs."""
         path = self.path(name)
         if not path.is_file():
             raise ModelError(
@@ -66,13 +71,65 @@ class Graphs:
         return session
 
 
+class OnnxEncoder:
+    """The encoder's graph alone: fills in blanks, and gives vectors to search."""
+
+    def __init__(
+        self,
+        folder: str | Path,
+        threads: int | None = None,
+        precision: GraphPrecision = "auto",
+    ) -> None:
+        graphs = Graphs(folder, threads, precision)
+        self.config = graphs.config
+        self.precision = "int8" if graphs.quantized else "fp32"
+        self._path = graphs.path("encoder")
+        places = set() if self.config.has_decoder else {"places"}
+        self._session = graphs.open("encoder", {"tokens", "lengths", *places})
+
+    def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
+        """[places, vocabulary]: the probabilities of every token at these places of a text."""
+        inputs = {
+            "tokens": np.array([tokens], np.int64),
+            "lengths": np.array([len(tokens)], np.int64),
+            "places": np.array(places, np.int64),
+        }
+        values: np.ndarray = self._session.run(["log_probabilities"], inputs)[0]
+        return values
+
+    def check_vectors(self) -> None:
+        """Refuse a graph from before there was search."""
+        if MEMORY not in {each.name for each in self._session.get_outputs()}:
+            raise ModelError(
+                f"{self._path} must tell the vectors of its words: it was made before search was; "
+                "write the model anew with  regard export"
+            )
+
+    def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """[tokens, features] of each source."""
+        self.check_vectors()
+        tokens, lengths = pad(sources, self.config.pad_id)
+        inputs = {"tokens": tokens, "lengths": lengths}
+        if not self.config.has_decoder:
+            # One place costs little; none fails in int8.
+            inputs["places"] = np.zeros(1, np.int64)
+        memory = self._session.run([MEMORY], inputs)[0]
+        return [row[:length] for row, length in zip(memory, lengths, strict=True)]
+
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
+        raise UsageError(WRITES_NOTHING)
+
+    def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, State]:
+        raise UsageError(WRITES_NOTHING)
+
+
 def _session_options(threads: int | None, *, quantized: bool) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = default_threads() if threads is None else threads
     options.inter_op_num_threads = 1
-    # Planning which buffers could share memory takes longer than loading all else, and saves little.
+    # Planning which buffers share memory takes longer than all other loading, and saves little.
     options.enable_mem_reuse = False
-    # A waiting thread that spins takes the core from the one it waits for when the machine is busy.
+    # On a busy machine a spinning thread takes the core from the thread it waits for.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if quantized and not _sums_bytes_exactly():
         options.add_session_config_entry("session.x64quantprecision", "1")
@@ -81,7 +138,7 @@ def _session_options(threads: int | None, *, quantized: bool) -> Any:
 
 
 def default_threads() -> int:
-    """REGARD_THREADS, or half of the cores this process may use: the rest are often hyper-threads, or busy."""
+    """REGARD_THREADS, or half of the available cores: the rest are often hyper-threads, or busy."""
     if chosen := os.environ.get("REGARD_THREADS"):
         if not chosen.isascii() or not chosen.isdecimal() or int(chosen) < 1:
             raise UsageError(
@@ -90,14 +147,14 @@ def default_threads() -> int:
         return int(chosen)
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return max(1, min(MOST_THREADS, cores // 2))
+    return max(1, min(MAX_THREADS, cores // 2))
 
 
 def _sums_bytes_exactly() -> bool:
-    """Whether the processor adds products of bytes in 32 bits: every one but an x86 without VNNI.
+    """Whether the processor adds products of bytes in 32 bits: all but an x86 without VNNI.
 
-    The others add two products in 16 bits and cut off what does not fit; onnxruntime then has a slower way
-    that does not. See docs/decisions/002-int8.md.
+    Such an x86 adds two products in 16 bits and saturates; onnxruntime has a slower way that does not. See
+    docs/decisions/002-int8.md.
     """
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
         return True

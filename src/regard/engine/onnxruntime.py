@@ -1,8 +1,8 @@
 """The onnxruntime engine: a model folder's graphs on the CPU, without torch.
 
-What the cross-attention sees of a sentence is kept once, however many hypotheses of it are alive. The keys and
-values of the tokens so far are written in place (`memory`), and everything a step reads and writes is bound to
-its graph once, so that a step is little more than the graph itself.
+The encoder's output is stored once a sentence, whatever the number of its hypotheses. Keys and values of the
+tokens so far are written in place (`cache`), and inputs and outputs are bound to the graph once, so that a step
+costs little more than the graph itself.
 """
 
 from __future__ import annotations
@@ -15,41 +15,39 @@ from typing import cast
 import numpy as np
 
 from regard.decode.interface import State
-from regard.engine import GraphPrecision
-from regard.engine.call import Call, Sources
-from regard.engine.graphs import Graphs
-from regard.engine.memory import FIRST_CAPACITY, Memory, Pool
-from regard.engine.padding import pad
+from regard.engine import GraphPrecision, pad
+from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
+from regard.engine.graphs import MEMORY, Graphs
 
-MOST_PLACES = 256
-"""of one row that are read at once: their scores over the vocabulary all lie in memory together"""
+MAX_PLACES = 256
+"""Tokens of one row read in one pass: the scores of all lie in cache together."""
 
 
 @dataclass(slots=True)
 class OnnxState:
-    """What one step hands to the next; never changed once it is made, though freezing it would cost time."""
+    """The state of a search, never changed once it is made (but not frozen: that would cost time)."""
 
     num_rows: int
     position: int
-    memory: Memory | None
-    """the keys and values of the tokens so far; None before the first"""
+    cache: Cache | None
+    """Keys and values of the tokens so far; None before the first."""
     rows: list[int]
-    """which rows of the memory these are: a new order moves nothing"""
+    """The cache's row of each row: a new order moves nothing."""
     sources: Sources
-    """of the sentences that still have rows, in the order of the rows"""
+    """The sentences that still have rows, in the order of the rows."""
     sentence_of: list[int]
-    """for each row, its sentence in `all_sources`"""
+    """For each row, its sentence in `all_sources`."""
     all_sources: Sources
     attention: np.ndarray | None = None
     wants_attention: bool = False
 
     def __post_init__(self) -> None:
-        if self.memory is not None:
-            self.memory.num_holders += 1
+        if self.cache is not None:
+            self.cache.num_holders += 1
 
     def __del__(self) -> None:
-        if self.memory is not None:
-            self.memory.num_holders -= 1
+        if self.cache is not None:
+            self.cache.num_holders -= 1
 
     def select(self, indices: np.ndarray) -> OnnxState:
         wanted: list[int] = np.asarray(indices).tolist()
@@ -61,7 +59,7 @@ class OnnxState:
         return OnnxState(
             num_rows=len(wanted),
             position=self.position,
-            memory=self.memory,
+            cache=self.cache,
             rows=[self.rows[index] for index in wanted],
             sources=sources,
             sentence_of=chosen,
@@ -105,22 +103,22 @@ class OnnxEngine:
         self._encoder, seen = None, set()
         if self.config.has_encoder:
             self._encoder = graphs.open("encoder", {"tokens", "lengths"})
-            # The vectors of the words themselves are there for search.
-            seen = {output.name for output in self._encoder.get_outputs()} - {"memory"}
+            # The vectors of the tokens themselves serve search.
+            seen = {output.name for output in self._encoder.get_outputs()} - {MEMORY}
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
-        self._sees = sorted(seen)
+        self._cross_inputs = sorted(seen)
         self._decoder = graphs.open("decoder", {*_SMALL_INPUTS, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
-        self._pool = Pool(self.config.num_decoder_layers, self.config.num_heads, width)
+        self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
         rows = len(sources)
         read = Sources()
         if self._encoder is not None:
             tokens, lengths = pad(sources, self.config.pad_id)
-            values = self._encoder.run(self._sees, {"tokens": tokens, "lengths": lengths})
-            read = Sources(dict(zip(self._sees, values, strict=True)), tokens.shape[1])
+            values = self._encoder.run(self._cross_inputs, {"tokens": tokens, "lengths": lengths})
+            read = Sources(dict(zip(self._cross_inputs, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
         each = list(range(rows))
         return OnnxState(rows, 0, None, each, read, each, read, wants_attention=wanted)
@@ -150,7 +148,7 @@ class OnnxEngine:
         begin = 0
         while begin < length:
             # The attention kernel takes several tokens of several rows only where nothing came before.
-            at_once = MOST_PLACES if num_rows == 1 else length if state.position == 0 else 1
+            at_once = MAX_PLACES if num_rows == 1 else length if state.position == 0 else 1
             end = min(begin + at_once, length)
             outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
             found = outputs["log_probabilities"].reshape(
@@ -164,13 +162,13 @@ class OnnxEngine:
     def _pass(
         self, tokens: np.ndarray, state: OnnxState, wanted: str, count: int = 1
     ) -> tuple[dict[str, np.ndarray], OnnxState]:
-        """The outputs in the order of the memory's rows, until the next pass; and the newer state."""
+        """The outputs in the order of the cache's rows, until the next pass; and the newer state."""
         length = tokens.shape[1]
-        memory, rows = self._writable(state, length)
-        call = self._prepared(memory, state, length, wanted, count)
+        cache, rows = self._writable(state, length)
+        call = self._prepared(cache, state, length, wanted, count)
         call.tokens[rows] = tokens
-        call.make(state.position)
-        memory.filled = position = state.position + length
+        call.run(state.position)
+        cache.filled = position = state.position + length
         seen = call.outputs.get("attention")
         if seen is not None:
             seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
@@ -178,7 +176,7 @@ class OnnxEngine:
         return call.outputs, OnnxState(
             state.num_rows,
             position,
-            memory,
+            cache,
             rows,
             state.sources,
             state.sentence_of,
@@ -187,37 +185,37 @@ class OnnxEngine:
             state.wants_attention,
         )
 
-    def _writable(self, state: OnnxState, room: int) -> tuple[Memory, list[int]]:
-        """A memory of the state's rows alone that ends where they end, and which of its rows each is."""
-        memory, rows = state.memory, state.rows
-        if memory is None:
+    def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:
+        """A cache of the state's rows alone that ends where they end, and which of its rows each is."""
+        cache, rows = state.cache, state.rows
+        if cache is None:
             capacity = max(FIRST_CAPACITY, room)
-            memory = Memory(self._pool, state.sources, state.num_rows, capacity)
-            return memory, list(range(state.num_rows))
+            cache = Cache(self._pool, state.sources, state.num_rows, capacity)
+            return cache, list(range(state.num_rows))
         if (
-            memory.sources is state.sources
-            and memory.num_rows == state.num_rows
-            and memory.filled == state.position
-            and memory.capacity >= state.position + room
+            cache.sources is state.sources
+            and cache.num_rows == state.num_rows
+            and cache.filled == state.position
+            and cache.capacity >= state.position + room
         ):
             if len(set(rows)) == len(rows):
-                return memory, rows
+                return cache, rows
             # Held by this state alone: what none of its rows goes on with may be overwritten.
-            if memory.num_holders == 1:
-                return memory, memory.spread(rows, state.position)
-        moved = memory.moved(state.sources, rows, state.position, room)
+            if cache.num_holders == 1:
+                return cache, cache.spread(rows, state.position)
+        moved = cache.moved(state.sources, rows, state.position, room)
         return moved, list(range(state.num_rows))
 
     def _prepared(
-        self, memory: Memory, state: OnnxState, length: int, wanted: str, count: int
+        self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int
     ) -> Call:
         key = wanted, length, count, state.sources.shape if state.wants_attention else None
-        call: Call | None = memory.piece.prepared.get(key)
+        call = cache.block.calls.get(key)
         if call is not None:
             if call.sources is not state.sources:
                 call.read_from(state.sources)
             return call
-        memory.piece.prepared.clear()  # a search asks one thing at a time
+        cache.block.calls.clear()  # a search asks one thing at a time
         rows, vocab_size = state.num_rows, self.config.target_vocab_size
         # A step is asked what follows its one token; of more, what follows each.
         places = rows * length
@@ -242,6 +240,6 @@ class OnnxEngine:
             queries = places // sentences
             shape = (sentences, self.config.num_heads, queries, num_keys)
             outputs["attention"] = np.empty(shape, np.float32)
-        call = Call(self._decoder, memory.piece.array, state.sources, inputs, outputs)
-        memory.piece.prepared[key] = call
+        call = Call(self._decoder, cache.block.array, state.sources, inputs, outputs)
+        cache.block.calls[key] = call
         return call

@@ -1,4 +1,4 @@
-"""The torch engine: any model, on CPU or GPU, straight from the files that are read to learn the maths."""
+"""The torch engine: any model on CPU or GPU, run by the modules of `regard.model`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from torch.overrides import TorchFunctionMode
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.engine import WRITES_NOTHING
-from regard.engine.gpu.room import Room
+from regard.engine import WRITES_NOTHING, pad
+from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
-from regard.engine.padding import pad
 from regard.errors import UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, read_manifest
@@ -32,7 +31,7 @@ from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translatin
 from regard.trace import Trace, cross_attentions
 
 MEMORY_SHARE = 6
-"""of the GPU's free memory, the part for the sources of a search, and again for its outputs"""
+"""Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs."""
 
 
 def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors:
@@ -46,23 +45,23 @@ def to_tensors(state_dict: Mapping[str, Tensor], config: ModelConfig) -> Tensors
 
 
 def to_state_dict(tensors: Mapping[str, np.ndarray], config: ModelConfig) -> dict[str, Tensor]:
-    """What a model of this configuration loads, tied tables under all their names."""
+    """The state dict of a model of this configuration, tied tables under all their names."""
     state = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
     return state | {name: state[first] for name, first in tied_names(config).items()}
 
 
 def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, Manifest]:
-    """The module of a model folder on the CPU in float32, ready to look into, train on or run."""
+    """The module of a model folder, on the CPU in float32."""
     manifest = read_manifest(folder)
-    with _Undrawn():
+    with _SkipInitialisation():
         model = build(manifest.model, dropout)
     tensors = checkpoint.read_tensors(folder, manifest)
     model.load_state_dict(to_state_dict(tensors, manifest.model))
     return model.eval(), manifest
 
 
-class _Undrawn(TorchFunctionMode):
-    """Weights that are about to be overwritten are not drawn at random first: that takes longer than reading."""
+class _SkipInitialisation(TorchFunctionMode):
+    """Skips random initialisation of weights that are about to be loaded: it takes longer than reading."""
 
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -70,14 +69,14 @@ class _Undrawn(TorchFunctionMode):
         kwargs = kwargs or {}
         if function.__name__ in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
             return args[0] if args else kwargs["tensor"]
-        if function is torch.linalg.qr:  # of a matrix that was not drawn, to make it orthogonal
+        if function is torch.linalg.qr:  # makes a random matrix orthogonal
             return args[0], args[0]
         return function(*args, **kwargs)
 
 
 @dataclass(frozen=True)
 class TorchState:
-    """A decoder's state, and what the newest token attended to."""
+    """A decoder's state, and the attention of the newest token."""
 
     decoder: DecoderState | RecurrentState
     attention: Tensor | None = None
@@ -94,7 +93,7 @@ class TorchState:
 
 
 class TorchEngine:
-    """The step interface over a module; the module itself stays within reach as `model`."""
+    """The step interface over a module, which stays accessible as `model`."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class TorchEngine:
 
     @functools.cached_property
     def search_whole(self) -> StaticSearch | None:
-        """Plain searches of many sentences on a GPU; the weights are copied at the first one."""
+        """The recorded search on a GPU; the first use copies the weights."""
         if self.device.type != "cuda" or not self.config.has_decoder:
             return None
         if isinstance(self.model, RecurrentEncoderDecoder):
@@ -147,12 +146,12 @@ class TorchEngine:
             trace = Trace()
         with self._autocast():
             logits, decoder = cast(Any, self.model).step(tokens, state.decoder, trace=trace)
-        seen = self._seen(trace) if trace is not None and state.wants_attention else None
+        seen = self._attention_of(trace) if trace is not None and state.wants_attention else None
         return logits.float(), replace(state, decoder=decoder, attention=seen)
 
     @torch.inference_mode()
     def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
-        """[places, vocabulary] of an encoder alone: what may stand at these places of a text."""
+        """[places, vocabulary]: the probabilities of every token at these places of a text."""
         assert isinstance(self.model, EncoderOnly)
         read = torch.tensor([list(tokens)], device=self.device)
         lengths = torch.tensor([len(tokens)], device=self.device)
@@ -161,20 +160,21 @@ class TorchEngine:
         return logits.float().log_softmax(dim=-1).cpu().numpy()
 
     @torch.inference_mode()
-    def memory(self, tokens: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """[sources, pieces, features]: what the encoder makes of padded sources."""
-        assert self.config.has_encoder
+    def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """[tokens, features] of each source: one vector in context for each token."""
+        tokens, lengths = pad(sources, self.config.pad_id)
         layout = Layout.padded(torch.from_numpy(lengths).to(self.device), tokens.shape[1])
         with self._autocast():
             memory = cast(Any, self.model).encode(torch.from_numpy(tokens).to(self.device), layout)
-        return memory.float().cpu().numpy()
+        rows = memory.float().cpu().numpy()
+        return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def _trace(self, position: int) -> Trace | None:
-        """Where a pass from this position on leaves its values; see `regard.engine.edited`."""
+        """The trace of a pass that begins at this position; see `regard.engine.edited`."""
         return None
 
-    def _seen(self, trace: Trace) -> Tensor | None:
-        """[rows, source_len]: what the newest token of a pass attended to, as far as it looks at a source."""
+    def _attention_of(self, trace: Trace) -> Tensor | None:
+        """[rows, source_len]: what the newest token attended to; None without a source."""
         paths = cross_attentions(self.config)
         return trace[f"{paths[-1]}.weights"].float().mean(dim=1)[:, -1] if paths else None
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.batches import batches_for_inference
-from regard.engine.vectors import Encoder, open_encoder
+from regard.engine import Encoder, open_encoder
 from regard.folder.checkpoint import WEIGHTS, open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.search.passages import MOST_PIECES
@@ -95,7 +95,7 @@ class Reader:
     def fingerprint(self) -> str:
         """What its vectors depend on: other weights, another tokenizer or other arithmetic give others."""
         digest = hashlib.sha256(self.manifest.to_json().encode())
-        digest.update(f"{self.encoder.computes} {self.most_pieces}".encode())
+        digest.update(f"{self.encoder.precision} {self.most_pieces}".encode())
         for name in sorted({WEIGHTS, *self.manifest.tokenizer.names}):
             with open(self.folder / name, "rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.config import Precision, TrainConfig
 from regard.data.batches import batches_for_inference
 from regard.data.corpus import Corpus
-from regard.engine.padding import pad
+from regard.engine import pad
 from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly

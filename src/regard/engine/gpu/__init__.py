@@ -1,1 +1,1 @@
-"""Search recorded as CUDA graphs."""
+"""Beam search recorded as CUDA graphs."""

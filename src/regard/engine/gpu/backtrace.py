@@ -1,4 +1,4 @@
-"""From what a recorded search wrote down, step by step, to whole outputs."""
+"""From the choices that a recorded search stored, step by step, to whole outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def backtrace(
 
 
 def _path(choices: Host, sentences: Host, rows: Host, lengths: Host) -> Host:
-    """Where in `choices`, flattened, each step of each output stands; behind its end, anywhere."""
+    """The index of each step of each output in `choices`, flattened; arbitrary after its end."""
     _, beam, max_len = choices.shape
     steps = np.arange(int(lengths.max(initial=0)))
     first = sentences * (beam * max_len)

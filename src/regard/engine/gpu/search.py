@@ -1,8 +1,8 @@
 """Search for many sentences at once with a step that never leaves the GPU.
 
-Sources are read in batches of like length into a bank; then one recorded step (the decoder, the choice, the
-beams, the next sentences for the slots that are done) is played until the queue is empty. The host only
-asks, a few steps behind, how many sentences are done.
+Sources are encoded in batches of similar length. Then one recorded step (decoder, choice of tokens, beams, next
+sentences for the slots that are done) is replayed until the queue is empty. The host only asks, a few steps
+behind, how many sentences are done.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ from torch import Tensor
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import Hypothesis
+from regard.engine import pad
 from regard.engine.gpu.backtrace import backtrace
-from regard.engine.gpu.candidates import Allowed, candidates
-from regard.engine.gpu.recorded import Recorded
-from regard.engine.gpu.room import Room, Shape
-from regard.engine.gpu.slots import Slots, repeated
-from regard.engine.padding import pad
+from regard.engine.gpu.recording import Recorded, Room, Shape
+from regard.engine.gpu.slots import Allowed, Slots, candidates, repeated
 from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
@@ -34,22 +32,21 @@ from regard.model.static_cache import SourceCache, StaticState, TargetCache
 from regard.model.transformer import EncoderDecoder, Transformer
 
 if torch.version.cuda is not None:
-    from regard.engine.gpu.candidates_kernel import MOST, chunked_top
-    from regard.engine.gpu.slots_kernel import advance
+    from regard.engine.gpu.kernels import MOST, advance, chunked_top
 
 
 STEPS_AHEAD = 2
-"""steps between two questions of the host, and as many again that it does not wait for the answer"""
+"""Steps between two questions of the host, and steps before it needs the answer."""
 LEAST_POSITIONS = 1024
-"""of the decoder, whose vectors are computed once"""
+"""Decoder positions whose vectors are computed once, at least."""
 LEAST_MEMORY = 1 << 24
-"""bytes for the sources of a search: with less nothing is tried any more"""
+"""Minimum bytes for the sources of a search; with less the search gives up."""
 SOURCE_STEP = 16
-"""sources are padded to a multiple of this, so that recordings of the encoder can be played again"""
+"""Multiple that sources are padded to, so that recordings of the encoder can be replayed."""
 
 
 def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:
-    """A copy for reading only: in this precision, and query, key and value laid together."""
+    """A copy for inference: in this precision, with query, key and value weights side by side."""
     model = copy.deepcopy(model).to(dtype).eval().requires_grad_(False)
     for layer in model.modules():
         if isinstance(layer, EncoderLayer | DecoderLayer):
@@ -58,7 +55,7 @@ def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:
 
 
 class StaticSearch:
-    """Recorded searches over one model, whose weights must not change any more."""
+    """Recorded searches over one model, whose weights must not change."""
 
     def __init__(
         self,
@@ -75,7 +72,7 @@ class StaticSearch:
         self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host
     ) -> list[list[Hypothesis]]:
         """The best outputs of each source, each at most as long as its limit."""
-        # The longest first, so that what is left at the end, when slots run empty, is short.
+        # The longest first, so that only short ones are left when slots run empty.
         order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
         found: list[list[Hypothesis]] = [[] for _ in sources]
         begin = 0
@@ -91,7 +88,7 @@ class StaticSearch:
             group = order[begin : begin + shape.num_sentences]
             results = self._run(shape, [sources[i] for i in group], limits[group], config)
             if results is None:
-                self._make_do()
+                self._halve_memory()
                 continue
             for i, hypotheses in zip(group, results, strict=True):
                 found[i] = hypotheses
@@ -101,14 +98,14 @@ class StaticSearch:
     def _run(
         self, shape: Shape, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
     ) -> list[list[Hypothesis]] | None:
-        """Nothing where memory ran out; what the search had is let go with this frame."""
+        """None where memory ran out; this frame frees what the search had."""
         try:
             return self._recording(shape).run(sources, limits, config)
         except torch.OutOfMemoryError:
             return None
 
-    def _make_do(self) -> None:
-        """Others may have taken memory that was free when the room was measured: use half of it."""
+    def _halve_memory(self) -> None:
+        """Use half the memory: other programs may have taken some since it was measured."""
         self._recordings.clear()
         torch.cuda.empty_cache()
         memory = self.room.memory // 2
@@ -121,7 +118,7 @@ class StaticSearch:
 
     def _recording(self, shape: Shape) -> Recording:
         if shape.max_len > self._num_positions:
-            # What is recorded reads the table where it lies, so a new table ends it.
+            # Recordings read the table in place, so a new table invalidates them.
             self._recordings.clear()
             self._num_positions = max(shape.max_len, LEAST_POSITIONS)
             if self.model.config.position == "sinusoidal":
@@ -200,7 +197,7 @@ class Recording:
         return backtrace(config, *(table[:count].cpu().numpy() for table in tables))
 
     def _ask(self) -> Callable[[], int]:
-        """How many sentences are done; the answer waits for the steps before it, not for later ones."""
+        """Ask how many sentences are done; the answer waits only for the steps before it."""
         if self.device.type != "cuda":
             done = int(self.slots.num_done)
             return lambda: done
@@ -228,7 +225,7 @@ class Recording:
         slots.advance(*candidates(logits, positions, self.allowed, beam, repeats))
 
     def _project(self, hidden: Tensor) -> Tensor:
-        """Scores in single precision whatever the weights are in, or many of them would be equal."""
+        """Scores in single precision whatever the weights: in bf16 many would be equal."""
         weight = self.model.output.weight
         if hidden.is_cuda and hidden.dtype != torch.float32:
             scores = torch.mm(hidden, weight.t(), out_dtype=torch.float32)
@@ -237,7 +234,7 @@ class Recording:
         return self.model.project(hidden).float()
 
     def _read(self, sources: Sequence[Sequence[int]]) -> None:
-        """Fill the bank."""
+        """Encode all sources."""
         begin = 0
         while begin < len(sources):
             source_len = -(-len(sources[begin]) // SOURCE_STEP) * SOURCE_STEP
@@ -251,7 +248,7 @@ class Recording:
 
 
 class Reader:
-    """The encoder for batches of one shape, and the way into the bank."""
+    """The encoder for batches of one shape; its output goes to the source cache."""
 
     def __init__(self, recording: Recording, batch: int, source_len: int) -> None:
         self.recording = recording
@@ -266,7 +263,7 @@ class Reader:
         self._recorded = Recorded(self._read, recording.device)
 
     def __call__(self, sources: Sequence[Sequence[int]], first: int) -> None:
-        """Read these sources as sentences `first` and so on; rows without one read nobody's."""
+        """Encode these sources as sentences `first` and so on; rows without one go to the dummy."""
         batch, source_len = self.source.shape
         inputs = np.zeros(len(self._inputs), dtype=np.int64)
         source, lengths, sentences = np.split(inputs, [batch * source_len, -batch])

@@ -1,25 +1,26 @@
-"""Beam search as arithmetic on tensors that never move, so that a GPU can play it without asking the host.
+"""Beam search as arithmetic on tensors that never move, so that a GPU can replay it without the host.
 
-The rules are those of `regard.decode.beam`; a beam of one is greedy search. A number of slots work through
-a queue of sentences: each slot holds the beam of one sentence, and as soon as that is done it begins with
-the next sentence, whatever its neighbours do. What a step chose is written down by sentence, and traced
-back on the host at the end (`regard.engine.gpu.backtrace`).
+The rules are those of `regard.decode.beam`; a beam of one is greedy search. Slots work through a queue of
+sentences: a slot holds the beam of one sentence, and takes the next sentence as soon as that is done. The
+choices of each step are stored by sentence and traced back on the host at the end
+(`regard.engine.gpu.backtrace`).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from regard.decode.penalties import length_penalty
-from regard.engine.gpu.recorded import Recorded
-from regard.engine.gpu.room import Shape
+from regard.engine.gpu.recording import Recorded, Shape
 
 
 class Slots:
     """The state of the search; all tensors are changed in place.
 
-    The last sentence of every table is nobody's: a slot without work reads and writes there.
+    The last sentence of every table is a dummy: a slot without work reads and writes there.
     """
 
     def __init__(self, shape: Shape, *, bos_id: int, eos_id: int, device: torch.device) -> None:
@@ -34,7 +35,7 @@ class Slots:
         def integers(*sizes: int) -> Tensor:
             return torch.zeros(sizes, dtype=torch.int64, device=device)
 
-        # the queue: how many, and their limits, which the host writes in one go
+        # the queue: its length and the limit of each sentence, written by the host in one copy
         self._queue = integers(1 + num_sentences)
         self.num_waiting, self.limits = self._queue[:1], self._queue[1:]
         self.next = integers(1)
@@ -77,7 +78,7 @@ class Slots:
         self._reset()
 
     def _empty(self) -> None:
-        """Nothing is written, and the first sentences of the queue are in the slots."""
+        """Clear all tables, and put the first sentences of the queue into the slots."""
         shape = self.shape
         self.next.copy_(self.num_waiting.clamp(max=shape.num_slots))
         self.num_done.zero_()
@@ -107,7 +108,7 @@ class Slots:
         self._write_down(token * beam + parent, gain)
         self._finish(parent, ends, best, gain, stuck)
         hope = best.masked_fill(~goes_on, -torch.inf).amax(dim=1)
-        # The best that can happen is that nothing becomes less probable, see `best_attainable`.
+        # An upper bound of what is attainable: nothing becomes less probable, see `best_attainable`.
         largest = torch.maximum(self.penalties[position + 2], self.penalties[limit + 1])
         done = stuck | (hope / largest <= self._worst_kept())
         if self.owners is not None:
@@ -130,12 +131,12 @@ class Slots:
     def _finish(
         self, parent: Tensor, ends: Tensor, best: Tensor, gain: Tensor, stuck: Tensor
     ) -> None:
-        """Note the outputs that end here, and those that are cut because their sentence is stuck."""
+        """Store the outputs that end here, and those cut because their sentence is stuck."""
         beam = self.shape.beam
         ended_rows = ((parent[:, :, None] == self.ranks) & ends[:, :, None]).any(dim=1)
         cut = stuck[:, None] & (self.totals > -torch.inf) & ~ended_rows
         finished = torch.cat([ends, cut], dim=1)
-        # Behind those of earlier steps; the last place is nobody's.
+        # After those of earlier steps; the last place is a dummy.
         place = self.num_ended[:, None] + finished.cumsum(dim=1) - 1
         place = place.masked_fill(~finished, beam)
         before = self.positions * beam
@@ -148,12 +149,12 @@ class Slots:
         self.ended_scores.scatter_(1, place[:, :beam], scores.masked_fill(~ends, -torch.inf))
 
     def _worst_kept(self) -> Tensor:
-        """The score that a hypothesis must pass to be among the n best; -inf while there are fewer."""
+        """The score of the n-th best ended hypothesis; -inf while there are fewer."""
         n_best = self.shape.n_best
         return _top(self.ended_scores, n_best)[0][:, -1]
 
     def _refill(self, done: Tensor) -> None:
-        """Slots that are done take the next sentences of the queue, in order, or nobody's."""
+        """Slots that are done take the next sentences of the queue, in order, or the dummy."""
         nobody = self.shape.num_sentences
         finished = done & (self.sentence < nobody)
         order = finished.cumsum(dim=0)
@@ -170,7 +171,7 @@ class Slots:
         self.ended_scores.masked_fill_(begins, -torch.inf)
 
     def history(self) -> tuple[Tensor, Tensor]:
-        """The tokens [rows, max_len] of each row so far, and which of them there are."""
+        """The tokens [rows, max_len] of each row so far, and which places are filled."""
         beam, max_len = self.shape.beam, self.shape.max_len
         places = torch.arange(max_len, device=self.rows.device)
         written = self.choices[self.sentence] // beam
@@ -196,7 +197,7 @@ def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def repeated(history: Tensor, there: Tensor, size: int, vocab_size: int) -> Tensor:
-    """[rows, vocab]: -inf for what would repeat an n-gram of this size, 0 for the rest."""
+    """[rows, vocab]: -inf for tokens that would repeat an n-gram of this size, 0 for the rest."""
     lengths = there.sum(dim=1)
     same = there.clone()
     same[:, : size - 1] = False
@@ -208,3 +209,36 @@ def repeated(history: Tensor, there: Tensor, size: int, vocab_size: int) -> Tens
     penalty = torch.zeros(same.shape, device=history.device).masked_fill(same, -torch.inf)
     table = torch.zeros((len(history), vocab_size), device=history.device)
     return table.scatter_add_(1, history.masked_fill(~there, 0), penalty)
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Which tokens may come next."""
+
+    never: tuple[int, ...]
+    """Tokens that no output contains."""
+    eos_id: int
+    min_length: int
+    """Tokens before the end is allowed."""
+
+
+def candidates(
+    logits: Tensor, positions: Tensor, allowed: Allowed, count: int, repeats: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The log-probabilities and tokens [rows, count] of the best of each row.
+
+    Log-probabilities are the model's own, over all tokens; a token that is not allowed has -inf. `repeats`
+    [rows, vocab] is 0, or -inf for a repetition. `logits` may be overwritten.
+    """
+    log_sums = logits.logsumexp(dim=1, keepdim=True)
+    for token in allowed.never:
+        logits[:, token] = -torch.inf
+    if allowed.min_length:
+        ends = logits[:, allowed.eos_id]
+        logits[:, allowed.eos_id] = ends.masked_fill(positions < allowed.min_length, -torch.inf)
+    if repeats is not None:
+        logits = logits + repeats
+    values, tokens = logits.topk(min(count, logits.shape[1]), dim=1)
+    # Where no token is possible both are infinite, and their difference is NaN.
+    values = torch.nan_to_num(values - log_sums, nan=-torch.inf, neginf=-torch.inf)
+    return values, tokens

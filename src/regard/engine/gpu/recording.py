@@ -1,24 +1,53 @@
-"""How large a recorded search is made: a few usual shapes serve for all, within the memory there is."""
+"""CUDA graphs: work that a GPU replays, and the shapes a search is recorded for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import torch
 
 from regard.config import DecodeConfig, ModelConfig
 
 
+class Recorded:
+    """A function of tensors that never move: the first call runs it, the second records it, others replay it.
+
+    The first call initialises libraries and kernels, which a recording must not contain. Without a GPU every
+    call runs the function.
+    """
+
+    def __init__(self, function: Callable[[], None], device: torch.device) -> None:
+        self._function = function
+        self._device = device
+        self._is_ready = False
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self) -> None:
+        if self._device.type == "cuda" and self._is_ready and self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            # Other threads, such as a training's prefetcher, may use the GPU meanwhile.
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._function()
+        if self._graph is not None:
+            self._graph.replay()
+        else:
+            self._function()
+            self._is_ready = True
+
+
 @dataclass(frozen=True)
 class Shape:
-    """What a recorded search is made for."""
+    """The sizes of a recorded search."""
 
     num_sentences: int
-    """room for so many in the queue"""
+    """Capacity of the queue."""
     num_slots: int
     beam: int
     n_best: int
     source_len: int
     max_len: int
-    """longer by one than the longest output: the step that ends it has a place too"""
+    """Longest output plus one: the step that ends it has a place too."""
     min_length: int
     no_repeat_ngram: int
 
@@ -29,18 +58,18 @@ class Shape:
 
 @dataclass(frozen=True)
 class Room:
-    """How much is worked on at the same time."""
+    """Limits of what is searched at the same time."""
 
     rows: int = 1024
-    """of all slots together: more of them share the cost of a step"""
+    """Rows of all slots together; more rows share the cost of a step."""
     sentences: int = 4096
-    """that are read before the first of them is written"""
+    """Sentences encoded before decoding starts."""
     source_tokens: int = 16384
-    """that are read at once, padding included"""
+    """Tokens encoded at once, padding included."""
     memory: int = 4 << 30
-    """bytes for the keys and values of the sources, and as many for those of the outputs"""
+    """Bytes for keys and values of the sources, and as many for those of the outputs."""
     kept: int = 4
-    """recorded searches, each with its memory"""
+    """Recorded searches kept, each with its memory."""
 
     def shape(
         self,
@@ -52,7 +81,7 @@ class Room:
         source_len: int,
         limit: int,
     ) -> Shape:
-        """The smallest usual shape for `count` sources, or for as many of them as memory allows.
+        """The smallest power-of-two shape for `count` sources, or for as many as memory allows.
 
         itemsize: bytes of a number of the model; limit: tokens of the longest output.
         """
@@ -77,7 +106,7 @@ class Room:
         )
 
     def batch(self, count: int, source_len: int) -> int:
-        """How many of `count` sources of this length are read at once."""
+        """The number of sources of this length encoded at once."""
         return min(_at_least(count), max(self.source_tokens // source_len, 1))
 
 

@@ -1,0 +1,181 @@
+"""The key-value cache of the onnxruntime engine, and the decoder calls bound to it.
+
+The cache is written in place, token after token, yet a state that was handed out never changes: a second
+continuation of the same state works on a copy. Memory that no state holds is reused, because touching fresh
+memory costs more than filling it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+FIRST_CAPACITY = 64
+MAX_FREE_BLOCKS = 4
+"""Blocks kept for reuse."""
+_ALWAYS = 1 << 60
+"""Number of equal places of a row and itself: more than any row has."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The encoder's outputs, one sentence a row."""
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    longest: int = 0
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[sentences, 1, 1, keys]"""
+        return self.arrays["source_bias"].shape
+
+    def select(self, sentences: np.ndarray) -> Sources:
+        arrays = {name: array[sentences] for name, array in self.arrays.items()}
+        return Sources(arrays, self.longest)
+
+
+class Call:
+    """A pass over the decoder's graph with all its inputs and outputs bound.
+
+    Write into the input arrays before a run; a run overwrites the output arrays.
+    """
+
+    def __init__(
+        self,
+        session: Any,
+        cache: np.ndarray,
+        sources: Sources,
+        inputs: dict[str, np.ndarray],
+        outputs: dict[str, np.ndarray],
+    ) -> None:
+        self.outputs = outputs
+        self.tokens, self.positions = inputs["tokens"], inputs["positions"]
+        self._last, self._total = inputs["last"], inputs["total"]
+        self._session, self._binding = session, session.io_binding()
+        self._inputs = inputs  # must live as long as they are bound
+        for name, array in inputs.items():
+            self._bind("input", name, array)
+        self.read_from(sources)
+        for index, array in enumerate(cache):
+            name = f"{('key', 'value')[index % 2]}.{index // 2}"
+            self._bind("input", name, array)
+            self._bind("output", f"new_{name}", array)
+        for name, array in outputs.items():
+            self._bind("output", name, array)
+
+    def read_from(self, sources: Sources) -> None:
+        self.sources = sources
+        for name, array in sources.arrays.items():
+            self._bind("input", name, array)
+
+    def _bind(self, way: Literal["input", "output"], name: str, array: np.ndarray) -> None:
+        assert array.flags.c_contiguous
+        bind = self._binding.bind_input if way == "input" else self._binding.bind_output
+        bind(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
+
+    def run(self, position: int) -> None:
+        """Read the tokens, which begin at this position."""
+        length = len(self.positions)
+        self.positions[:] = position if length == 1 else range(position, position + length)
+        self._last.fill(position + length - 1)
+        self._total.fill(position + length)
+        self._session.run_with_iobinding(self._binding)
+
+
+class Block:
+    """Memory of one shape: [layer and key or value, row, head, place, feature]."""
+
+    def __init__(self, flat: np.ndarray, shape: tuple[int, ...]) -> None:
+        self.flat = flat
+        self.array = flat[: math.prod(shape)].reshape(shape)
+        self.calls: dict[Any, Call] = {}
+        """The calls bound to it, ready for reuse."""
+
+
+class BlockPool:
+    """Gives out blocks and takes them back."""
+
+    def __init__(self, num_layers: int, num_heads: int, width: int) -> None:
+        self._sizes = num_layers, num_heads, width
+        self._free: list[Block] = []
+
+    def take(self, num_rows: int, capacity: int) -> Block:
+        num_layers, num_heads, width = self._sizes
+        shape = (2 * num_layers, num_rows, num_heads, capacity, width)
+        large_enough = None
+        for index, block in enumerate(self._free):
+            if block.array.shape == shape:
+                return self._free.pop(index)
+            if block.flat.size >= math.prod(shape):
+                large_enough = index
+        if large_enough is not None:
+            return Block(self._free.pop(large_enough).flat, shape)
+        return Block(np.empty(math.prod(shape), dtype=np.float32), shape)
+
+    def give_back(self, block: Block) -> None:
+        self._free.append(block)
+        if len(self._free) > MAX_FREE_BLOCKS:
+            sizes = [block.flat.size for block in self._free]
+            del self._free[sizes.index(min(sizes))]
+
+
+class Cache:
+    """Keys and values of some rows, in the order of the sources they read."""
+
+    def __init__(self, pool: BlockPool, sources: Any, num_rows: int, capacity: int) -> None:
+        self._pool = pool
+        self.sources = sources
+        self.block = pool.take(num_rows, capacity)
+        self.num_rows, self.capacity = num_rows, capacity
+        self.filled = 0
+        """Number of places written in each row."""
+        self.num_holders = 0
+        """Number of states that use it."""
+        self._alike = np.zeros((num_rows, num_rows), dtype=np.int64)
+        """Number of equal first places of two rows, because one was copied from the other."""
+        np.fill_diagonal(self._alike, _ALWAYS)
+
+    def __del__(self) -> None:
+        self._pool.give_back(self.block)
+
+    def moved(self, sources: Any, rows: Sequence[int], length: int, room: int) -> Cache:
+        """The first `length` places of these rows in another cache, with room for more."""
+        capacity = self.capacity
+        while capacity < length + room:
+            capacity *= 2
+        other = Cache(self._pool, sources, len(rows), capacity)
+        other.filled = length
+        of, to = self.block.array, other.block.array
+        for new, old in enumerate(rows):
+            to[:, new, :, :length] = of[:, old, :, :length]
+        other._alike = np.minimum(self._alike[rows][:, rows], length)
+        np.fill_diagonal(other._alike, _ALWAYS)
+        return other
+
+    def spread(self, rows: list[int], length: int) -> list[int]:
+        """A row of its own for each of `rows`: a repeated row is copied over an unused one.
+
+        The rows of a sentence stay together, as many as before, so the first unused row always belongs to the
+        same sentence. Hypotheses of one sentence mostly differ in their last words only, and only the places
+        where two rows differ are copied.
+        """
+        unused = iter(sorted(set(range(self.num_rows)).difference(rows)))
+        taken: set[int] = set()
+        places = []
+        array, alike = self.block.array, self._alike
+        for row in rows:
+            place = row
+            if row in taken:
+                place = next(unused)
+                begin = alike[place, row]
+                array[:, place, :, begin:length] = array[:, row, :, begin:length]
+                alike[place] = alike[:, place] = alike[row]
+                alike[place, row] = alike[row, place] = length
+                alike[place, place] = _ALWAYS
+            taken.add(place)
+            places.append(place)
+        return places

@@ -23,7 +23,7 @@ import record
 
 import regard
 from regard.api import Model
-from regard.data.corpus import read_lines
+from regard.data.lines import read_lines
 
 HERE = Path(__file__).parent
 SMALL_TALK = HERE.parent / "recipes" / "text" / "small_talk.tsv"

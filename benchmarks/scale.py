@@ -60,7 +60,7 @@ def write_shards(folder: Path, num_pairs: int, count: int) -> list[str]:
 def feed(asked: dict[str, Any]) -> dict[str, Any]:
     """In a process of its own: from files to batches, by way of files or all in memory."""
     from regard.config import DataConfig
-    from regard.data.batches import BatchStream
+    from regard.data.batch_stream import BatchStream
     from regard.text.tokenizer import Tokenizer
     from regard.train.prepare import read_corpora
 

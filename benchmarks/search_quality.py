@@ -44,7 +44,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 from record import Row, save
 
-from regard.data.corpus import read_lines
+from regard.data.lines import read_lines
 from regard.folder.catalogue import find_for_search
 from regard.search.passages import read_passages
 from regard.search.reading import Reader

@@ -22,8 +22,8 @@ import record
 import regard
 from regard.api import Model
 from regard.config import to_dict
-from regard.data.corpus import read_lines
 from regard.data.fr_en import plain
+from regard.data.lines import read_lines
 from regard.decode import score
 from regard.text.repetition import is_looping
 

@@ -13,7 +13,7 @@ from train_peers import CLIP, DROPOUT, LABEL_SMOOTHING, RATE, Peer
 from train_work import MAX_LENGTH, Sentences, equal, fed, mixed, useful_flops
 
 from regard.config import ModelConfig, TrainConfig, sized
-from regard.data.layout import Batch
+from regard.data.batches import Batch
 from regard.model.transformer import EncoderDecoder, build
 from regard.train.memory import fit_to_memory, is_out_of_memory
 from regard.train.optimizer import make_optimizer

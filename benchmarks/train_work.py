@@ -9,8 +9,7 @@ import numpy as np
 import torch
 
 from regard.config import ModelConfig
-from regard.data.layout import Batch, packed_batch, padded_batch
-from regard.data.packing import Buffer, group_by_length, pack
+from regard.data.batches import Batch, Buffer, group_by_length, pack, packed_batch, padded_batch
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from regard.train.prefetch import DeviceBatch, to_tensors

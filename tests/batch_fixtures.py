@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from regard.data.batches import Batch, BatchStream
+from regard.data.batch_stream import BatchStream
+from regard.data.batches import Batch
 from regard.text.tokenizer import Tokenizer
 
 

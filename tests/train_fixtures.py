@@ -10,8 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.data.layout import packed_batch, padded_batch
-from regard.data.packing import Buffer
+from regard.data.batches import Buffer, packed_batch, padded_batch
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID

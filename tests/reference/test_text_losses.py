@@ -10,8 +10,7 @@ import pytest
 import torch
 from huggingface_fixtures import MAKERS
 
-from regard.data.layout import Batch, batches_of
-from regard.data.packing import Buffer
+from regard.data.batches import Batch, Buffer, batches_of
 from regard.engine.torch import load_model
 from regard.exchange.huggingface import Wanted, import_folder
 from regard.text.ragged import Ragged

@@ -12,8 +12,15 @@ from batch_fixtures import TOKENIZER, Texts, epoch, same, sequences, stream, tex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batches import Batch, BatchStream, batches_for_inference, padded_batches
-from regard.data.packing import Buffer, group_by_length, pack
+from regard.data.batch_stream import BatchStream
+from regard.data.batches import (
+    Batch,
+    Buffer,
+    batches_for_inference,
+    group_by_length,
+    pack,
+    padded_batches,
+)
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 

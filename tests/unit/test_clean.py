@@ -1,7 +1,7 @@
 import pytest
 
 from regard.config import DataConfig
-from regard.data.clean import clean
+from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, Part
 from regard.errors import DataError
 from regard.text import language

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.corpus import read_lines, read_pairs
-from regard.data.reading import MAX_LINE_BYTES
+from regard.data.corpus import read_pairs
+from regard.data.lines import MAX_LINE_BYTES, read_lines
 from regard.errors import DataError, UsageError
 
 

@@ -13,7 +13,7 @@ import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
 import regard.files as lock_module
-from regard.data.column import Column
+from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
 from regard.train.folder import check_folder, forget
 from regard.train.lock import LOCK, locked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.data.layout import Batch, padded_batch
+from regard.data.batches import Batch, padded_batch
 from regard.data.masking import MASK, Masking, num_asked
 from regard.errors import ModelError
 from regard.text.ragged import Ragged

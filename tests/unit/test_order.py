@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DataConfig
-from regard.data import clean as cleaning
-from regard.data import encoded
-from regard.data.batches import BatchStream
+from regard.data import cleaning as cleaning
+from regard.data import encoding as encoded
+from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus, read_pairs
 from regard.data.order import Lanes, Order
 
@@ -106,7 +106,7 @@ def test_several_processes_cut_the_same_pieces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoded, "_WORTH_PROCESSES", 0)
-    monkeypatch.setattr("regard.data.stored.CHUNK", 101)
+    monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     corpus = texts(907)
     streams = [stream(corpus, num_readers=count) for count in (1, 2)]
     assert streams[0].state() == streams[1].state(), "texts and lengths have the same checksum"
@@ -116,7 +116,7 @@ def test_several_processes_cut_the_same_pieces(
 def test_a_corpus_in_files_is_cleaned_as_one_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regard.data.stored.CHUNK", 101)
+    monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     monkeypatch.setattr(cleaning, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(cleaning, "_PAIRS_TO_COMPARE", 211)
     french = "Les députés ont voté la résolution numéro {} après un long débat hier à Strasbourg."

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DataConfig
-from regard.data import stored
-from regard.data.clean import clean
-from regard.data.column import Column
+from regard.data import storage as stored
+from regard.data.cleaning import clean
 from regard.data.corpus import read_pairs
-from regard.data.stored import StoredTexts, rows_of, taken
+from regard.data.storage import Column, StoredTexts, rows_of, taken
 
 
 def test_numbers_are_read_as_they_were_added(tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_memory_does_not_grow_with_the_text(
     monkeypatch.setattr(stored, "_UNWRITTEN", 53)
     # What is held of any text at once must be full with the smaller one already.
     for name, amount in (("_PAIRS_TO_COMPARE", 211), ("_MOST_RATIOS", 307), ("_UNWRITTEN", 1024)):
-        monkeypatch.setattr(sys.modules["regard.data.clean"], name, amount)
+        monkeypatch.setattr(sys.modules["regard.data.cleaning"], name, amount)
     peaks = []
     for times in (8, 64):
         table, folder = tmp_path / f"{times}.tsv", tmp_path / str(times)

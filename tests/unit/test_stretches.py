@@ -9,8 +9,8 @@ import pytest
 from batch_fixtures import epoch
 
 from regard.data.batches import Batch
+from regard.data.lm_batches import ProseStream, Stretches, even_batches
 from regard.data.masking import MASK, Masking
-from regard.data.stretches import ProseStream, Stretches, even_batches
 from regard.errors import TrainingError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer

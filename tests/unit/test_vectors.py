@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from regard.data.fasttext_file import hashed, ngrams
-from regard.data.vectors import read_vectors
+from regard.data.word_vectors import hashed, ngrams, read_vectors
 from regard.errors import DataError, RegardError, UsageError
 
 WORDS = {"chat": [0.5, -1.25, 3.0], "L'été": [1e-3, 0.0, -2.5], "3": [7.0, 8.0, 9.0]}

@@ -47,8 +47,8 @@ def data(
     prepare fr-en takes files of French TAB English TAB domain, cleans them and sorts them into the files that
     recipes name.
     """
-    from regard.data.listing import CORPORA, find_corpus
-    from regard.data.obtain import obtain
+    from regard.data.corpus_files import obtain
+    from regard.data.public_corpora import CORPORA, find_corpus
 
     if not words:
         _list(CORPORA, as_json)

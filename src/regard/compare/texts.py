@@ -19,7 +19,7 @@ from typing import Any
 from regard.compare.phrases import SentencePair, sentence
 from regard.compare.study import GENERATED, CorpusConfig, GeneratedConfig, Study
 from regard.config import DataConfig, from_dict, to_dict
-from regard.data.clean import clean
+from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, read_pairs
 from regard.errors import DataError
 from regard.files import write_file

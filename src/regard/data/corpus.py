@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regard.data.alignment import AlignmentCheck
-from regard.data.reading import decode, raw_lines
+from regard.data.lines import decode, raw_lines
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from regard.data.stored import StoredTexts
+    from regard.data.storage import StoredTexts
 
 _NUM_NAMED = 20
 NO_TAB = "no tab between source and target"
@@ -105,7 +105,7 @@ class _Found:
 def _no_texts(folder: Path | None, name: str) -> list[str] | StoredTexts:
     if folder is None:
         return []
-    from regard.data.stored import StoredTexts
+    from regard.data.storage import StoredTexts
 
     return StoredTexts.new(folder / name)
 
@@ -146,17 +146,6 @@ def read_pairs(
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
         raise DataError(f"the corpus must hold a sentence pair: got none from {names}{reasons}")
     return corpus
-
-
-def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
-    """The lines of one text; strict=False puts an empty line in place of an unusable one."""
-    lines = []
-    for number, line in enumerate(raw_lines(Path(path)), start=1):
-        text, problem = decode(line)
-        if problem and strict:
-            raise DataError(f"{path}:{number}: a line must be UTF-8 text: {problem}; mend the file")
-        lines.append(text)
-    return lines
 
 
 def _read_side_by_side(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.layout import Batch
+from regard.data.batches import Batch
 from regard.errors import ModelError
 from regard.text.tokenizer import PAD_ID, Tokenizer
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.stored import Rows
+from regard.data.storage import Rows
 
 _BLOCKS_IN_A_WINDOW = 256
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.data.find import PREPARED
 from regard.data.fr_en import DUPLICATE, CleanPair, PairCleaner, is_drawn, key_of
-from regard.data.reading import decode, raw_lines
+from regard.data.lines import decode, raw_lines
+from regard.data.public_corpora import PREPARED
 from regard.errors import DataError, UsageError
 
 KIND = "fr-en"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.data.corpus import ReadingReport
-from regard.data.reading import decode, raw_lines
+from regard.data.lines import decode, raw_lines
 from regard.errors import DataError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import Tokenizer

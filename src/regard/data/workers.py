@@ -26,6 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import TrainingError
+from regard.text.ragged import Ragged
+
+SIDES = ("source", "target")
 
 Header = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]
@@ -150,3 +153,30 @@ def serve(begin: Callable[[Message], Callable[[Message], Message]]) -> None:
         answer = begin(read_message(sys.stdin.buffer))
         while True:
             write_message(answers, answer(read_message(sys.stdin.buffer)))
+
+
+def pieces_to_arrays(source: Ragged, target: Ragged) -> Arrays:
+    arrays: Arrays = {}
+    for side, pieces in zip(SIDES, (source, target), strict=True):
+        arrays |= {f"{side}_ids": pieces.ids, f"{side}_offsets": pieces.offsets}
+    return arrays
+
+
+def pieces_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:
+    source, target = (Ragged(arrays[f"{side}_ids"], arrays[f"{side}_offsets"]) for side in SIDES)
+    return source, target
+
+
+def texts_to_arrays(side: str, texts: Sequence[str]) -> Arrays:
+    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return {f"{side}_bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{side}_lengths": lengths}
+
+
+def texts_from_arrays(side: str, arrays: Arrays) -> list[str]:
+    joined = arrays[f"{side}_bytes"].tobytes()
+    ends = np.cumsum(arrays[f"{side}_lengths"]).tolist()
+    return [
+        joined[start:end].decode("utf-8", "surrogatepass")
+        for start, end in zip([0, *ends], ends, strict=False)
+    ]

@@ -36,7 +36,6 @@ _MIN_WORDS_OF_ALL = 3
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
 
 ENGLISH = "en"
-SIDES = ("source", "target")
 
 Detect = Callable[[str], tuple[str, float]]
 
@@ -160,17 +159,3 @@ def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
         (label.removeprefix("__label__"), min(score, 1.0))
         for label, score in zip(labels, scores, strict=True)
     ]
-
-
-def main() -> None:
-    """The life of a child process: texts in, their languages out."""
-    from regard.data.windows import texts_from_arrays
-    from regard.data.workers import Message, serve
-
-    def answer(message: Message) -> Message:
-        detect = detector()
-        assert detect is not None
-        judged = {side: judge(texts_from_arrays(side, message[1]), detect) for side in SIDES}
-        return judged, {}
-
-    serve(lambda _: answer)

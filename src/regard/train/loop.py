@@ -14,8 +14,8 @@ from typing import Any
 import torch
 
 from regard.config import RUNNING_TEXT, TrainConfig
-from regard.data.batches import BatchStream
-from regard.data.stretches import ProseStream
+from regard.data.batch_stream import BatchStream
+from regard.data.lm_batches import ProseStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.train.checkpoints import (

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.data.batches import Batch, BatchStream
-from regard.data.stretches import ProseStream
+from regard.data.batch_stream import BatchStream
+from regard.data.batches import Batch
+from regard.data.lm_batches import ProseStream
 from regard.text.tokenizer import PAD_ID
 from regard.train.loss import Tensors
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from regard.config import DataConfig, to_dict
-from regard.data.clean import clean, select
-from regard.data.column import Column
-from regard.data.corpus import Corpus, read_lines, read_pairs, split_label
-from regard.data.stored import StoredTexts, chunks_of_pairs, rows_of, taken
+from regard.data.cleaning import clean, select
+from regard.data.corpus import Corpus, read_pairs, split_label
+from regard.data.lines import read_lines
+from regard.data.storage import Column, StoredTexts, chunks_of_pairs, rows_of, taken
 from regard.errors import DataError, TrainingError, UsageError
 from regard.files import write_file
 from regard.folder.manifest import TokenizerFiles

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.vectors import Vectors, read_vectors
+from regard.data.word_vectors import Vectors, read_vectors
 from regard.errors import DataError
 from regard.model.transformer import Model
 from regard.text.tokenizer import Tokenizer

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig, TrainConfig
+from regard.data.lm_batches import ProseStream, Stretches, even_batches
 from regard.data.masking import MASK, Masking
 from regard.data.prose import Prose, encode_documents, read_prose
-from regard.data.stretches import ProseStream, Stretches, even_batches
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model
 from regard.text.tokenizer import Tokenizer, default_vocabulary

@@ -28,7 +28,7 @@ from regard.config import (
     from_dict,
     shape_of,
 )
-from regard.data.find import DATA, find_files
+from regard.data.public_corpora import DATA, find_files
 from regard.errors import UsageError, suggest
 
 SECTIONS: dict[str, type] = {

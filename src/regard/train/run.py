@@ -23,10 +23,10 @@ from pathlib import Path
 import torch
 
 from regard.config import TrainConfig
-from regard.data.batches import BatchStream
+from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus
+from regard.data.lm_batches import ProseStream
 from regard.data.prose import Prose
-from regard.data.stretches import ProseStream
 from regard.engine.torch import to_state_dict
 from regard.errors import RegardError
 from regard.folder.checkpoint import read_tensors

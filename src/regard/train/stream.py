@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
-from regard.data.batches import BatchStream
+from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus
+from regard.data.lm_batches import ProseStream
 from regard.data.order import Lanes
 from regard.data.prose import Prose
-from regard.data.stretches import ProseStream
 from regard.text.tokenizer import Tokenizer
 from regard.train.parallel import Processes
 from regard.train.prose import prose_stream

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.corpus import NO_TAB
-from regard.data.lines import on_one_line
-from regard.data.reading import decode, open_bytes
+from regard.data.lines import decode, on_one_line, open_bytes
 from regard.errors import UsageError
 from regard.files import write_file
 

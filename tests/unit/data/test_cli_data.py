@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from web_fixtures import Page, Web
 
 from regard.cli.main import app
-from regard.data import listing
-from regard.data.listing import CORPORA, DataFile, PublicCorpus, Source
+from regard.data import public_corpora as listing
+from regard.data.public_corpora import CORPORA, DataFile, PublicCorpus, Source
 
 
 def test_the_corpora_are_listed() -> None:

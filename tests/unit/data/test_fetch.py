@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from web_fixtures import Page, Web
 
-from regard.data.fetch import ATTEMPTS, fetch
+from regard.data.download import ATTEMPTS, fetch
 from regard.errors import DataError
 
 BODY = random.Random(3).randbytes(200_003)

@@ -14,11 +14,17 @@ from pathlib import Path
 import pytest
 from web_fixtures import Page, Web
 
-from regard.data.find import find_files
-from regard.data.listing import CORPORA, DataFile, PublicCorpus, Source, corpus_of, find_corpus
-from regard.data.obtain import CHECKSUMS, obtain
+from regard.data.corpus_files import CHECKSUMS, MOST_BYTES, obtain
 from regard.data.preparation import prepare
-from regard.data.unpack import MOST_BYTES
+from regard.data.public_corpora import (
+    CORPORA,
+    DataFile,
+    PublicCorpus,
+    Source,
+    corpus_of,
+    find_corpus,
+    find_files,
+)
 from regard.errors import DataError, RegardError, UsageError
 from regard.train.recipe import named_recipes, read_recipe
 

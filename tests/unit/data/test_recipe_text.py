@@ -12,8 +12,8 @@ import search_pairs
 import written
 from search_pairs import keywords, of_dialogue, of_paragraph, of_translation, pairs
 
-from regard.data.corpus import read_lines
 from regard.data.fr_en import key_of
+from regard.data.lines import read_lines
 from regard.generate.one_line import MARK
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"

@@ -22,7 +22,7 @@ from fixtures import make_model_folder
 from web_fixtures import Page, Web
 
 from regard.api import load
-from regard.data import fetch as fetching
+from regard.data import download as fetching
 from regard.errors import DataError, ModelError, RegardError, UsageError
 from regard.exchange.hub import address as addresses
 from regard.exchange.hub.address import find_address

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from regard.data.fetch import Advice, Progress, digest, fetch
+from regard.data.download import Advice, Progress, digest, fetch
 from regard.errors import ModelError, UsageError
 from regard.exchange import formats
 from regard.exchange.hub.address import Address

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from regard.data.fetch import digest
+from regard.data.download import digest
 from regard.errors import MissingExtra, ModelError
 from regard.exchange.hub.address import Address
 from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights

@@ -1,7 +1,8 @@
-"""The pairs of a corpus that are short enough, cut into pieces once, by several processes, into files."""
+"""Pairs cut into tokens once, by several processes, into files; and windows of them made into batches."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import zlib
@@ -11,11 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.data.column import Column
-from regard.data.stored import Rows, chunks_of_pairs, taken
-from regard.data.windows import Builder, pieces_from_arrays, texts_to_arrays
-from regard.data.workers import Message, Workers
+from regard.data.batches import Batch, Buffer, batches_of
+from regard.data.storage import Column, Rows, chunks_of_pairs, taken
+from regard.data.workers import (
+    SIDES,
+    Arrays,
+    Message,
+    Workers,
+    pieces_from_arrays,
+    pieces_to_arrays,
+    serve,
+    texts_from_arrays,
+    texts_to_arrays,
+)
 from regard.text.ragged import Ragged
+from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 
 _INDEX = "pieces.json"
 _WORTH_PROCESSES = 50_000
@@ -167,6 +178,108 @@ class Encoded:
             for sources, targets in chunks()
         )
         firsts = [builder.to_message()] * num_processes
-        with Workers("regard.data.windows", firsts) as workers:
+        with Workers("regard.data.encoding", firsts) as workers:
             for _, arrays in workers.in_order(messages):
                 yield pieces_from_arrays(arrays)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the batches of a window. Everything that decides their content is in here or in the window."""
+
+    source_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer
+    batch_tokens: int
+    sampling: float
+    max_length: int
+    buffer: Buffer | None
+
+    def encode(
+        self, sources: Sequence[str], targets: Sequence[str], seed: Sequence[int]
+    ) -> tuple[Ragged, Ragged]:
+        """Source sequences with their end, target sequences with beginning and end."""
+        source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
+        if self.source_tokenizer is None:
+            source = Ragged.of([()] * len(targets))
+        else:
+            source = self._encode_side(self.source_tokenizer, sources, source_seed)
+            source = source.ending_with(EOS_ID)
+        target = self._encode_side(self.target_tokenizer, targets, target_seed)
+        return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
+
+    def _encode_side(self, tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Ragged:
+        if not self.sampling:
+            return Ragged.of(tokenizer.encode_batch(texts, num_threads=-1))
+        sampled = tokenizer.sample(texts, self.sampling, seed)
+        too_long = np.flatnonzero(sampled.lengths > self.max_length)
+        if not len(too_long):
+            return sampled
+        # Pairs are admitted by their plain length; a draw that is too long is replaced by that.
+        plain = Ragged.of(tokenizer.encode_batch([texts[row] for row in too_long.tolist()]))
+        rows = np.arange(len(sampled))
+        rows[too_long] = len(sampled) + np.arange(len(plain))
+        return Ragged.joined([sampled, plain]).take(rows)
+
+    def build(self, source: Ragged, target: Ragged, seed: Sequence[int]) -> list[Batch]:
+        return batches_of(
+            source, target, batch_tokens=self.batch_tokens, buffer=self.buffer, seed=seed
+        )
+
+    def to_message(self) -> Message:
+        arrays = {"target": np.frombuffer(self.target_tokenizer.proto, np.uint8)}
+        if self.source_tokenizer is not None:
+            arrays["source"] = np.frombuffer(self.source_tokenizer.proto, np.uint8)
+        header = {name: getattr(self, name) for name in ("batch_tokens", "sampling", "max_length")}
+        buffer = dataclasses.asdict(self.buffer) if self.buffer else None
+        return {**header, "buffer": buffer}, arrays
+
+    @classmethod
+    def from_message(cls, message: Message) -> Builder:
+        header, arrays = message
+        buffer = header.pop("buffer")
+        return cls(
+            source_tokenizer=Tokenizer(arrays["source"].tobytes()) if "source" in arrays else None,
+            target_tokenizer=Tokenizer(arrays["target"].tobytes()),
+            buffer=Buffer(**buffer) if buffer else None,
+            **header,
+        )
+
+    def answer(self, message: Message) -> Message:
+        """In a child process: a window's texts or ids in, its batches out; without a seed, texts in, ids out."""
+        header, arrays = message
+        if "target_bytes" in arrays:
+            sources, targets = (texts_from_arrays(side, arrays) for side in SIDES)
+            source, target = self.encode(sources, targets, header.get("seed", [0]))
+        else:
+            source, target = pieces_from_arrays(arrays)
+        if "seed" not in header:
+            return {}, pieces_to_arrays(source, target)
+        return _batches_to_message(self.build(source, target, header["seed"]))
+
+
+def _batches_to_message(batches: list[Batch]) -> Message:
+    arrays: Arrays = {}
+    for number, batch in enumerate(batches):
+        for name in _ARRAYS:
+            arrays[f"{number}.{name}"] = getattr(batch, name).astype(np.int32)
+    return {"num_tokens": [batch.num_tokens for batch in batches]}, arrays
+
+
+def batch_from_message(message: Message, packed: bool, number: int) -> Batch:
+    header, arrays = message
+    values = {name: arrays[f"{number}.{name}"].astype(kind) for name, kind in _ARRAYS.items()}
+    return Batch(**values, packed=packed, num_tokens=header["num_tokens"][number])
+
+
+_ARRAYS = {
+    "source": np.int64,
+    "source_lengths": np.int32,
+    "target_input": np.int64,
+    "target_output": np.int64,
+    "target_lengths": np.int32,
+}
+
+
+def main() -> None:
+    """The life of a child process."""
+    serve(lambda first: Builder.from_message(first).answer)

@@ -2,7 +2,7 @@
 
 An epoch cuts every document into stretches of so many pieces as a row may have, each time in other places; a stretch
 goes over line ends, so that a story goes on. They are shuffled and laid out window by window, as pairs are
-(`regard.data.batches`). Beginning and end are told only where a document begins and ends.
+(`regard.data.batch_stream`). Beginning and end are told only where a document begins and ends.
 
 To fill in blanks a stretch is read whole, with its end, as any text is in use; and one in ten is cut in two, so that
 short texts are read as well (Devlin et al. 2019, appendix A.2).
@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.layout import Batch, batches_of
+from regard.data.batches import Batch, Buffer, batches_of
 from regard.data.masking import Masking
-from regard.data.packing import Buffer
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID

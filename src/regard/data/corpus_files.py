@@ -11,15 +11,20 @@ import gzip
 import hashlib
 import itertools
 import json
+import lzma
 import os
+import re
 import shutil
-from collections.abc import Callable
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
-from regard.data.fetch import Progress, digest, fetch
-from regard.data.listing import DataFile, PublicCorpus, Source
-from regard.data.unpack import lines_of
+from regard.data.download import Progress, digest, fetch
+from regard.data.public_corpora import DataFile, PublicCorpus, Source
 from regard.errors import DataError, UsageError
 from regard.files import sync, unfinished, write_file
 
@@ -162,3 +167,70 @@ def _check_text(file: DataFile, fresh: Path, accept: bool) -> None:
             f"the text of {file.path} must have the sha256 {file.text_sha256}: got {found}; "
             f"{file.sources[0].url} has changed: take it as it is with --accept"
         )
+
+
+MOST_BYTES = 1 << 24
+"""of a line; an archive of a few bytes can hold endless ones"""
+_SEGMENT = re.compile(rb"<seg[^<>]*>((?:[^<]|<(?!/?seg))*+)</seg>")
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
+
+
+def lines_of(fetched: Path, source: Source) -> Iterator[bytes]:
+    """Without their ends."""
+    try:
+        with _opened(fetched, source) as file:
+            while line := file.readline(MOST_BYTES):
+                if len(line) >= MOST_BYTES:  # of a member of a zip there may come more
+                    raise DataError(
+                        f"{source.url} must hold lines of text: one has {MOST_BYTES:,} bytes or more; "
+                        f"remove {fetched}, and tell its publisher"
+                    )
+                line = line.rstrip(b"\r\n")
+                if source.member.endswith(".sgm"):
+                    if found := _SEGMENT.search(line):
+                        yield found[1].strip()
+                elif source.column is None:
+                    yield line
+                else:
+                    yield _column(line, source.column)
+    except _BROKEN as error:
+        raise DataError(
+            f"{source.url} must be an intact file: {error}; remove {fetched} and run the same again"
+        ) from error
+
+
+def _column(line: bytes, column: int) -> bytes:
+    columns = line.split(b"\t")
+    return columns[column] if column < len(columns) else b""
+
+
+@contextmanager
+def _opened(fetched: Path, source: Source) -> Iterator[IO[bytes]]:
+    if not source.member:
+        packed = source.url.endswith(".gz")
+        with gzip.open(fetched) if packed else fetched.open("rb") as text:
+            yield cast(IO[bytes], text)
+    elif source.url.endswith(".zip"):
+        with zipfile.ZipFile(fetched) as archive:
+            if source.member not in archive.namelist():
+                raise _missing(source)
+            with archive.open(source.member) as file:
+                yield file
+    else:
+        with tarfile.open(fetched) as tar:
+            try:
+                member = tar.getmember(source.member)
+            except KeyError:
+                raise _missing(source) from None
+            member_file = tar.extractfile(member) if member.isfile() else None
+            if member_file is None:
+                raise _missing(source)
+            with member_file:
+                yield member_file
+
+
+def _missing(source: Source) -> DataError:
+    return DataError(
+        f"{source.url} must hold the file {source.member}: it has none; "
+        "its publisher may have changed it: get it by hand, and name its folder with --data"
+    )

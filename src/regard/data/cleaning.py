@@ -17,11 +17,17 @@ from pathlib import Path
 import numpy as np
 
 from regard.config import DataConfig
-from regard.data.column import Column, Numbers
 from regard.data.corpus import Corpus, Part
-from regard.data.stored import Rows, StoredTexts, chunks_of_pairs, taken
-from regard.data.windows import texts_to_arrays
-from regard.data.workers import Arrays, Message, Workers
+from regard.data.storage import Column, Numbers, Rows, StoredTexts, chunks_of_pairs, taken
+from regard.data.workers import (
+    SIDES,
+    Arrays,
+    Message,
+    Workers,
+    serve,
+    texts_from_arrays,
+    texts_to_arrays,
+)
 from regard.errors import DataError
 from regard.text import language
 
@@ -90,7 +96,7 @@ def clean(
         if not config.wrong_language:
             workers = None
             if num_processes > 1 and len(corpus) >= _WORTH_PROCESSES:
-                workers = Workers("regard.text.language", [({}, {})] * num_processes)
+                workers = Workers("regard.data.cleaning", [({}, {})] * num_processes)
                 stack.enter_context(workers)
             _judge_languages(corpus, config, reasons, report.notes, scratch, workers)
         kept = Column((folder or scratch) / "kept", np.int64)
@@ -232,16 +238,16 @@ def _judge_languages(
         notes.append("languages were not checked: the package fasttext-predict is not installed")
         return
     numbers: dict[str, int] = {"": 0}
-    found = {side: Column(scratch / f"languages.{side}", np.int16) for side in language.SIDES}
-    counts = {side: Counter[str]() for side in language.SIDES}
+    found = {side: Column(scratch / f"languages.{side}", np.int16) for side in SIDES}
+    counts = {side: Counter[str]() for side in SIDES}
     for places, judged in _judged(corpus, reasons, detect, workers):
-        for side in language.SIDES:
+        for side in SIDES:
             counts[side].update(filter(None, judged[side]))
             chunk = np.zeros(len(places), np.int16)
             chunk[places] = [numbers.setdefault(name, len(numbers)) for name in judged[side]]
             found[side].extend(chunk)
     declared = (config.source_language, config.target_language)
-    for side, said in zip(language.SIDES, declared, strict=True):
+    for side, said in zip(SIDES, declared, strict=True):
         right = language.right_language(side, counts[side], said, notes)
         if right is not None:
             for start, chunk in _with_starts(found[side]):
@@ -263,7 +269,7 @@ def _judged(
     if workers is None:
         for is_in, *sides in pieces():
             judged = (language.judge(side, detect) for side in sides)
-            yield is_in, dict(zip(language.SIDES, judged, strict=True))
+            yield is_in, dict(zip(SIDES, judged, strict=True))
         return
     waiting: list[Numbers] = []
 
@@ -271,7 +277,7 @@ def _judged(
         for is_in, *sides in pieces():
             waiting.append(is_in)
             arrays: Arrays = {}
-            for side, texts in zip(language.SIDES, sides, strict=True):
+            for side, texts in zip(SIDES, sides, strict=True):
                 arrays |= texts_to_arrays(side, texts)
             yield {}, arrays
 
@@ -284,3 +290,15 @@ def _with_starts(column: Column) -> Iterator[tuple[int, Numbers]]:
     for chunk in column.chunks(1 << 18):
         yield start, chunk
         start += len(chunk)
+
+
+def main() -> None:
+    """A worker process: texts in, their languages out."""
+    detect = language.detector()
+    assert detect is not None
+
+    def answer(message: Message) -> Message:
+        sides = {side: texts_from_arrays(side, message[1]) for side in SIDES}
+        return {side: language.judge(texts, detect) for side, texts in sides.items()}, {}
+
+    serve(lambda _: answer)

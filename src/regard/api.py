@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from regard.config import DecodeConfig, from_dict, to_dict
+from regard.config import MOVED, DecodeConfig, GenerateConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
@@ -18,9 +18,9 @@ from regard.folder.catalogue import available as available
 from regard.folder.catalogue import find, find_model, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
-from regard.generate.chatting import Conversation
-from regard.generate.filling import Choice, Reader, fill
-from regard.generate.writing import STORY_WORDS, write
+from regard.generate.blanks import Choice, MaskedModel, fill
+from regard.generate.chat import Conversation
+from regard.generate.continuation import STORY_WORDS, write
 from regard.search.finding import Found
 from regard.search.finding import find as find_passages
 from regard.search.reading import Reader as PassageReader
@@ -168,11 +168,12 @@ class Model:
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
 
-        Everything else is a field of DecodeConfig; a temperature above 0 samples.
+        Everything else is a field of DecodeConfig or GenerateConfig; a temperature above 0 samples.
         """
         self._check_task("chat", "chats")
         turns = [check_text(turn, "a turn") for turn in turns]
-        return Conversation(self._translator, self._decode_config(_drawn(decode, "beam")), turns)
+        configs = self._generate_configs(_drawn(decode, "beam"))
+        return Conversation(self._translator, *configs, turns)
 
     def reply(self, text: str | Sequence[str], **decode: Any) -> str:
         """The reply to a text, or to the last of several turns."""
@@ -186,7 +187,8 @@ class Model:
     ) -> str:
         """The text and at most `length` more words, sampled; number and seed decide what is drawn.
 
-        Everything else is a field of DecodeConfig; temperature=0 takes the most probable token each time.
+        Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable token
+        each time.
         """
         return text + "".join(self.writing(text, length=length, number=number, **decode))
 
@@ -196,15 +198,15 @@ class Model:
         """What `write` adds to the text, word by word."""
         self._check_task("write", "writes on from a text")
         check_text(text)
-        config = self._decode_config(_drawn({"method": "sample", **decode}, "greedy"))
-        return write(self._translator, text, config, length, number)
+        configs = self._generate_configs(_drawn({"method": "sample", **decode}, "greedy"))
+        return write(self._translator, text, *configs, length, number)
 
     def fill(self, text: str, *, n_best: int = 5) -> list[list[Choice]]:
         """For each blank of a text, such as BERT's [MASK], the most probable words."""
         self._check_task("fill", "fills in blanks")
         if n_best < 1:
             raise UsageError(f"n_best must be at least 1: got {n_best}; give a larger one")
-        engine = cast(Reader, self._translator.engine)
+        engine = cast(MaskedModel, self._translator.engine)
         return fill(engine, self.manifest, self._translator.source, check_text(text), n_best)
 
     def search(
@@ -251,6 +253,13 @@ class Model:
         if "beam" not in changes and isinstance(values["n_best"], int):
             values["beam"] = max(values["beam"], values["n_best"])
         return from_dict(DecodeConfig, values, "translate")
+
+    def _generate_configs(self, changes: dict[str, Any]) -> tuple[DecodeConfig, GenerateConfig]:
+        """The model's own settings of the search and of chat and write, with changes."""
+        own = to_dict(self.manifest.generate)
+        changes = {MOVED.get(key, key): value for key, value in changes.items()}
+        ours = {key: changes.pop(key) for key in own if key in changes}
+        return self._decode_config(changes), from_dict(GenerateConfig, {**own, **ours}, "generate")
 
 
 def load(

@@ -518,38 +518,69 @@ class DecodeConfig:
     """sampling: taken from the score of every piece that was written before; a prompt's own pieces are not counted"""
     frequency_penalty: float = 0.0
     """sampling: the same, as often as the piece was written"""
-    attempts: int = 1
-    """going on from a text by sampling: so many ways to go on are begun side by side, and the surest one goes on"""
-    prompt_strength: float = 0.0
-    """going on from a text, drawn: how much more probable becomes what its beginning made so; reads everything twice"""
     seed: int | None = None
     """sampling: the same seed gives the same text"""
-    least_probability: float = 0.0
-    """chat: where the pieces of the best reply are less probable (geometric mean), it says that it is not sure, in English; 0 turns it off"""
 
     def __post_init__(self) -> None:
         _check_choices(self)
-        _check_positive(self, "beam", "n_best", "attempts", "temperature")
-        for name in ("n_best", "beam", "attempts"):
-            if getattr(self, name) > MOST_HYPOTHESES:
-                raise UsageError(
-                    f"{name} must be at most {MOST_HYPOTHESES}, or memory runs out: got "
-                    f"{getattr(self, name)}; give a smaller one, 4 to 8 is usual"
-                )
-        _check_fraction(self, "top_p", "least_probability")
+        _check_positive(self, "beam", "n_best", "temperature")
+        _check_hypotheses(self, "n_best", "beam")
+        _check_fraction(self, "top_p")
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best piece")
         _check_not_negative(
             self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
         )
-        _check_not_negative(self, "presence_penalty", "frequency_penalty", "prompt_strength")
+        _check_not_negative(self, "presence_penalty", "frequency_penalty")
         _check_at_most(self, 2, "temperature", "presence_penalty", "frequency_penalty")
-        _check_at_most(self, 10, "prompt_strength", "length_penalty", "coverage_penalty")
+        _check_at_most(self, 10, "length_penalty", "coverage_penalty")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "
                 "raise beam or lower n_best"
             )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateConfig:
+    """How chat and write use the search."""
+
+    best_of: int = 1
+    """write, sampling: continuations started side by side; the most probable one is continued"""
+    context_weight: float = 0.0
+    """write, sampling: weight of the prompt in context-aware decoding (Shi et al. 2023); takes twice the time"""
+    min_probability: float = 0.0
+    """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "best_of")
+        _check_hypotheses(self, "best_of")
+        _check_not_negative(self, "context_weight")
+        _check_at_most(self, 10, "context_weight")
+        _check_fraction(self, "min_probability")
+
+
+MOVED = {
+    "attempts": "best_of",
+    "prompt_strength": "context_weight",
+    "least_probability": "min_probability",
+}
+"""settings that older versions kept in [decode], with their names in [generate]"""
+
+
+def with_generate_section(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a recipe, run or model folder with MOVED settings in their present place.
+
+    >>> with_generate_section({"decode": {"beam": 4, "attempts": 12}})
+    {'decode': {'beam': 4}, 'generate': {'best_of': 12}}
+    """
+    found = dict(sections)
+    decode, generate = found.get("decode"), found.get("generate", {})
+    if isinstance(decode, Mapping) and isinstance(generate, Mapping):
+        moved = {MOVED[key]: value for key, value in decode.items() if key in MOVED}
+        found["decode"] = {key: value for key, value in decode.items() if key not in MOVED}
+        found["generate"] = {**moved, **generate}
+    return found
 
 
 def from_dict(kind: type[_Config], values: Mapping[str, Any], where: str) -> _Config:
@@ -678,6 +709,15 @@ def _check_at_most(config: Any, most: float, *names: str) -> None:
                 f"{name} must be from {-most} to {most}: got {value:g}; give one nearer to 0"
                 if value < 0
                 else f"{name} must be at most {most}: got {value:g}; give a smaller one"
+            )
+
+
+def _check_hypotheses(config: Any, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) > MOST_HYPOTHESES:
+            raise UsageError(
+                f"{name} must be at most {MOST_HYPOTHESES}, or memory runs out: got "
+                f"{getattr(config, name)}; give a smaller one, 4 to 8 is usual"
             )
 
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 import regard
-from regard.generate.filling import with_blanks
+from regard.generate.blanks import with_blanks
 from regard.text.as_read import AsRead
 from regard.text.tokenizer_base import TokenizerBase
 

@@ -8,7 +8,7 @@ import torch
 from fixtures import make_model_folder
 
 from regard.api import Model, load
-from regard.decode.walk import NUM_SHOWN
+from regard.decode.single_path import NUM_SHOWN
 from regard.errors import DataError, UsageError
 from regard.trace import Trace
 

@@ -17,13 +17,13 @@ from regard.cli.options import (
     ModelName,
     SamplingSettings,
     Threads,
-    decode_options,
+    generate_options,
 )
 from regard.cli.write import load_for
 
 if TYPE_CHECKING:
     from regard.cli.lines import Writer
-    from regard.generate.chatting import Conversation
+    from regard.generate.chat import Conversation
 
 QUIT, NEW = "/quit", "/new"
 _PROMPT = "> "
@@ -54,7 +54,7 @@ def chat(
     """
     from regard.cli.lines import Writer
 
-    options = decode_options(settings, temperature=temperature, seed=seed)
+    options = generate_options(settings, temperature=temperature, seed=seed)
     loaded = load_for(model, "chat", engine=engine, device=device, threads=threads)
     talk = loaded.chat(**options)
     with Writer(None) as writer:

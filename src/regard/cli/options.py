@@ -44,8 +44,20 @@ SamplingSettings = Annotated[list[str] | None, search_setting("top_k=40")]
 
 
 def decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
-    """The fields of DecodeConfig that --set and the flags ask for; a flag has the last word."""
+    """The search settings that --set and the flags ask for; a flag has the last word."""
+    return _options(settings, ["decode"], flags)
+
+
+def generate_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
+    """The same with the settings of chat and write."""
+    return _options(settings, ["decode", "generate"], flags)
+
+
+def _options(
+    settings: list[str] | None, sections: list[str], flags: dict[str, Any]
+) -> dict[str, Any]:
     from regard.train.recipe import parse_settings
 
+    found = parse_settings(settings or (), sections)
     given = {key: value for key, value in flags.items() if value is not None}
-    return {**parse_settings(settings or (), ["decode"]).get("decode", {}), **given}
+    return {**found.get("decode", {}), **found.get("generate", {}), **given}

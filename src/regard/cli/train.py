@@ -152,6 +152,7 @@ def _run(plan: Recipe, output: Path, init: str | None, *, resume: bool, quiet: b
             size=plan.size,
             model=plan.model,
             decode=plan.decode,
+            generate=plan.generate,
             init=beginning,
         ),
         output,

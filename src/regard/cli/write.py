@@ -16,7 +16,7 @@ from regard.cli.options import (
     ModelName,
     SamplingSettings,
     Threads,
-    decode_options,
+    generate_options,
 )
 from regard.errors import RegardWarning, UsageError
 
@@ -56,7 +56,7 @@ def write(
     """
     from regard.cli.lines import Writer
 
-    options = decode_options(settings, temperature=temperature, top_p=top_p, seed=seed)
+    options = generate_options(settings, temperature=temperature, top_p=top_p, seed=seed)
     is_piped = not text and sys.stdin is not None and not sys.stdin.isatty()
     # The end of a line is not the end of what is told in it.
     text = _read("-" if is_piped else text).removesuffix("\n").removesuffix("\r")

@@ -22,7 +22,7 @@ from regard.decode.duties import Duty, Row, find_duties
 from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, Stop
 from regard.decode.penalties import best_attainable, hypothesis
 from regard.decode.required import Candidate, deal
-from regard.decode.walk import Beginning, offers_best, pick_forced, read_beginning, record
+from regard.decode.single_path import Beginning, offers_best, pick_forced, read_beginning, record
 
 Choice = tuple[float, int, int, float]
 """A candidate: (total, row, token, log-probability of the token)."""

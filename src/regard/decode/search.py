@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.walk import Event, Sampler, collect, greedy, walk
+from regard.decode.single_path import Event, Sampler, collect, greedy, walk
 from regard.errors import UsageError
 
 
@@ -102,10 +102,11 @@ def stream(
     return (event.emission for event in events if not event.forced)
 
 
-def sample_side_by_side(
+def best_of_n(
     model: StepModel,
     source: Sequence[int],
     config: DecodeConfig,
+    value: Callable[[Hypothesis], float],
     *,
     bos_id: int,
     eos_id: int,
@@ -113,8 +114,8 @@ def sample_side_by_side(
     constraints: Constraints,
     history: list[StepRecord] | None = None,
     number: int = 0,
-) -> Iterator[list[Hypothesis]]:
-    """n_best outputs of one source, sampled side by side: none after each step, and in the end all, as `search` gives them."""
+) -> Iterator[Hypothesis | None]:
+    """Sample n_best outputs of one source side by side: None after each step, at the end the one of most value."""
     rules = Rules([source], config, [constraints], bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
     num_paths = config.n_best
     keys = [(number, path) for path in range(num_paths)]
@@ -122,9 +123,9 @@ def sample_side_by_side(
     events: list[Event] = []
     for event in walk(model, [source], rules, choose, num_paths=num_paths, history=history):
         if events and not event.forced and event.path <= events[-1].path:
-            yield []
+            yield None
         events.append(event)
-    yield collect(iter(events), [source], config, num_paths=num_paths)[0]
+    yield max(collect(iter(events), [source], config, num_paths=num_paths)[0], key=value)
 
 
 def whole_search(

@@ -7,7 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.config import DecodeConfig, ModelConfig, from_dict, to_dict
+from regard.config import (
+    DecodeConfig,
+    GenerateConfig,
+    ModelConfig,
+    from_dict,
+    to_dict,
+    with_generate_section,
+)
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
 from regard.text.as_read import AsRead
@@ -64,6 +71,8 @@ class Manifest:
     """how model.safetensors holds them"""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
     """how to search when nobody says otherwise"""
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
+    """how chat and write use the search"""
     longest: int = 256
     """pieces of the longest sentence it was trained on; longer ones are split"""
 
@@ -105,7 +114,13 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def _manifest(values: dict[str, Any], where: str) -> Manifest:
-    parts = {"model": ModelConfig, "tokenizer": TokenizerFiles, "decode": DecodeConfig}
+    parts = {
+        "model": ModelConfig,
+        "tokenizer": TokenizerFiles,
+        "decode": DecodeConfig,
+        "generate": GenerateConfig,
+    }
+    values = with_generate_section(values)
     try:
         if "model" not in values:
             raise UsageError(f"{where}: model is missing; get the model again")

@@ -1,12 +1,14 @@
-"""What people write who are in danger, in plain English, and where it sends them.
+"""Crisis wording: plain English sentences of people in danger, and replies that send them to help.
 
-A small model misses some of it, and there a cheerful word is worse than none. These are the plain wordings alone: what only
-sounds like them ("dying to see it", "the traffic was murder") must not be met with alarm.
+A small model misses some of them, and a cheerful reply would do harm. Sentences that only sound like danger ("dying to
+see it", "the traffic was murder") must not raise an alarm.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 EMERGENCY = "Please call the emergency number now. I am only a program and cannot help you in time."
 VIOLENCE = (
@@ -27,7 +29,7 @@ _WANTS = (
     r"\bi(?:'m|m| am|'ll| will)?(?: just| really| only| still| keep)?"
     r" (?:going to|gonna|want to|wanna|about to|will|thinking (?:of|about)|wish i could) "
 )
-# Where something else follows, it is another story: he won't wake up on school days, she hit me up on Instagram.
+# Other words after it change the meaning: he won't wake up on school days.
 _NOW = r"(?=\W*$|[.!?,;]| and\b| again\b| what\b| please\b| now\b| any ?more\b)"
 _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -84,13 +86,29 @@ _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-_READ = tuple((re.compile(sign), reply) for reply, signs in _SIGNS for sign in signs)
+_PATTERNS = tuple((re.compile(sign), reply) for reply, signs in _SIGNS for sign in signs)
 _MOST_CHARACTERS = 2000
-"""of a turn that are read"""
+"""characters of a turn that are searched"""
+_HELP = re.compile(
+    r"\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b",
+    re.IGNORECASE,
+)
+_SURE_OF_DANGER, _LESS_FOR_EACH = 0.8, 0.1
+"""probability needed to send somebody to help, and how much less for each other candidate that does"""
+
+
+class _Reply(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
+    def probability(self) -> float: ...
+
+
+_R = TypeVar("_R", bound=_Reply)
 
 
 def reply_to_danger(text: str) -> str | None:
-    """What is said to somebody who writes this, unless the model knows better; nothing where nobody is in danger.
+    """The reply to somebody in danger; None where the text names no danger.
 
     >>> reply_to_danger("my little brother isn't breathing") == EMERGENCY
     True
@@ -98,4 +116,19 @@ def reply_to_danger(text: str) -> str | None:
     True
     """
     said = text[:_MOST_CHARACTERS].lower()
-    return next((reply for sign, reply in _READ if sign.search(said)), None)
+    return next((reply for pattern, reply in _PATTERNS if pattern.search(said)), None)
+
+
+def names_help(text: str) -> bool:
+    """Whether a reply sends somebody to help."""
+    return bool(_HELP.search(text))
+
+
+def without_false_alarms(replies: Iterable[_R]) -> list[_R]:
+    """The replies without improbable ones that send to help; where most do, these come first."""
+    replies = list(replies)
+    num_helping = sum(names_help(reply.text) for reply in replies)
+    if num_helping > len(replies) / 2:
+        replies.sort(key=lambda reply: not names_help(reply.text))
+    needed = _SURE_OF_DANGER - _LESS_FOR_EACH * (num_helping - 1)
+    return [each for each in replies if not names_help(each.text) or each.probability >= needed]

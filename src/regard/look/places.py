@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
 
-from regard.decode import beam, walk
+from regard.decode import beam
+from regard.decode import single_path as walk
 from regard.model import (
     attention,
     embedding,

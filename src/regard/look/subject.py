@@ -14,7 +14,7 @@ from regard.config import ModelConfig
 from regard.engine.torch import load_model
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
-from regard.generate.filling import with_blanks
+from regard.generate.blanks import with_blanks
 from regard.model.transformer import Model
 from regard.text.tokenizer_base import TokenizerBase
 

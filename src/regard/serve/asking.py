@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from regard.generate.writing import Prompt, beginning, conversation
+from regard.generate.prompts import Prompt, chat_prompt, text_prompt
 from regard.serve import reading
 from regard.serve.models import Models, Served
 from regard.serve.reading import Fields
@@ -147,9 +147,9 @@ async def asked_of(
     if task != "translate":
         _check_penalties(model, wanted)
         read: Callable[[], Prompt] = (
-            (lambda: conversation(model.translator, turns))
+            (lambda: chat_prompt(model.translator, turns))
             if task == "chat"
-            else (lambda: beginning(model.translator, turns[-1]))
+            else (lambda: text_prompt(model.translator, turns[-1]))
         )
         return Asked(model, turns, await asyncio.to_thread(read), turns[-1] if echo else "")
     unfit = {

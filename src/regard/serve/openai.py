@@ -17,7 +17,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from regard.generate.writing import Token, Written
+from regard.generate.stream import TextChunk, WrittenToken
 from regard.serve import reading
 from regard.serve.asking import (
     Asked,
@@ -37,7 +37,7 @@ from regard.serve.shapes import Chat, Completion, Shape, Usage
 from regard.serve.translating import translate_in_order
 from regard.serve.writing import Wanted, reply, write
 
-Text = AsyncGenerator[Written, None]
+Text = AsyncGenerator[TextChunk, None]
 
 
 class OpenAI:
@@ -119,7 +119,7 @@ class OpenAI:
         self, texts: list[Text], shape: Shape, usage: Usage
     ) -> AsyncGenerator[bytes, None]:
         ends = time.monotonic() + self._settings.timeout
-        arrived: asyncio.Queue[tuple[int, Written | None | Exception]] = asyncio.Queue()
+        arrived: asyncio.Queue[tuple[int, TextChunk | None | Exception]] = asyncio.Queue()
 
         async def follow(number: int, text: Text) -> None:
             try:
@@ -171,9 +171,9 @@ class OpenAI:
                 task.cancel()
 
 
-async def _whole(text: Text) -> tuple[str, list[Token], str]:
+async def _whole(text: Text) -> tuple[str, list[WrittenToken], str]:
     whole, finish = "", "stop"
-    tokens: list[Token] = []
+    tokens: list[WrittenToken] = []
     async with aclosing(text) as parts:
         async for part in parts:
             whole += part.text
@@ -190,11 +190,11 @@ async def _written(
             last = asked.turns[-1]
             async with aclosing(translate_in_order(asked.model, last, usage.add)) as texts:
                 async for text in texts:
-                    yield Written(text)
-            yield Written("", (), "stop")
+                    yield TextChunk(text)
+            yield TextChunk("", (), "stop")
             return
         if asked.echo:
-            yield Written(asked.echo)
+            yield TextChunk(asked.echo)
         if asked.model.manifest.task == "chat":
             written = reply(asked.model, asked.turns, wanted, number)
         else:

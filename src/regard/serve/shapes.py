@@ -7,7 +7,7 @@ import uuid
 from abc import ABC, abstractmethod
 from typing import Any
 
-from regard.generate.writing import Token
+from regard.generate.stream import WrittenToken
 from regard.serve import reading
 from regard.serve.reading import Fields
 from regard.serve.refusal import Refusal
@@ -48,11 +48,13 @@ class Shape(ABC):
         return {**self.head(), "choices": [choice]}
 
     @abstractmethod
-    def delta(self, text: str, tokens: list[Token]) -> dict[str, Any]:
+    def delta(self, text: str, tokens: list[WrittenToken]) -> dict[str, Any]:
         """What one chunk of a stream adds to its choice."""
 
     @abstractmethod
-    def choice(self, number: int, text: str, tokens: list[Token], finish: str) -> dict[str, Any]:
+    def choice(
+        self, number: int, text: str, tokens: list[WrittenToken], finish: str
+    ) -> dict[str, Any]:
         """One whole answer."""
 
 
@@ -62,15 +64,17 @@ class Chat(Shape):
     opening = {"delta": {"role": "assistant", "content": ""}}
     closing = {"delta": {}}
 
-    def delta(self, text: str, tokens: list[Token]) -> dict[str, Any]:
+    def delta(self, text: str, tokens: list[WrittenToken]) -> dict[str, Any]:
         return {"delta": {"content": text}, "logprobs": self._logprobs(tokens)}
 
-    def choice(self, number: int, text: str, tokens: list[Token], finish: str) -> dict[str, Any]:
+    def choice(
+        self, number: int, text: str, tokens: list[WrittenToken], finish: str
+    ) -> dict[str, Any]:
         message = {"role": "assistant", "content": text, "refusal": None}
         logprobs = self._logprobs(tokens)
         return {"index": number, "message": message, "logprobs": logprobs, "finish_reason": finish}
 
-    def _logprobs(self, tokens: list[Token]) -> dict[str, Any] | None:
+    def _logprobs(self, tokens: list[WrittenToken]) -> dict[str, Any] | None:
         if not self.shows_tokens:
             return None
 
@@ -94,14 +98,16 @@ class Completion(Shape):
     chunk_kind = "text_completion"
     closing = {"text": ""}
 
-    def delta(self, text: str, tokens: list[Token]) -> dict[str, Any]:
+    def delta(self, text: str, tokens: list[WrittenToken]) -> dict[str, Any]:
         return {"text": text, "logprobs": self._logprobs(tokens)}
 
-    def choice(self, number: int, text: str, tokens: list[Token], finish: str) -> dict[str, Any]:
+    def choice(
+        self, number: int, text: str, tokens: list[WrittenToken], finish: str
+    ) -> dict[str, Any]:
         logprobs = self._logprobs(tokens)
         return {"index": number, "text": text, "logprobs": logprobs, "finish_reason": finish}
 
-    def _logprobs(self, tokens: list[Token]) -> dict[str, Any] | None:
+    def _logprobs(self, tokens: list[WrittenToken]) -> dict[str, Any] | None:
         if not self.shows_tokens:
             return None
         offsets, length = [], 0

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
-from regard.generate.drafting import Draft, drafts
-from regard.generate.writing import Prompt
+from regard.generate.chat import ReplyCandidate, reply_candidates
+from regard.generate.prompts import Prompt
 from regard.translate.translation import Translation
 from regard.translate.translator import Translator
 
@@ -51,9 +51,9 @@ class Drafting:
 
     def answer(
         self, translator: Translator, items: Sequence[tuple[Prompt, int]]
-    ) -> list[list[Draft]]:
+    ) -> list[list[ReplyCandidate]]:
         prompts, numbers = zip(*items, strict=True)
-        return drafts(translator, prompts, self.decode, numbers, self.num_top)
+        return reply_candidates(translator, prompts, self.decode, numbers, self.num_top)
 
 
 @dataclass(slots=True)

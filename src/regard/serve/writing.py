@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
-from regard.generate.chatting import Judge, ways
-from regard.generate.drafting import said
-from regard.generate.writing import Prompt, Written, follow, positions
+from regard.generate.chat import Judge, search_plan, stream_reply
+from regard.generate.continuation import continue_text
+from regard.generate.prompts import Prompt, max_output
+from regard.generate.stream import TextChunk
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket
 from regard.serve.translating import finished, refusal_of, submit
@@ -41,7 +42,7 @@ class Wanted:
 
 async def reply(
     served: Served, turns: Sequence[str], wanted: Wanted, number: int
-) -> AsyncGenerator[Written, None]:
+) -> AsyncGenerator[TextChunk, None]:
     """A chat model's reply, chosen as `regard chat` chooses it and then given piece by piece.
 
     Its drafts are made in batches with those of other conversations.
@@ -50,25 +51,26 @@ async def reply(
     decode = _changed(served.manifest.decode, wanted, not_drawn="beam")
     decode = replace(decode, max_length=wanted.max_tokens or decode.max_length)
     number = len(turns) // 2 + _NEXT_CHOICE * number
-    found_ways = ways(translator, decode, turns, judge)
+    plan = search_plan(translator, decode, served.manifest.generate, turns, judge)
     # Who sends long turns has them read and compared for long: others do not wait meanwhile.
-    while (way := await asyncio.to_thread(next, found_ways, None)) is not None:
-        kind, item = Drafting(way.decode, wanted.num_top), (way.prompt, number)
-        [found] = await finished(submit(served, Ticket(kind, [item], [way.prompt.num_tokens])))
+    while (planned := await asyncio.to_thread(next, plan, None)) is not None:
+        prompt, searched = planned
+        kind, item = Drafting(searched, wanted.num_top), (prompt, number)
+        [found] = await finished(submit(served, Ticket(kind, [item], [prompt.num_tokens])))
         await asyncio.to_thread(judge.consider, found)
-    for part in said(translator, judge.chosen, wanted.stops):
+    for part in stream_reply(translator, judge.chosen, wanted.stops):
         served.worker.metrics.tokens.add(len(part.tokens), model=served.name)
         yield part
 
 
 async def write(
     served: Served, prompt: Prompt, wanted: Wanted, number: int
-) -> AsyncGenerator[Written, None]:
+) -> AsyncGenerator[TextChunk, None]:
     """One text as it is being written; when the reader goes, the writing stops."""
     loop = asyncio.get_running_loop()
-    arrived: asyncio.Queue[Written | BaseException | None] = asyncio.Queue()
+    arrived: asyncio.Queue[TextChunk | BaseException | None] = asyncio.Queue()
 
-    def deliver(item: Written | BaseException | None) -> None:
+    def deliver(item: TextChunk | BaseException | None) -> None:
         loop.call_soon_threadsafe(arrived.put_nowait, item)
 
     writing = Stream(lambda model: _steps(served, model, prompt, wanted, number), deliver)
@@ -90,14 +92,15 @@ async def write(
 
 def _steps(
     served: Served, model: StepModel, prompt: Prompt, wanted: Wanted, number: int
-) -> Iterator[Written]:
+) -> Iterator[TextChunk]:
     """In the model's thread."""
     decode = _decode(served, prompt, wanted)
-    return follow(
+    return continue_text(
         model,
         served.translator,
         prompt,
         decode,
+        served.manifest.generate,
         number=number,
         stops=wanted.stops,
         num_top=wanted.num_top,
@@ -108,7 +111,7 @@ def _decode(served: Served, prompt: Prompt, wanted: Wanted) -> DecodeConfig:
     """The model's own way of searching, with what is wished; one piece at a time."""
     decode = _changed(served.manifest.decode, wanted, not_drawn="greedy")
     num_tokens = wanted.max_tokens or decode.max_length or prompt.num_default
-    limit = min(len(prompt.prefix) + num_tokens, positions(served.translator) - 1)
+    limit = min(len(prompt.prefix) + num_tokens, max_output(served.translator))
     # A beam knows its text only at the end, and a story of the most probable words goes round in circles.
     method = "sample" if decode.method == "beam" else decode.method
     return replace(decode, method=method, n_best=1, max_length=limit)

@@ -79,7 +79,7 @@ def begin(
     if request.train.batch_tokens is None:
         settings = shared_out(settings, processes.size)
     processes.check(settings.accumulate)
-    plan = Plan(data, model, settings, request.decode, str(request.init or ""))
+    plan = Plan(data, model, settings, request.decode, str(request.init or ""), request.generate)
     plan.save(output / RUN_FILE)
     say(plan.describe(str(device)))
     return plan, corpus, valid, tokenizers

@@ -67,6 +67,7 @@ def finish(
         model=plan.model,
         tokenizer=files,
         decode=plan.decode,
+        generate=plan.generate,
         longest=plan.data.max_length,
     )
     card = model_card(

@@ -4,6 +4,7 @@
     [model]    what the weights are            ModelConfig, and `size`, the named starting point
     [train]    how to train                    TrainConfig
     [decode]   how the test set is translated  DecodeConfig
+    [generate] how the model chats and writes  GenerateConfig
 
 Files named in a recipe are looked for from the current folder, as on the command line; those under `data/` in the
 folder that was named with --data, as `regard data get` puts them there.
@@ -19,14 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import (
+    MOVED,
     SIZES,
     DataConfig,
     DecodeConfig,
+    GenerateConfig,
     ModelConfig,
     TrainConfig,
     check_types,
     from_dict,
     shape_of,
+    with_generate_section,
 )
 from regard.data.public_corpora import DATA, find_files
 from regard.errors import UsageError, suggest
@@ -36,6 +40,7 @@ SECTIONS: dict[str, type] = {
     "model": ModelConfig,
     "train": TrainConfig,
     "decode": DecodeConfig,
+    "generate": GenerateConfig,
 }
 
 SIZE = "size"
@@ -58,6 +63,7 @@ class Recipe:
     where: str = "the recipe"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "values", with_generate_section(self.values))
         for section in self.values:
             if section not in SECTIONS:
                 raise UsageError(
@@ -78,7 +84,7 @@ class Recipe:
         where = f"{self.where} [model]"
         check_types(ModelConfig, self.model, where)
         from_dict(ModelConfig, shape_of(size or "tiny", self.model), where)
-        _ = self.data, self.train, self.decode
+        _ = self.data, self.train, self.decode, self.generate
 
     @property
     def size(self) -> str | None:
@@ -100,6 +106,10 @@ class Recipe:
     @property
     def decode(self) -> DecodeConfig:
         return from_dict(DecodeConfig, self._section("decode"), f"{self.where} [decode]")
+
+    @property
+    def generate(self) -> GenerateConfig:
+        return from_dict(GenerateConfig, self._section("generate"), f"{self.where} [generate]")
 
     def _section(self, name: str) -> Mapping[str, Any]:
         return self.values.get(name, {})
@@ -168,7 +178,9 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         path, equals, text = setting.partition("=")
         if not equals:
             raise UsageError(f"a setting must be key=value: got {setting!r}; write  --set {path}=…")
-        section, dot, key = path.strip().rpartition(".")
+        section, _, key = path.strip().rpartition(".")
+        if key in MOVED and section in ("", "decode"):
+            section, key = "", MOVED[key]
         found = [name for name, keys in known.items() if key in keys and section in ("", name)]
         if not found:
             every = sorted({key for keys in known.values() for key in keys})

@@ -14,6 +14,7 @@ from regard.config import (
     RUNNING_TEXT,
     DataConfig,
     DecodeConfig,
+    GenerateConfig,
     ModelConfig,
     Objective,
     TrainConfig,
@@ -22,6 +23,7 @@ from regard.config import (
     from_dict,
     shape_of,
     to_dict,
+    with_generate_section,
 )
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
@@ -42,23 +44,26 @@ class Plan:
     train: TrainConfig
     decode: DecodeConfig
     init: str
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
 
     def save(self, path: Path) -> None:
         parts = {
-            name: to_dict(getattr(self, name)) for name in ("data", "model", "train", "decode")
+            name: to_dict(getattr(self, name))
+            for name in ("data", "model", "train", "decode", "generate")
         }
         write_file(path, json.dumps({**parts, "init": self.init}, indent=1).encode())
 
     @classmethod
     def load(cls, path: Path) -> Plan:
         try:
-            values = json.loads(path.read_text("utf-8"))
+            values = with_generate_section(json.loads(path.read_text("utf-8")))
             return cls(
                 data=from_dict(DataConfig, values["data"], f"{path} data"),
                 model=from_dict(ModelConfig, values["model"], f"{path} model"),
                 train=from_dict(TrainConfig, values["train"], f"{path} train"),
                 decode=from_dict(DecodeConfig, values["decode"], f"{path} decode"),
                 init=str(values["init"]),
+                generate=from_dict(GenerateConfig, values.get("generate", {}), f"{path} generate"),
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
@@ -107,6 +112,7 @@ class Request:
     model: Mapping[str, Any] = field(default_factory=dict)
     """changes to the named size, by the field names of ModelConfig"""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
     init: Path | None = None
     """a model folder whose weights and tokenizers the run starts from"""
 
@@ -219,7 +225,12 @@ class Request:
 
     def check_against(self, plan: Plan) -> None:
         """A run is resumed as it began: refuse settings that say otherwise."""
-        parts = ((self.data, plan.data), (self.train, plan.train), (self.decode, plan.decode))
+        parts = (
+            (self.data, plan.data),
+            (self.train, plan.train),
+            (self.decode, plan.decode),
+            (self.generate, plan.generate),
+        )
         wishes = [
             (key, value, getattr(then, key)) for now, then in parts for key, value in _asked(now)
         ]

@@ -14,7 +14,7 @@ from regard.config import DecodeConfig, to_dict
 from regard.decode import Constraints, Hypothesis, StepRecord, search
 from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
-from regard.generate.filling import with_blanks
+from regard.generate.blanks import with_blanks
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.text.alphabet import in_known_signs

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, beam, search
-from regard.decode.walk import NUM_SHOWN
+from regard.decode.single_path import NUM_SHOWN
 from regard.errors import UsageError
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search, stream
-from regard.decode.walk import NUM_SHOWN
+from regard.decode.single_path import NUM_SHOWN
 from regard.errors import UsageError
 
 GREEDY = DecodeConfig(method="greedy")

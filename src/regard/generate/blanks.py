@@ -1,4 +1,4 @@
-"""Blanks filled in: what may stand where a text has none, by a model that reads it whole (BERT)."""
+"""Blanks filled in by a model that reads the whole text, such as BERT."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from regard.text.tokenizer_base import TokenizerBase
 _SPACE_MARK = "\u2581"
 
 
-class Reader(Protocol):
-    """An engine that has an encoder alone."""
+class MaskedModel(Protocol):
+    """An engine with an encoder alone."""
 
     def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
-        """[places, vocabulary]: what may stand at these places of a text."""
+        """[places, vocabulary]"""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One word that may stand in a blank."""
+    """A word for a blank."""
 
     word: str
     probability: float
     text: str
-    """with the word in its place; the other blanks stay"""
+    """the text with the word in its place; other blanks stay"""
 
     def to_dict(self) -> dict[str, Any]:
         return {"word": self.word, "probability": self.probability, "text": self.text}
 
 
 def with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list[int]:
-    """What the encoder reads of a text, whose blanks are one piece each."""
+    """The encoder's input, in which a blank is one token."""
     mask = manifest.tokenizer.mask
     if manifest.model.has_decoder:
         text = manifest.as_read(tokenizer)(text)
@@ -45,40 +45,39 @@ def with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list
         return [*tokenizer.beginning, *tokenizer.encode(text), manifest.model.eos_id]
     blank = tokenizer.id_of(mask)
     if blank is None:
-        raise ModelError(f"the tokenizer must have the piece {mask}: it has not; get it again")
-    return [
-        *tokenizer.beginning,
-        *tokenizer.encode_around(parts, blank),
-        manifest.model.eos_id,
-    ]
+        raise ModelError(f"the tokenizer must have the token {mask}: it has not; get it again")
+    ids = tokenizer.encode_around(parts, blank)
+    return [*tokenizer.beginning, *ids, manifest.model.eos_id]
 
 
 def fill(
-    engine: Reader, manifest: Manifest, tokenizer: TokenizerBase, text: str, count: int
+    engine: MaskedModel, manifest: Manifest, tokenizer: TokenizerBase, text: str, count: int
 ) -> list[list[Choice]]:
-    """For each blank of a text the most probable words, best first."""
+    """The most probable words for each blank, best first."""
     mask = manifest.tokenizer.mask
     if not mask:
-        raise ModelError("the model must have a piece that stands for a blank: it has none")
+        raise ModelError("the model must have a token that stands for a blank: it has none")
     parts = text.split(mask)
     if len(parts) == 1:
         raise UsageError(f"a text to fill must have a blank, written {mask}: got {text!r}")
     ids = with_blanks(manifest, tokenizer, text)
-    places = [place for place, id in enumerate(ids) if id == tokenizer.id_of(mask)]
     if manifest.model.position == "learned" and len(ids) > manifest.model.max_positions:
         raise UsageError(
-            f"a text to fill must have at most {manifest.model.max_positions} pieces: got {len(ids)}; "
+            f"a text to fill must have at most {manifest.model.max_positions} tokens: got {len(ids)}; "
             "give a part of it"
         )
-    values = engine.log_probabilities(ids, places)
+    blank = tokenizer.id_of(mask)
+    values = engine.log_probabilities(ids, [place for place, id in enumerate(ids) if id == blank])
     values[:, sorted(tokenizer.special_ids)] = -np.inf
     found = []
-    for blank_number, row in enumerate(values):
+    for number, row in enumerate(values, start=1):
         best = np.argsort(-row, kind="stable")[:count]
-        before, after = mask.join(parts[: blank_number + 1]), mask.join(parts[blank_number + 1 :])
-        choices = []
-        for piece, id in zip(tokenizer.token_strings(best.tolist()), best, strict=True):
-            word = piece.replace(_SPACE_MARK, "")
-            choices.append(Choice(word, float(np.exp(row[id])), before + word + after))
-        found.append(choices)
+        before, after = mask.join(parts[:number]), mask.join(parts[number:])
+        words = [token.replace(_SPACE_MARK, "") for token in tokenizer.token_strings(best.tolist())]
+        found.append(
+            [
+                Choice(word, float(np.exp(row[id])), before + word + after)
+                for word, id in zip(words, best, strict=True)
+            ]
+        )
     return found

@@ -1,0 +1,253 @@
+"""Chat: several candidates for a reply are searched, and the first acceptable one is said.
+
+Not acceptable: no word, a loop, nearly an earlier reply, or a copy of the turn it answers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+from regard.config import DecodeConfig, GenerateConfig
+from regard.decode import Constraints, Emission, StepRecord, search
+from regard.errors import UsageError
+from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
+from regard.generate.safety import names_help, reply_to_danger, without_false_alarms
+from regard.generate.stream import Step, StreamDecoder, TextChunk, replay, stream_text, tops_of
+from regard.text.repetition import is_looping
+from regard.text.signs import plain
+from regard.translate.translator import Translator
+
+NUM_CANDIDATES = 4
+_TEMPERATURES = (0.8, 1.0, 1.2)
+"""temperatures of further rounds, where no candidate is acceptable"""
+_ALIKE, _LOOP, _NO_WORD = 0.8, 2.0, 3.0
+"""flaws that are not acceptable: the share of words in the same order as an earlier turn, and worse"""
+_ECHO_WORDS = 3
+"""words of the shortest turn that must not be copied: hello may answer hello"""
+_SURER, _CERTAIN = 1.25, 0.9
+"""a later reply must be 1.25 times as probable as an earlier one, or above 0.9, such as farewells and thanks"""
+_TRUSTED = 0.8
+"""probability from which a model's own reply to words of danger is said"""
+_SPEECHLESS = "I don't know what to say to that."
+_UNSURE_ANSWERS = (
+    "I am not sure. What do you think?",
+    "I do not know that.",
+    "I have no good answer. I am only a small program.",
+    "That is more than I know.",
+)
+_UNSURE_REMARKS = (
+    "I am not sure what to say to that. Will you tell me more?",
+    "I do not know much about that. What is it like for you?",
+    "I have no good answer, but I am listening.",
+    "I am only a small program and cannot quite follow. Please go on.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCandidate:
+    """One line that could be the reply."""
+
+    text: str
+    steps: tuple[Step, ...] = ()
+    prefix: tuple[int, ...] = ()
+
+    @property
+    def probability(self) -> float:
+        """The geometric mean over its tokens."""
+        found = [each.log_probability for each, _ in self.steps if each.token is not None]
+        return math.exp(sum(found) / len(found)) if found else 0.0
+
+
+class Conversation:
+    """The turns of a person and a model; the person speaks first."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        decode: DecodeConfig,
+        options: GenerateConfig,
+        turns: Sequence[str] = (),
+    ) -> None:
+        """turns: the conversation so far, the model's turn last."""
+        self._translator, self._decode, self._options = translator, decode, options
+        self.turns = list(turns)
+
+    def say(self, text: str) -> str:
+        """The reply to a turn; both are remembered."""
+        if not text.strip():
+            raise UsageError("a turn must say something: got nothing but spaces; write a word")
+        turns = [*self.turns, text]
+        judge = Judge(turns)
+        plan = search_plan(self._translator, self._decode, self._options, turns, judge)
+        for prompt, decode in plan:
+            judge.consider(*reply_candidates(self._translator, [prompt], decode, [len(turns) // 2]))
+        self.turns = [*turns, judge.chosen.text]
+        return judge.chosen.text
+
+    def saying(self, text: str) -> Iterator[str]:
+        """The reply word by word."""
+        return iter(re.findall(r"\S+\s*", self.say(text)))
+
+    def begin_anew(self) -> None:
+        """Forget all turns."""
+        self.turns.clear()
+
+
+class Judge:
+    """Chooses among candidates for the reply to the last of these turns."""
+
+    def __init__(self, turns: Sequence[str]) -> None:
+        turns = [plain(turn) for turn in turns]
+        self._earlier = [_words(turn) for turn in turns[-2::-2]]
+        heard = _words(turns[-1])
+        self._heard = [heard] if len(heard) >= _ECHO_WORDS else []
+        self._help = reply_to_danger(turns[-1])
+        self._unsure = _UNSURE_ANSWERS if "?" in turns[-1] else _UNSURE_REMARKS
+        self.chosen = ReplyCandidate(_SPEECHLESS)
+        self._flaw = _NO_WORD
+
+    @property
+    def will_do(self) -> bool:
+        return self._flaw < _ALIKE
+
+    def consider(self, candidates: Sequence[ReplyCandidate]) -> None:
+        """Take the first acceptable candidate, unless an earlier one is nearly as probable or sends to help."""
+        for each in without_false_alarms(candidates):
+            flaw, own = self._flaw_of(each.text), self.chosen.probability
+            if not self.will_do:
+                is_better = flaw < self._flaw
+            else:
+                is_surer = each.probability > min(_SURER * own, max(_CERTAIN, own))
+                is_better = flaw < _ALIKE and is_surer and not names_help(self.chosen.text)
+            if is_better:
+                self.chosen, self._flaw = each, flaw
+            if flaw < _ALIKE:
+                return
+
+    def fall_back(self, min_probability: float) -> None:
+        """Say where to find help, to somebody in danger, and of an improbable reply an unused "I am not sure"."""
+        chosen = self.chosen
+        if self.will_do and names_help(chosen.text):
+            return
+        unused = [text for text in self._unsure if _words(text) not in self._earlier]
+        if self._help is not None and not (self.will_do and chosen.probability >= _TRUSTED):
+            self.chosen, self._flaw = ReplyCandidate(self._help), 0.0
+        elif unused and not (self.will_do and chosen.probability >= min_probability):
+            self.chosen, self._flaw = ReplyCandidate(unused[0]), 0.0
+
+    def _flaw_of(self, text: str) -> float:
+        words = _words(text)
+        if not words or is_looping(words):
+            return _LOOP if words else _NO_WORD
+        # A reply that sends to help may be repeated.
+        barred = self._heard if names_help(text) else [*self._earlier, *self._heard]
+        return max((_likeness(words, each) for each in barred), default=0.0)
+
+
+def search_plan(
+    translator: Translator,
+    decode: DecodeConfig,
+    options: GenerateConfig,
+    turns: Sequence[str],
+    judge: Judge,
+) -> Iterator[tuple[Prompt, DecodeConfig]]:
+    """The searches to run, one after another, until the judge is content with what they find."""
+    prompt, wide = _first_search(translator, decode, turns)
+    yield prompt, wide
+    if options.min_probability:
+        if len(turns) > 1:
+            yield _first_search(translator, decode, turns[-1:])
+        judge.fall_back(options.min_probability)
+    is_sampled = decode.method == "sample"
+    seed = decode.seed if is_sampled else decode.seed or 0
+    for temperature in _TEMPERATURES:
+        if judge.will_do:
+            return
+        if not is_sampled or temperature > decode.temperature:
+            yield prompt, replace(wide, method="sample", temperature=temperature, seed=seed)
+
+
+def _first_search(
+    translator: Translator, decode: DecodeConfig, turns: Sequence[str]
+) -> tuple[Prompt, DecodeConfig]:
+    prompt = chat_prompt(translator, turns)
+    num_tokens = len(prompt.prefix) + (decode.max_length or prompt.num_default)
+    return prompt, replace(
+        decode,
+        method="beam" if decode.method == "greedy" else decode.method,
+        beam=max(decode.beam, NUM_CANDIDATES),
+        n_best=NUM_CANDIDATES,
+        max_length=min(num_tokens, max_output(translator)),
+    )
+
+
+def reply_candidates(
+    translator: Translator,
+    prompts: Sequence[Prompt],
+    decode: DecodeConfig,
+    numbers: Sequence[int],
+    num_top: int = 0,
+) -> list[list[ReplyCandidate]]:
+    """Candidates for each prompt, best first, all searched together; each ends at its first line end."""
+    config = translator.config
+    history: list[StepRecord] | None = [] if num_top else None
+    found = search(
+        translator.engine,
+        [prompt.source for prompt in prompts],
+        decode,
+        bos_id=config.bos_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        constraints=[Constraints(prefix=prompt.prefix) for prompt in prompts],
+        history=history,
+        numbers=numbers,
+    )
+    tops = tops_of(translator.target, history or (), num_top)
+    results: list[list[ReplyCandidate]] = []
+    for place, (prompt, hypotheses) in enumerate(zip(prompts, found, strict=True)):
+        start, read = len(prompt.prefix), text_after(translator, prompt.prefix)
+        results.append([])
+        for each in hypotheses:
+            own, stop = each.tokens[start:], each.stop
+            if "\n" in read(own).strip():
+                own, stop = _one_line(own, read), "end"
+            steps = [*replay(each, start, tops, place)[: len(own)], (Emission(None, 0.0, stop), ())]
+            text = _first_line(read(own))
+            results[-1].append(ReplyCandidate(text, tuple(steps), tuple(prompt.prefix)))
+    return results
+
+
+def stream_reply(
+    translator: Translator, reply: ReplyCandidate, stops: Sequence[str]
+) -> Iterator[TextChunk]:
+    """The reply token by token, up to a stop text."""
+    if not reply.steps:
+        text = StreamDecoder(stops)
+        return iter([TextChunk(text.push(reply.text) + text.flush(), (), "stop")])
+    read = text_after(translator, reply.prefix)
+    return stream_text(translator.target, lambda ids: _first_line(read(ids)), reply.steps, stops)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0].strip()
+
+
+def _one_line(tokens: list[int], read: Callable[[Sequence[int]], str]) -> list[int]:
+    """The tokens up to the first line end after a word."""
+    lengths = range(len(tokens) + 1)
+    return tokens[: bisect_left(lengths, True, key=lambda end: "\n" in read(tokens[:end]).strip())]
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _likeness(one: list[str], other: list[str]) -> float:
+    """The share of words in the same order, or its upper bound where that is below _ALIKE."""
+    most = 2 * min(len(one), len(other)) / max(len(one) + len(other), 1)
+    return most if most < _ALIKE else SequenceMatcher(None, one, other, autojunk=False).ratio()

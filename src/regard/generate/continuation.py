@@ -1,0 +1,193 @@
+"""A text continued by a language model, token by token or word by word."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from regard.config import DecodeConfig, GenerateConfig
+from regard.decode import (
+    Constraints,
+    ContextAwareModel,
+    Emission,
+    Hypothesis,
+    StepModel,
+    StepRecord,
+    best_of_n,
+    stream,
+)
+from regard.errors import UsageError
+from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
+from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
+from regard.text.tokenizer_base import TokenizerBase
+from regard.translate.translator import Translator
+
+STORY_WORDS = 120
+"""words to write when nobody says how many"""
+NUM_COMPARED = 96
+"""tokens of each of the n continuations before the best one is chosen"""
+
+_TOKENS_PER_WORD = 4
+"""upper bound of the mean number of tokens per word, in any language"""
+_NEAR_THE_END = 0.85
+"""share of the words after which the text may end with a sentence"""
+_WORD = re.compile(r"\s*\S+(?=\s)")
+_SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
+_WORD_START, _LINE_END = "\u2581", "<0x0A>"
+
+
+def continue_text(
+    model: StepModel,
+    translator: Translator,
+    prompt: Prompt,
+    decode: DecodeConfig,
+    options: GenerateConfig,
+    *,
+    number: int = 0,
+    stops: Sequence[str] = (),
+    num_top: int = 0,
+) -> Iterator[TextChunk]:
+    """A chunk for each step; num_top: most probable tokens shown with each token."""
+    config, prefix = translator.config, prompt.prefix
+    is_sampled = decode.method == "sample" and bool(prefix)
+    if is_sampled and options.context_weight:
+        model = ContextAwareModel(model, len(prefix), options.context_weight, bos_id=config.bos_id)
+    if is_sampled and options.best_of > 1 and not config.has_encoder:
+        steps = _best_of(model, translator, prefix, decode, options.best_of, number, num_top)
+    else:
+        steps = _steps(model, translator, prompt.source, prefix, decode, number, num_top)
+    decoded = text_after(translator, prefix)
+    return stream_text(translator.target, decoded, steps, (*stops, *prompt.stops))
+
+
+def _steps(
+    model: StepModel,
+    translator: Translator,
+    source: Sequence[int],
+    prefix: Sequence[int],
+    decode: DecodeConfig,
+    number: int,
+    num_top: int,
+    num_given: int | None = None,
+) -> Iterator[Step | None]:
+    config = translator.config
+    history: list[StepRecord] | None = [] if num_top else None
+    emissions = stream(
+        model,
+        source,
+        decode,
+        bos_id=config.bos_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        constraints=Constraints(prefix=list(prefix)) if prefix else None,
+        history=history,
+        number=number,
+        num_given=num_given,
+    )
+    for emission in emissions:
+        yield emission, top_tokens(translator.target, history[-1], 0, num_top) if history else ()
+        if history:
+            history.clear()
+
+
+def _best_of(
+    model: StepModel,
+    translator: Translator,
+    prefix: Sequence[int],
+    decode: DecodeConfig,
+    count: int,
+    number: int,
+    num_top: int,
+) -> Iterator[Step | None]:
+    """The same from the best of several continuations on; None for each step before it is chosen."""
+    config, tokenizer = translator.config, translator.target
+    history: list[StepRecord] | None = [] if num_top else None
+    limit = len(prefix) + NUM_COMPARED
+    searched = best_of_n(
+        model,
+        [],
+        replace(decode, n_best=count, max_length=min(limit, decode.max_length or limit)),
+        lambda each: _value(each, len(prefix), tokenizer),
+        bos_id=config.bos_id,
+        eos_id=config.eos_id,
+        pad_id=config.pad_id,
+        constraints=Constraints(prefix=list(prefix)),
+        history=history,
+        number=number,
+    )
+    best: Hypothesis | None = None
+    for best in searched:
+        if best is None:
+            yield None
+    assert best is not None
+    yield from replay(best, len(prefix), tops_of(tokenizer, history or (), num_top))
+    if best.stop == "end" or len(best.tokens) >= decode.max_length > 0:
+        yield Emission(None, 0.0, best.stop), ()
+        return
+    yield from _steps(
+        model, translator, [], best.tokens, decode, number, num_top, num_given=len(prefix)
+    )
+
+
+def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
+    """The mean log-probability after the prefix, the end included, or an empty continuation would win.
+
+    Capitalised words are left out: a new name is improbable, and would lose against a name that is taken.
+    """
+    counted, first_letter = [], ""
+    tokens = [*tokenizer.token_strings(found.tokens[start:]), _LINE_END]
+    for token, value in zip(tokens, found.token_log_probabilities[start:], strict=False):
+        if token == _LINE_END or token.startswith(_WORD_START):
+            first_letter = ""
+        if token != _LINE_END:
+            first_letter = first_letter or next(filter(str.isalpha, token), "")
+        if not first_letter.isupper():
+            counted.append(value)
+    return sum(counted) / len(counted) if counted and len(tokens) > 1 else -math.inf
+
+
+def write(
+    translator: Translator,
+    text: str,
+    decode: DecodeConfig,
+    options: GenerateConfig,
+    length: int,
+    number: int = 0,
+) -> Iterator[str]:
+    """The continuation word by word, at most `length` words; near the end it stops after a sentence."""
+    if length < 1:
+        raise UsageError(f"length must be at least 1: got {length}; leave it out for the usual one")
+    room = max_output(translator)
+    if length >= room:
+        raise UsageError(
+            f"length must be below {room}, for the model has {room + 1} positions: got {length}; "
+            "give a smaller one"
+        )
+    num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length))
+    if decode.max_length:
+        num_tokens = min(num_tokens, decode.max_length)
+    prompt = text_prompt(translator, text, num_tokens)
+    limit = min(len(prompt.prefix) + num_tokens, room)
+    decode = replace(decode, n_best=1, max_length=limit)
+    chunks = continue_text(translator.engine, translator, prompt, decode, options, number=number)
+    return _words(chunks, length, starts_apart=text[-1:].isspace())
+
+
+def _words(chunks: Iterator[TextChunk], length: int, *, starts_apart: bool) -> Iterator[str]:
+    waiting, count = "", 0
+    for chunk in chunks:
+        waiting += chunk.text
+        if starts_apart and count == 0:
+            waiting = waiting.lstrip(" ")
+        while match := _WORD.match(waiting):
+            yield match[0]
+            waiting = waiting[match.end() :]
+            count += 1
+            if count == length:
+                return
+            if count >= _NEAR_THE_END * length and _SENTENCE_END.search(match[0]):
+                return
+    if waiting.strip():
+        yield waiting

@@ -13,6 +13,7 @@ from regard.config import (
     SIZES,
     DataConfig,
     DecodeConfig,
+    GenerateConfig,
     ModelConfig,
     TrainConfig,
     check_belongs,
@@ -243,7 +244,7 @@ def test_layers_that_are_not_there_may_be_none():
         (DataConfig, "sampling"),
         *[(TrainConfig, n) for n in ("beta1", "beta2", "label_smoothing", "dropout", "ema")],
         (DecodeConfig, "top_p"),
-        (DecodeConfig, "least_probability"),
+        (GenerateConfig, "min_probability"),
     ],
 )
 @pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])
@@ -276,7 +277,8 @@ def test_how_many_hypotheses_there_may_be(name):
             (DecodeConfig, n)
             for n in ("max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty")
         ],
-        *[(DecodeConfig, n) for n in ("presence_penalty", "frequency_penalty", "prompt_strength")],
+        *[(DecodeConfig, n) for n in ("presence_penalty", "frequency_penalty")],
+        (GenerateConfig, "context_weight"),
     ],
 )
 def test_what_must_not_be_negative(kind, name):
@@ -289,7 +291,7 @@ def test_what_must_not_be_negative(kind, name):
     ("name", "most"),
     [
         *[(n, 2) for n in ("temperature", "presence_penalty", "frequency_penalty")],
-        *[(n, 10) for n in ("prompt_strength", "length_penalty", "coverage_penalty")],
+        *[(n, 10) for n in ("length_penalty", "coverage_penalty")],
     ],
 )
 def test_what_would_be_noise(name, most):

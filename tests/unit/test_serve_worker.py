@@ -11,8 +11,8 @@ import pytest
 from serve_fixtures import load, make_folders, wait_until
 
 from regard.config import DecodeConfig
-from regard.generate.drafting import drafts
-from regard.generate.writing import conversation
+from regard.generate.chat import reply_candidates
+from regard.generate.prompts import chat_prompt
 from regard.serve import worker as worker_module
 from regard.serve.models import Served
 from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket, Translating
@@ -251,7 +251,7 @@ def test_no_stream_waits_for_another(served: Served) -> None:
 def test_conversations_share_batches_and_each_has_its_own_reply(served: Served) -> None:
     translator, worker, engine = served.translator, served.worker, engine_of(served)
     decode = DecodeConfig(method="sample", n_best=3, max_length=7, seed=11)
-    prompts = [conversation(translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
+    prompts = [chat_prompt(translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
     worker.start()
     engine.open.clear()
     worker.submit(ticket(1))
@@ -265,7 +265,7 @@ def test_conversations_share_batches_and_each_has_its_own_reply(served: Served) 
     engine.open.set()
     for number, (each, prompt) in enumerate(zip(tickets, prompts, strict=True)):
         [found] = each.future.result(20)
-        [alone] = drafts(translator, [prompt], decode, [number])
+        [alone] = reply_candidates(translator, [prompt], decode, [number])
         assert [draft.text for draft in found] == [draft.text for draft in alone]
     assert engine.batches[1] == len(WORDS)
 

@@ -13,12 +13,13 @@ from typer.testing import CliRunner
 import regard
 from regard.api import Model
 from regard.cli.main import app
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, Hypothesis, search
 from regard.errors import UsageError
-from regard.generate import attempts, writing
-from regard.generate.one_line import recent, to_lines, to_one_line
-from regard.generate.writing import Written, _words, beginning, text_of
+from regard.generate import continuation
+from regard.generate.continuation import _words, continue_text
+from regard.generate.prompts import recent, text_of, text_prompt, to_lines, to_one_line
+from regard.generate.stream import TextChunk
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def model(folder: Path) -> Model:
 
 
 def written(*parts: str, length: int, starts_apart: bool = False) -> list[str]:
-    return list(_words(iter(map(Written, parts)), length, starts_apart=starts_apart))
+    return list(_words(iter(map(TextChunk, parts)), length, starts_apart=starts_apart))
 
 
 def test_words_are_given_when_they_are_whole() -> None:
@@ -65,26 +66,27 @@ def test_each_number_is_another_ending(model: Model) -> None:
     assert endings[1] == model.write("Jane", length=7, seed=5, number=1)
 
 
-def test_a_text_may_hold_on_to_its_beginning(model: Model) -> None:
+def test_the_weight_of_the_prompt(model: Model) -> None:
     def texts(beginning: str, **settings: float) -> list[str]:
         return [
             model.write(beginning, length=13, seed=seed, min_length=60, **settings)
             for seed in range(3)
         ]
 
-    assert texts("Jane visits", prompt_strength=2.0) != texts("Jane visits")
-    assert texts("", prompt_strength=2.0) == texts(""), "there is none"
+    heavy = texts("Jane visits", context_weight=2.0)
+    assert heavy != texts("Jane visits")
+    assert heavy == texts("Jane visits", prompt_strength=2.0), "its older name"
+    assert texts("", context_weight=2.0) == texts(""), "there is none"
 
 
-def test_of_several_attempts_the_surest_goes_on(
+def test_the_best_of_several_continuations_goes_on(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = model._translator
-    monkeypatch.setattr(attempts, "NUM_PIECES", 6)
-    decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3, attempts=5)
-    prompt = beginning(own, "visits")
+    monkeypatch.setattr(continuation, "NUM_COMPARED", 6)
+    decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3)
+    prompt = text_prompt(own, "visits")
     start = len(prompt.prefix)
-    [found] = [each for each in attempts.surest(own.engine, own, prompt.prefix, decode) if each]
     drawn = search(
         own.engine,
         [[]],
@@ -94,68 +96,62 @@ def test_of_several_attempts_the_surest_goes_on(
         pad_id=own.config.pad_id,
         constraints=[Constraints(prefix=prompt.prefix)],
     )[0]
-    assert len(drawn) == 5 and found.tokens in [each.tokens for each in drawn]
-
-    def certainty(each: Hypothesis) -> float:
-        names = attempts._in_names(own.target.token_strings(each.tokens[start:]))
-        values = zip(each.token_log_probabilities[start:], names, strict=False)
-        plain = [value for value, is_name in values if not is_name]
-        return sum(plain) / len(plain) if plain else 0.0
-
-    assert certainty(found) == max(map(certainty, drawn)) > min(map(certainty, drawn))
-    parts = list(writing.follow(own.engine, own, prompt, decode, num_top=2))
+    values = [continuation._value(each, start, own.target) for each in drawn]
+    assert len(drawn) == 5 and max(values) > min(values)
+    best = drawn[values.index(max(values))]
+    options = GenerateConfig(best_of=5)
+    parts = list(continue_text(own.engine, own, prompt, decode, options, num_top=2))
     silent = [each for each in parts if not each.tokens and each.finish is None]
-    assert len(silent) >= 5 and parts[: len(silent)] == silent, "while they are made"
+    assert len(silent) >= 5 and parts[: len(silent)] == silent, "while they are compared"
     told = [token for part in parts for token in part.tokens]
     assert len(told) == 20 - start and all(len(token.top) == 2 for token in told)
-    values = [token.log_probability for token in told[:6]]
-    assert values == pytest.approx(found.token_log_probabilities[start : start + 6], abs=1e-4)
+    found = [token.log_probability for token in told[:6]]
+    assert found == pytest.approx(best.token_log_probabilities[start : start + 6], abs=1e-4)
     assert parts[-1].finish == "length"
 
 
-def test_who_says_nothing_is_not_the_surest(model: Model) -> None:
-    pieces = model._translator.target
+def test_the_value_of_a_continuation(model: Model) -> None:
+    tokenizer = model._translator.target
     start = 2
-    words = [7, 8, *pieces.encode("visits home")]
+    words = [7, 8, *tokenizer.encode("visits home")]
     said = Hypothesis(words, 0.0, 0.0, [-1.0] * len(words), "length")
     silent = Hypothesis(words[:start], 0.0, 0.0, [-1.0, -1.0, -5.0], "end")
     short = Hypothesis(words[: start + 1], 0.0, 0.0, [-1.0, -1.0, -0.5, -6.0], "end")
-    worth = [attempts._worth(each, start, set(), pieces) for each in (said, short, silent)]
-    assert worth == sorted(worth, reverse=True) and worth[0] == -1.0
+    values = [continuation._value(each, start, tokenizer) for each in (said, short, silent)]
+    assert values == sorted(values, reverse=True) and values[0] == -1.0
+    named = [7, 8, *tokenizer.encode("visits Zebulon")]
+    log_probabilities = [-1.0] * 2 + [-0.5] + [-9.0] * (len(named) - 3)
+    named_one = Hypothesis(named, 0.0, 0.0, log_probabilities, "length")
+    if len(tokenizer.encode("visits")) == 1:
+        assert continuation._value(named_one, start, tokenizer) == -0.5, "names do not count"
 
 
-def test_a_text_that_ends_while_it_is_attempted_ends(
+def test_a_text_that_ends_while_it_is_compared_ends(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = model._translator
-    ids = beginning(own, "Jane visits").prefix
-    ended = Hypothesis([*ids, 9], -1.0, -1.0, [0.0] * (len(ids) + 2), "end")
-    monkeypatch.setattr(writing, "surest", lambda *_, **__: iter([None, ended]))
-    decode = DecodeConfig(method="sample", max_length=20, seed=3, attempts=5)
-    parts = list(writing.follow(own.engine, own, beginning(own, "Jane visits"), decode))
+    prompt = text_prompt(own, "Jane visits")
+    length = len(prompt.prefix)
+    ended = Hypothesis([*prompt.prefix, 9], -1.0, -1.0, [0.0] * (length + 2), "end")
+    monkeypatch.setattr(continuation, "best_of_n", lambda *_, **__: iter([None, ended]))
+    decode = DecodeConfig(method="sample", max_length=20, seed=3)
+    parts = list(continue_text(own.engine, own, prompt, decode, GenerateConfig(best_of=5)))
     assert [len(part.tokens) for part in parts] == [0, 1, 0] and parts[-1].finish == "stop"
 
 
-def test_attempts_are_for_drawn_texts_with_a_beginning(model: Model) -> None:
+def test_best_of_is_for_sampled_texts_with_a_beginning(model: Model) -> None:
     once = model.write("Jane visits", length=9, seed=3)
-    assert model.write("Jane visits", length=9, seed=3, attempts=1) == once
-    several = model.write("Jane visits", length=9, seed=3, attempts=6)
-    assert several == model.write("Jane visits", length=9, seed=3, attempts=6)
-    assert model.write("", length=5, seed=3, attempts=6) == model.write("", length=5, seed=3)
-    with pytest.raises(UsageError, match="attempts must be at most"):
-        DecodeConfig(attempts=1000)
-
-
-def test_names_are_words_that_have_a_capital_alone(model: Model) -> None:
-    pieces = model._translator.target
-    assert attempts.names_in("Zebulon met the queen.", pieces) == {"Zebulon"}
-    assert attempts.names_in("it rained.", pieces) == set()
-    assert attempts.names_in("It's I'm Zebulon's.", pieces) == {"Zebulon"}
+    assert model.write("Jane visits", length=9, seed=3, best_of=1) == once
+    several = model.write("Jane visits", length=9, seed=3, best_of=6)
+    assert several == model.write("Jane visits", length=9, seed=3, attempts=6), "its older name"
+    assert model.write("", length=5, seed=3, best_of=6) == model.write("", length=5, seed=3)
+    with pytest.raises(UsageError, match="best_of must be at most"):
+        GenerateConfig(best_of=1000)
 
 
 def test_lines_stay_lines(model: Model) -> None:
     own = model._translator
-    ids = beginning(own, "Hello.\nJane ").prefix
+    ids = text_prompt(own, "Hello.\nJane ").prefix
     assert text_of(own, ids) == "Hello.\nJane "
 
 
@@ -232,4 +228,4 @@ def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:
         "\u201cI don\u2019t,\u201d said the of\ufb01cer.",
         '"I don\'t," said the officer.',
     )
-    assert beginning(translator, printed) == beginning(translator, plain)
+    assert text_prompt(translator, printed) == text_prompt(translator, plain)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from regard.config import DecodeConfig
-from regard.decode import Constraints, HoldingOn, stream
+from regard.decode import Constraints, ContextAwareModel, stream
 
 GIVEN = [4, 9, 5]
 VOCAB = 11
 
 
-def holding_on(toys, logits, strength: float, device: str | None = None) -> HoldingOn:
-    return HoldingOn(toys.model(logits, device), len(GIVEN), strength, bos_id=toys.bos)
+def holding_on(toys, logits, strength: float, device: str | None = None) -> ContextAwareModel:
+    return ContextAwareModel(toys.model(logits, device), len(GIVEN), strength, bos_id=toys.bos)
 
 
 @pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])

@@ -1,0 +1,280 @@
+"""A conversation remembers its turns, always has a word to say, and does not say the same twice."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+from serve_fixtures import make_story_folder
+from typer.testing import CliRunner
+
+import regard
+from regard.api import Model
+from regard.cli import chat as cli_chat
+from regard.cli.main import app
+from regard.config import DecodeConfig, GenerateConfig
+from regard.decode import Emission
+from regard.errors import ModelError, UsageError
+from regard.generate import chat as chatting
+from regard.generate import safety
+from regard.generate.chat import Judge, ReplyCandidate, search_plan, stream_reply
+from regard.generate.prompts import MARK, MOST_TURNS, chat_prompt
+
+SAMPLED = DecodeConfig(method="sample", max_length=7, temperature=0.7)
+UNSURE_BELOW_HALF = GenerateConfig(min_probability=0.5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "chat"
+    return make_model_folder(folder, task="chat", decode=SAMPLED)
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Model:
+    return regard.load(folder, engine="onnxruntime", threads=1)
+
+
+def test_ten_turns_are_kept_and_all_replies_differ(model: Model) -> None:
+    talk = model.chat(seed=3)
+    replies = [talk.say("Hello") for _ in range(10)]
+    assert all(any(map(str.isalnum, reply)) for reply in replies)
+    assert len(set(replies)) == 10
+    assert talk.turns[1::2] == replies and talk.turns[::2] == ["Hello"] * 10
+    talk.begin_anew()
+    assert talk.turns == []
+
+
+@pytest.mark.parametrize("options", [{"temperature": 0}, {"temperature": 1.3, "seed": 2}])
+def test_the_same_seed_gives_the_same_conversation(model: Model, options: dict[str, float]) -> None:
+    talks = [model.chat(**options) for _ in range(2)]
+    one, two = ([talk.say(text) for text in ("Jane sleeps.", "Hello", "Hello")] for talk in talks)
+    assert one == two
+
+
+def test_words_come_one_by_one_and_are_the_reply_to_all_turns(model: Model) -> None:
+    words = list(model.chat(["Hello.", "Hi."], seed=1).saying("How are you?"))
+    assert "".join(words) == model.reply(["Hello.", "Hi.", "How are you?"], seed=1)
+    assert all(len(word.split()) == 1 for word in words)
+
+
+def test_what_the_model_reads(model: Model) -> None:
+    own = model._translator
+    turns = [f"turn {number}" for number in range(MOST_TURNS + 3)]
+    read = own.source.decode(chat_prompt(own, ["Hello,\n  Jane", f"a{MARK}b"]).source[:-1])
+    assert read == f"Hello, Jane {MARK} a b"
+    longest = own.source.decode(chat_prompt(own, turns).source[:-1])
+    assert longest == f" {MARK} ".join(turns[-MOST_TURNS:])
+
+
+def chosen(turns: Sequence[str], *rounds: Sequence[str]) -> str:
+    """The reply chosen among these candidates."""
+    judge = Judge(turns)
+    for texts in rounds:
+        judge.consider([ReplyCandidate(text) for text in texts])
+    return judge.chosen.text
+
+
+LOOP = "I know. I know. I know. I know. I know."
+
+
+@pytest.mark.parametrize(
+    ("candidates", "said"),
+    [
+        (["", " . ", "Fine."], "Fine."),
+        (["I like tea very much.", "I like tea very very much!", "And coffee."], "And coffee."),
+        (["Do you like tea?", "I do."], "I do."),
+        (["I like tea very much."] * 3, "I like tea very much."),
+        ([LOOP, "I know."], "I know."),
+        ([LOOP, "I like tea very much."], "I like tea very much."),
+        ([LOOP], LOOP),
+        (["", "?"], chatting._SPEECHLESS),
+        ([], chatting._SPEECHLESS),
+    ],
+)
+def test_which_candidate_is_said(candidates: list[str], said: str) -> None:
+    turns = ["Tea?", "I like tea very much.", "Do you like tea?"]
+    assert chosen(turns, candidates) == said
+    assert chosen(turns, candidates[:1], candidates[1:]) == said
+
+
+def test_greetings_may_be_returned() -> None:
+    assert chosen(["good morning"], ["Good morning!"]) == "Good morning!"
+
+
+def candidate(text: str, probability: float) -> ReplyCandidate:
+    """Two tokens, one of them certain."""
+    found = [Emission(5, 2 * math.log(probability)), Emission(7, 0.0), Emission(None, 0.0, "end")]
+    return ReplyCandidate(text, tuple((each, ()) for each in found))
+
+
+def test_the_probability_of_a_candidate() -> None:
+    assert candidate("Yes.", 0.3).probability == pytest.approx(0.3)
+    assert ReplyCandidate("Yes.").probability == 0.0
+
+
+@pytest.mark.parametrize(
+    ("whole", "last", "said"),
+    [
+        (("Green.", 0.6), ("Black.", 0.7), "Green."),
+        (("Green.", 0.6), ("Black.", 0.8), "Black."),
+        (("Green.", 0.88), ("Black.", 0.91), "Black."),
+        (("Green.", 0.93), ("Black.", 0.91), "Green."),
+        (("hello!", 0.9), ("Black.", 0.6), "Black."),
+        (("Green.", 0.3), ("Black.", 0.3), chatting._UNSURE_ANSWERS[0]),
+        (("hello!", 0.9), ("Hello", 0.9), chatting._UNSURE_ANSWERS[0]),
+    ],
+)
+def test_it_says_the_more_probable_reply_or_that_it_is_not_sure(
+    model: Model, whole: tuple[str, float], last: tuple[str, float], said: str
+) -> None:
+    own, turns = model._translator, ["Hi.", "Hello!", "Which tea?"]
+    judge, found, read = Judge(turns), iter([whole, last]), []
+    for prompt, _ in search_plan(own, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
+        read.append(own.source.decode(prompt.source[:-1]))
+        judge.consider([candidate(*next(found))])
+    assert read == [f" {MARK} ".join(turns), turns[-1]]
+    assert judge.chosen.text == said
+
+
+HELP = "I am only a program. Please call a crisis line or the emergency number now."
+
+
+def test_who_is_in_danger_is_sent_to_help_again() -> None:
+    """Neither a more probable reply nor doubt replaces it; but it is no copy of the turn it answers."""
+    turns = ["I can't go on.", HELP, "I can't go on."]
+    judge = Judge(turns)
+    judge.consider([candidate(HELP, 0.8), candidate("How nice!", 0.4)])
+    assert judge.will_do and judge.chosen.text == HELP
+    judge.consider([candidate("How nice!", 0.9)])
+    assert judge.chosen.text == HELP
+    judge.fall_back(0.9)
+    assert judge.chosen.text == HELP
+    assert chosen([*turns, "Oh.", HELP], [HELP, "Yes, call them."]) == "Yes, call them."
+
+
+def test_one_improbable_alarm_is_not_raised_and_several_are() -> None:
+    judge = Judge(["I have a headache."])
+    judge.consider([candidate(HELP, 0.66), candidate("I am sorry. Is it bad?", 0.5)])
+    assert judge.chosen.text == "I am sorry. Is it bad?"
+    judge = Judge(["My father does not wake up."])
+    alarms = [candidate(f"{HELP} {number}", 0.62) for number in range(3)]
+    judge.consider([candidate("Sleep well!", 0.75), *alarms])
+    assert judge.chosen.text == f"{HELP} 0"
+
+
+@pytest.mark.parametrize(
+    ("reply", "probability", "said"),
+    [
+        ("How annoying!", 0.6, safety.EMERGENCY),
+        ("Where is he?", 0.9, "Where is he?"),
+        ("Call an ambulance!", 0.85, "Call an ambulance!"),
+    ],
+)
+def test_words_of_danger_that_the_model_does_not_know(
+    model: Model, reply: str, probability: float, said: str
+) -> None:
+    turns = ["My dad has collapsed."]
+    judge = Judge(turns)
+    for _ in search_plan(model._translator, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
+        judge.consider([candidate(reply, probability)])
+    assert judge.chosen.text == said
+
+
+@pytest.mark.parametrize("name", ["min_probability", "least_probability"])
+def test_it_is_unsure_in_other_words_each_time(model: Model, name: str) -> None:
+    talk = model.chat(seed=3, **{name: 1.0})
+    replies = [talk.say(text) for text in ("Hello", "Jane?", "Hello", "Hello", "Hello", "Hello")]
+    remarks = chatting._UNSURE_REMARKS
+    assert replies[:-1] == [remarks[0], chatting._UNSURE_ANSWERS[0], *remarks[1:]]
+    assert replies[-1] not in remarks
+
+
+def test_a_reply_without_tokens_ends_at_a_stop(model: Model) -> None:
+    own = model._translator
+    [part] = stream_reply(own, ReplyCandidate("I am not sure. And you?"), ["?", " And"])
+    assert (part.text, part.finish) == ("I am not sure.", "stop")
+    [part] = stream_reply(own, ReplyCandidate("I am not sure."), ["sure!"])
+    assert part.text == "I am not sure."
+
+
+def test_a_model_with_a_decoder_alone_chats_a_line_at_a_time(tmp_path: Path) -> None:
+    folder = make_story_folder(tmp_path / "story")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "task": "chat"}))
+    model = regard.load(folder, engine="onnxruntime", threads=1)
+    talk = model.chat(seed=1, max_length=11)
+    replies = [talk.say("Hello, Jane") for _ in range(3)]
+    assert len(set(replies)) == 3 and not any("\n" in reply for reply in replies)
+
+
+def test_what_cannot_be_said(model: Model, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="must say something"):
+        model.chat().say(" \n")
+    with pytest.raises(UsageError, match="must be to a turn"):
+        model.reply([])
+    with pytest.raises(UsageError, match=r"temperature must not be negative: got -1; give 0"):
+        model.chat(temperature=-1)
+    other = regard.load(make_model_folder(tmp_path / "fr-en"), engine="onnxruntime", threads=1)
+    with pytest.raises(ModelError, match="must be a model that chats"):
+        other.chat()
+
+
+def chat(folder: Path, *words: str, typed: str = "") -> str:
+    ran = CliRunner().invoke(app, ["chat", "--model", str(folder), "--threads", "1", *words], typed)
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def test_the_command_answers_once(folder: Path, model: Model) -> None:
+    said = chat(folder, "--once", "Hi how are you", "--seed", "4")
+    assert said == model.reply("Hi how are you", seed=4) + "\n"
+    shown = json.loads(chat(folder, "--once", "Hi", "--seed", "4", "--json"))
+    assert shown == {"text": "Hi", "reply": model.reply("Hi", seed=4), "number": 1}
+    for setting in ("min_probability=1", "least_probability=1", "decode.least_probability=1"):
+        assert chat(folder, "--once", "Hi", "--set", setting) == chatting._UNSURE_REMARKS[0] + "\n"
+
+
+def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
+    said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split(
+        "\n"
+    )
+    talk = model.chat(seed=4)
+    first, second = talk.say("Hello"), talk.say("Hello")
+    assert said == [first, "", second, first, ""]
+    shown = chat(folder, "--seed", "4", "--json", typed="Hello\n\nHello\n").splitlines()
+    assert [json.loads(line)["reply"] for line in shown] == [first, second]
+
+
+def test_turns_are_typed_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = iter(["Hello", "", "Bye"])
+
+    def typed(prompt: str) -> str:
+        assert prompt == cli_chat._PROMPT
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("builtins.input", typed)
+    assert list(cli_chat._typed()) == ["Hello", "", "Bye"]
+
+
+def test_without_a_model_there_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
+    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
+    ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])
+    assert ran.exit_code == 2 and ran.stderr.count("\n") == 1
+    assert "no model is there to chat" in ran.stderr
+
+
+def test_a_turn_is_normalised() -> None:
+    translator = regard.load("chat")._translator
+    typed, plain = "I don\u2019t know\u2026", "I don't know..."
+    assert chat_prompt(translator, [typed]) == chat_prompt(translator, [plain])

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from regard.data.fr_en import is_drawn, key_of, plain
 from regard.data.lines import read_lines
-from regard.generate.one_line import recent, to_one_line
+from regard.generate.prompts import recent, to_one_line
 from regard.text.repetition import is_looping
 
 LENGTH = "too short or too long"

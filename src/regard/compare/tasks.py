@@ -177,6 +177,7 @@ def _train(contender: Contender, text: PreparedText, seed: int, folder: Path) ->
         size=recipe.size,
         model=recipe.model,
         decode=recipe.decode,
+        generate=recipe.generate,
     )
     if not (folder / RESULT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)

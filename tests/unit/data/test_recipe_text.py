@@ -14,7 +14,7 @@ from search_pairs import keywords, of_dialogue, of_paragraph, of_translation, pa
 
 from regard.data.fr_en import key_of
 from regard.data.lines import read_lines
-from regard.generate.one_line import MARK
+from regard.generate.prompts import MARK
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 PARAGRAPH = (

@@ -146,7 +146,7 @@ def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
 def show(windows: Callable[..., Window], server: Server) -> Callable[..., Page]:
     """Opens the served page at a view; other parts of its address by name."""
 
-    def make(view: str = "journey", *, window: dict[str, Any] | None = None, **state: Any) -> Page:
+    def make(view: str = "overview", *, window: dict[str, Any] | None = None, **state: Any) -> Page:
         return windows(**(window or {})).goto(address_of(server.url, view, **state))
 
     return make

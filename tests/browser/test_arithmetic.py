@@ -86,13 +86,13 @@ def read_dock(page: Page) -> tuple[float, Shown, list[float], str]:
 @pytest.mark.parametrize(
     "view, state, cells",
     [
-        ("journey", {"step": 8}, STATIONS),
+        ("overview", {"step": 8}, STATIONS),
         ("attention", {"attention": ENCODER, "head": 1}, ATTENTION),
         ("attention", {"attention": DECODER, "head": 1}, ATTENTION),
         ("attention", {"attention": CROSS, "head": 1}, ATTENTION),
         ("feed-forward", {"attention": FEED_FORWARD}, FEED_FORWARD_CELLS),
     ],
-    ids=["journey", "encoder", "decoder", "cross", "feed-forward"],
+    ids=["overview", "encoder", "decoder", "cross", "feed-forward"],
 )
 def test_a_clicked_cell_adds_up(
     show: Show, run: Run, view: str, state: dict[str, object], cells: list[Cell]

@@ -73,7 +73,7 @@ def seen(colours: np.ndarray, vision: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("vision", VISIONS)
 def test_scales_keep_their_order(show: Callable[..., Page], vision: str, scheme: str) -> None:
-    page = show("journey", window={"color_scheme": scheme})
+    page = show("overview", window={"color_scheme": scheme})
     colours = page.evaluate(SCALES)
     share = seen(np.array(colours["share"]), VISIONS[vision])[:, 0]
     # A step of sixteen is more than rounding; each is lighter than the one before.
@@ -92,7 +92,7 @@ def test_scales_keep_their_order(show: Callable[..., Page], vision: str, scheme:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_lines_stand_out_from_the_page(show: Callable[..., Page], scheme: str) -> None:
     """Three to one, which WCAG 2.2 (1.4.11) asks of whatever must be seen."""
-    page = show("journey", window={"color_scheme": scheme})
+    page = show("overview", window={"color_scheme": scheme})
     card = page.evaluate("async () => (await import('./colours.js')).styleColour('--card')")
     ground = luminance([int(each) for each in re.findall(r"\d+", card)[:3]])
     for head in page.evaluate(SCALES)["heads"]:
@@ -103,7 +103,7 @@ def test_lines_stand_out_from_the_page(show: Callable[..., Page], scheme: str) -
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_heads_are_told_apart(show: Callable[..., Page], vision: str) -> None:
-    heads = show("journey").evaluate(SCALES)["heads"]
+    heads = show("overview").evaluate(SCALES)["heads"]
 
     colours = seen(np.array([rgb(head["colour"]) for head in heads]), VISIONS[vision])
     for i, j in combinations(range(len(heads)), 2):

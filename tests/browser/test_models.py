@@ -86,7 +86,7 @@ def serve(windows: Callable[..., Window]) -> Iterator[Serve]:
     """Opens the served page of any look."""
     with ExitStack() as running:
 
-        def make(look: Look, view: str = "journey", **state: Any) -> Page:
+        def make(look: Look, view: str = "overview", **state: Any) -> Page:
             server = running.enter_context(serving(look.serve()))
             return windows().goto(address_of(server.url, view, **state))
 
@@ -142,7 +142,7 @@ def test_an_encoder_only_model(serve: Serve) -> None:
     expect(page.locator("#sentence .from")).to_have_text(PROMPT)
     assert page.locator("#map [id^='box-decoder'], #map [id^='box-target']").count() == 0
     views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
-    assert {"journey", "attention", "heads", "positions", "output"} <= set(views)
+    assert {"overview", "attention", "heads", "positions", "output"} <= set(views)
     for view in views:
         turn_to(page, view)
         assert page.locator("#panel [role=alert]").count() == 0, view
@@ -160,7 +160,7 @@ def test_a_decoder_only_model(serve: Serve, variant: str) -> None:
     expect(page.locator(".step-count")).to_contain_text(f"step {run.num_given + 1} of")
     assert page.locator("#map [id^='box-encoder'], #map [id^='box-source']").count() == 0
     views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
-    assert {"journey", "lines", "attention", "heads", "output", "what-if"} <= set(views)
+    assert {"overview", "attention-lines", "attention", "heads", "output", "what-if"} <= set(views)
     assert ("positions" in views) == ("rotary" not in variant)
     for view in views:
         turn_to(page, view)
@@ -246,10 +246,10 @@ def test_every_panel_can_show_the_second_model(serve: Serve, both: Look) -> None
     expect(page.locator("#banner")).to_contain_text("other, the second model")
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
     assert_traced(shown_in(page.locator("#strips")), second, 10)
-    for view in ("journey", "lines", "attention", "heads", "positions", "embedding", "output"):
+    for view in ("overview", "attention-lines", "attention", "heads", "positions", "embeddings", "output"):
         turn_to(page, view)
         assert_traced(shown_in(page.locator("#panel")), second, 0)
-    turn_to(page, "embedding")
+    turn_to(page, "embeddings")
     token = second.source[0]
     table = second.subject.table("source").astype(float)
     cosines = table @ table[token] / np.linalg.norm(table, axis=1) / np.linalg.norm(table[token])
@@ -284,7 +284,7 @@ def test_drawings_have_tables_too(show: Callable[..., Page], run: Run) -> None:
     turn_to(page, "positions")
     open_tables(page)
     assert len(rows_of(page.locator("#panel .curves + p + details table"))) == len(run.source)
-    turn_to(page, "embedding")
+    turn_to(page, "embeddings")
     open_tables(page)
     points = rows_of(page.locator("#panel .scatter + details table"))
     assert len(points) == len(run.source) + 1 + len(run.output)

@@ -47,8 +47,8 @@ def assert_matrix(table: Locator, wanted: np.ndarray) -> None:
         assert reads_as(text, value)
 
 
-def test_the_journey(show: Show, run: Run) -> None:
-    page = show("journey", step=8, token=5)
+def test_the_overview(show: Show, run: Run) -> None:
+    page = show("overview", step=8, token=5)
     open_tables(page)
     shown = shown_in(panel(page))
     stations = [
@@ -70,8 +70,8 @@ def test_the_journey(show: Show, run: Run) -> None:
     assert_traced(strips, run, len(run.source) + len(run.output) + 1)
 
 
-def test_the_journey_writes_row_by_row(show: Show, run: Run) -> None:
-    page = show("journey", step=2)
+def test_the_overview_writes_row_by_row(show: Show, run: Run) -> None:
+    page = show("overview", step=2)
     open_tables(page)
     shown = shown_in(panel(page).locator("figure[data-title='target.input'] table"))
     assert {each.index[0] for each in shown} == {0, 1, 2}
@@ -79,23 +79,23 @@ def test_the_journey_writes_row_by_row(show: Show, run: Run) -> None:
 
 @pytest.mark.parametrize("heads", ["one", "layer", "all"])
 def test_lines(show: Show, run: Run, heads: str) -> None:
-    page = show("lines", attention=CROSS, heads=heads, head=3, step=4, threshold=0.25)
+    page = show("attention-lines", attention=CROSS, heads=heads, head=3, step=4, threshold=0.25)
     open_tables(page)
     layers = range(2) if heads == "all" else [1]
     chosen = [3] if heads == "one" else list(range(6))
-    pieces = [piece.removeprefix("▁") for piece in run.trace.metadata["source_pieces"]]
+    strings = [string.removeprefix("▁") for string in run.trace.metadata["source_pieces"]]
     expected = {
         (layer, head, key): run.trace[f"decoder.layers.{layer}.cross_attention.weights"][
             head, :5, key
         ]
         for layer in layers
         for head in chosen
-        for key in range(len(pieces))
+        for key in range(len(strings))
     }
     rows = rows_of(panel(page).locator("details table"))
     assert len(rows) == len(expected)
     for key, layer, head, weight in rows:
-        place = (int(layer) - 1, int(head) - 1, pieces.index(key.removeprefix("·")))
+        place = (int(layer) - 1, int(head) - 1, strings.index(key.removeprefix("·")))
         assert reads_as(weight, float(expected[place][4]))
     strong = sum(int((weights >= 0.25).sum()) for weights in expected.values())
     count = page.locator("#line-count").inner_text()
@@ -104,7 +104,7 @@ def test_lines(show: Show, run: Run, heads: str) -> None:
 
 
 def test_lines_between_whole_words(show: Show, run: Run) -> None:
-    page = show("lines", attention="encoder.layers.2.self_attention", head=1, unit="words", token=5)
+    page = show("attention-lines", attention="encoder.layers.2.self_attention", head=1, unit="words", token=5)
     open_tables(page)
     document = page.evaluate("fetch('api/document').then(answer => answer.json())")
     spans = document["source"]["words"]
@@ -141,24 +141,24 @@ def test_attention(show: Show, run: Run, path: str) -> None:
 def test_each_hidden_cell_says_why(show: Show, run: Run) -> None:
     page = show("attention", attention="decoder.layers.0.self_attention", head=4, step=3)
     open_tables(page)
-    pieces = ["<s>", *run.trace.metadata["target_pieces"]]
-    pieces = pieces[-len(run.trace["decoder.layers.0.self_attention.masked"][0]) :]
+    strings = ["<s>", *run.trace.metadata["target_pieces"]]
+    strings = strings[-len(run.trace["decoder.layers.0.self_attention.masked"][0]) :]
     for title, text in (("masked", "−∞"), ("weights", "0.0000")):
         cells = page.locator(f"figure[data-title={title}] td[data-value]").evaluate_all(
             "cells => cells.map(cell => [cell.dataset.index, cell.title, cell.textContent])"
         )
-        assert len(cells) == len(pieces) ** 2
+        assert len(cells) == len(strings) ** 2
         for index, why, shown in cells:
             _, row, column = (int(each) for each in index.split(","))
             if column > row:
                 assert why.startswith("future: ") and shown == text
-                assert f"“{pieces[row]}”" in why and f"“{pieces[column]}”" in why
+                assert f"“{strings[row]}”" in why and f"“{strings[column]}”" in why
             else:
                 assert why == "" and shown != "−∞"
     canvas = page.locator("figure[data-title=masked] canvas")
     size = canvas.bounding_box()
     assert size is not None
-    cell = size["width"] / len(pieces), size["height"] / len(pieces)
+    cell = size["width"] / len(strings), size["height"] / len(strings)
     canvas.hover(position={"x": 6.5 * cell[0], "y": 1.5 * cell[1]})
     expect(page.locator("figure[data-title=masked] .reason")).to_contain_text("future: ")
     expect(canvas).to_have_attribute("aria-label", re.compile("−∞ .future: "))
@@ -170,7 +170,7 @@ def test_padding_is_a_reason_of_its_own(show: Show) -> None:
         """async () => {
             const { parsePath, reasonHidden } = await import("./anatomy.js");
             const doc = await (await fetch("api/document")).json();
-            doc.source.pieces[1] = "<pad>";
+            doc.source.token_strings[1] = "<pad>";
             const part = parsePath("encoder.layers.0.self_attention");
             return [reasonHidden(doc, part, 0, 1, -Infinity), reasonHidden(doc, part, 0, 1, 0.5)];
         }"""
@@ -189,7 +189,7 @@ def test_feed_forward(show: Show, run: Run, stack: str, layer: int) -> None:
         assert counted[f"{path}.{name}"] >= run.trace[f"{path}.{name}"].size
     assert_traced(shown, run)
     active = (run.trace[f"{path}.activated"] > 0).mean() * 100
-    share = re.search(r"([\d.]+) % of them are on", panel(page).inner_text())
+    share = re.search(r"([\d.]+) % of the features are positive", panel(page).inner_text())
     assert share and reads_as(share.group(1), float(active))
 
 
@@ -275,7 +275,7 @@ def test_two_simpler_ideas_fail_where_the_lectures_say(show: Show) -> None:
 
 
 def test_words_in_space(show: Show, run: Run) -> None:
-    page = show("embedding", token=5)
+    page = show("embeddings", token=5)
     open_tables(page)
     expect(page.locator("#neighbours li")).not_to_have_count(0)
     table = run.subject.table("source").astype(float)
@@ -289,7 +289,7 @@ def test_words_in_space(show: Show, run: Run) -> None:
 
 
 def test_the_plane_is_where_the_words_differ_most(show: Show, run: Run) -> None:
-    page = show("embedding")
+    page = show("embeddings")
     dots = page.locator("#panel .dot").evaluate_all(
         """dots => dots.map(dot => {
             const box = dot.firstChild.getBBox();
@@ -309,7 +309,7 @@ def test_the_plane_is_where_the_words_differ_most(show: Show, run: Run) -> None:
         slope, start = np.polyfit(right[:, axis], drawn[:, axis], 1)
         assert slope > 0
         np.testing.assert_allclose(drawn[:, axis], slope * right[:, axis] + start, atol=0.1)
-    kept = re.search(r"keeps ([\d.]+ %)", panel(page).inner_text())
+    kept = re.search(r"holds ([\d.]+ %)", panel(page).inner_text())
     assert kept and reads_as(kept.group(1), sum(plane["explained"]))
 
 
@@ -348,7 +348,7 @@ def test_the_probability_of_a_word_that_is_typed(show: Show, run: Run, word: str
 
 
 def test_the_tour(show: Show, run: Run) -> None:
-    page = show("journey")
+    page = show("overview")
     page.click("#start-tour")
     tour = page.locator("#tour")
     expect(tour).to_be_visible()
@@ -370,13 +370,13 @@ def test_the_tour(show: Show, run: Run) -> None:
 
 
 def test_the_tour_quotes_the_output(show: Show, run: Run) -> None:
-    page = show("journey", tour=11)
+    page = show("overview", tour=11)
     text = page.locator("#tour p").inner_text()
     quoted = re.findall(r"“(.+?)”(?: gets)? (\d[\d.]* %)", text)
     assert len(quoted) == 2
     written = {
-        piece.removeprefix("▁"): row
-        for piece, row in zip(
+        string.removeprefix("▁"): row
+        for string, row in zip(
             [*run.trace.metadata["target_pieces"][-len(run.output) :], "</s>"],
             run.trace["probabilities"],
             strict=True,

@@ -34,8 +34,8 @@ def test_every_panel_opens(serve: Serve, attention: str) -> None:
     look = Look(recurrent(attention), SENTENCE, DECODE)
     page = serve(look)
     views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
-    looks = {"lines", "attention", "heads"}
-    assert {"journey", "embedding", "output", "what-if"} <= set(views)
+    looks = {"attention-lines", "attention", "heads"}
+    assert {"overview", "embeddings", "output", "what-if"} <= set(views)
     assert looks <= set(views) if attention != "none" else not looks & set(views)
     assert "positions" not in views and "feed-forward" not in views
     for view in views:

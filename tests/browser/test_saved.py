@@ -20,8 +20,8 @@ from regard.look.session import Run
 
 Windows = Callable[..., Window]
 VIEWS = [
-    *("journey", "lines", "attention", "feed-forward", "heads"),
-    *("positions", "embedding", "output"),
+    *("overview", "attention-lines", "attention", "feed-forward", "heads"),
+    *("positions", "embeddings", "output"),
 ]
 
 
@@ -40,19 +40,19 @@ def test_the_same_numbers_as_served(
     show: Callable[..., Page], show_saved: Callable[..., Page], run: Run
 ) -> None:
     state = {"attention": "decoder.layers.1.cross_attention", "head": 4, "step": 2}
-    pages = [make("journey", **state) for make in (show, show_saved)]
+    pages = [make("overview", **state) for make in (show, show_saved)]
     for view in VIEWS:
         found = []
         for page in pages:
             turn_to(page, view)
-            if view not in ("journey", "feed-forward"):
+            if view not in ("overview", "feed-forward"):
                 open_tables(page)
-            if view == "embedding":
+            if view == "embeddings":
                 expect(page.locator("#neighbours li").first).to_be_visible()
             shown = shown_in(page.locator("#panel"), "[data-value]")
             found.append([each for each in shown if each.name != "logits"])
         served, alone = found
-        if view == "embedding":
+        if view == "embeddings":
             # The file may hold a few neighbours more.
             assert set(served) <= set(alone)
         else:

@@ -15,8 +15,8 @@ from regard.look.session import Run
 
 Show = Callable[..., Page]
 VIEWS = [
-    *("journey", "lines", "attention", "feed-forward", "heads"),
-    *("positions", "embedding", "output", "what-if"),
+    *("overview", "attention-lines", "attention", "feed-forward", "heads"),
+    *("positions", "embeddings", "output", "what-if"),
 ]
 
 
@@ -28,7 +28,7 @@ def turn_to(page: Page, view: str) -> None:
 
 
 def test_play_step_and_back(show: Show, run: Run) -> None:
-    page = show("journey")
+    page = show("overview")
     count = page.locator(".step-count")
     last = len(run.output) + 1
     expect(page.locator("#step-back")).to_be_disabled()
@@ -50,7 +50,7 @@ def test_play_step_and_back(show: Show, run: Run) -> None:
 
 
 def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
-    page = show("journey")
+    page = show("overview")
     page.evaluate("window.scrollTo(0, 3000)")
     expect(page.locator("#map svg")).to_be_in_viewport()
     boxes = page.locator("#map [role=button]")
@@ -62,12 +62,12 @@ def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
             "() => location.hash.includes('view=' + document.getElementById('panel').dataset.view)"
         )
         seen.add(page.locator("#panel").get_attribute("data-view"))
-    assert seen >= {"attention", "feed-forward", "positions", "embedding", "output"}
+    assert seen >= {"attention", "feed-forward", "positions", "embeddings", "output"}
 
 
 def test_by_keyboard_alone(show: Show, run: Run) -> None:
     """From the address bar to the arithmetic of a number and back, never touching the pointer."""
-    page = show("journey")
+    page = show("overview")
 
     def tab_to(selector: str) -> None:
         for _ in range(200):
@@ -227,11 +227,11 @@ def test_every_canvas_has_a_table(show: Show) -> None:
 
 
 def test_the_address_keeps_what_is_in_view(show: Show) -> None:
-    page = show("lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer")
+    page = show("attention-lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer")
     page.click("#choice-unit-words")
     page.click("#step-on")
     expect(page.locator(".step-count")).to_contain_text("step 7 of")
-    again = show("journey").context.new_page()
+    again = show("overview").context.new_page()
     again.goto(page.url)
     again.wait_for_selector("body[data-ready=true]")
     expect(again.locator(".step-count")).to_contain_text("step 7 of")
@@ -253,7 +253,7 @@ def test_layers_are_fetched_when_they_are_looked_at(show: Show, server: Server) 
 def test_the_policy_lets_nothing_else_in(show: Show, server: Server) -> None:
     with urllib.request.urlopen(server.url) as answer:
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'self';")
-    page = show("journey", window={"expected": "Content Security Policy"})
+    page = show("overview", window={"expected": "Content Security Policy"})
     done = page.evaluate(
         """async () => {
             const inline = document.createElement("script");

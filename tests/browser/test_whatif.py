@@ -97,7 +97,7 @@ def test_a_change_is_shown_against_the_original(
         assert_traced(shown_in(figure), each, each.trace[f"{CROSS}.weights"][0].size)
     before, now = run.trace["memory"], after.trace["memory"]
     if before.shape == now.shape and kind != "replace-word":
-        moved = page.get_by_text("How far the memory of each piece moved").inner_text()
+        moved = page.get_by_text("Distance between the old and the new memory of each token").inner_text()
         apart = np.linalg.norm(before.astype(float) - now, axis=1)
         for text, value in zip(moved.split(": ", 1)[1].split(" · "), apart, strict=True):
             assert reads_as(text.rsplit(" ", 1)[1], float(value))
@@ -115,7 +115,7 @@ def test_every_panel_follows_and_the_way_back(
     assert_traced(shown, after, 50)
     assert any(each.value > 0 for each in shown if each.index[-1] > each.index[-2])
     assert figure.locator("td[title]").count() == 0, "nothing is hidden any more"
-    page.click("#tab-journey")
+    page.click("#tab-overview")
     expect(page.locator("figure[data-title='target.input']")).to_be_visible()
     assert_traced(shown_in(page.locator("#panel")), after)
     page.click("#back-to-original")

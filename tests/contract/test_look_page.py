@@ -10,7 +10,7 @@ from browser.find_tools import find_node, find_typescript
 from regard.look.server import page_names
 from regard.look.view import __file__ as view_file
 
-MAX_BYTES = 200_000
+MAX_BYTES = 210_000
 LOADED = (".js", ".html", ".css")
 
 

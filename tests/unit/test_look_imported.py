@@ -17,9 +17,9 @@ def test_a_blank_is_looked_into(tmp_path: Path) -> None:
     look = look_at(tmp_path / "ours", "Jane [MASK] l'Afrique.")
     told = look.document()
     assert told["target"] is None and told["steps"] == [] and told["hypotheses"] == []
-    pieces = told["source"]["pieces"]
-    assert pieces[0] == "[CLS]" and pieces[-1] == "[SEP]" and pieces.count("[MASK]") == 1
-    place = pieces.index("[MASK]")
+    strings = told["source"]["token_strings"]
+    assert strings[0] == "[CLS]" and strings[-1] == "[SEP]" and strings.count("[MASK]") == 1
+    place = strings.index("[MASK]")
     best = int(np.argmax(look.trace["probabilities"][place]))
     assert told["output"][place]["token"] == best
     assert [each["token"] for each in told["output"]][:place] == told["source"]["tokens"][:place]

@@ -253,7 +253,7 @@ def test_the_document_says_what_the_trace_holds(session: Session) -> None:
             assert f"{side}.tokens" not in trace
             continue
         assert described[side]["tokens"] == trace[f"{side}.tokens"].tolist()
-        assert len(described[side]["pieces"]) == len(described[side]["tokens"])
+        assert len(described[side]["token_strings"]) == len(described[side]["tokens"])
         spans = described[side]["words"]
         covered = [i for first, last in spans for i in range(first, last + 1)]
         assert covered == list(range(len(described[side]["tokens"])))
@@ -277,7 +277,7 @@ def test_the_output_is_the_whole_softmax(session: Session) -> None:
         for each in place["top"]:
             assert each["probability"] == row[each["token"]]
             assert (
-                each["piece"] == session.original.subject.target.token_strings([each["token"]])[0]
+                each["token_string"] == session.original.subject.target.token_strings([each["token"]])[0]
             )
 
 

@@ -30,7 +30,7 @@ def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
 def test_the_document_says_what_there_is() -> None:
     look = Look(recurrent(), SENTENCE, DECODE)
     described = look.document()
-    source, target = described["source"]["pieces"], described["target"]["pieces"]
+    source, target = described["source"]["token_strings"], described["target"]["token_strings"]
     assert described["model"]["architecture"] == "gru"
     assert described["model"]["config"]["num_heads"] == 1
     assert described["tensors"]["decoder.attention.weights"]["shape"] == [
@@ -69,7 +69,7 @@ def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path:
 
 def test_a_row_written_by_hand() -> None:
     look = Look(recurrent(), SENTENCE, DECODE)
-    number = len(look.document()["source"]["pieces"])
+    number = len(look.document()["source"]["token_strings"])
     row = [1.0] + [0.0] * (number - 1)
     changes = [
         {"kind": "edit-row", "attention": "decoder.attention", "head": 0, "row": 1, "weights": row}

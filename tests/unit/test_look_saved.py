@@ -24,12 +24,13 @@ import regard
 from regard.cli.main import app
 from regard.config import DecodeConfig
 from regard.errors import DataError, MissingExtra, UsageError
-from regard.look import export, onefile
+from regard.look import export
+from regard.look import single_file as onefile
+from regard.look.attention_view import attention
 from regard.look.document import document
-from regard.look.linker import link
-from regard.look.pictures import picture
-from regard.look.raw import attention
+from regard.look.figures import figure_bytes
 from regard.look.session import Session
+from regard.look.single_file import link
 from regard.look.view import Look
 from regard.trace import Trace
 
@@ -218,16 +219,16 @@ def test_imports_in_a_circle_are_refused() -> None:
 def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     session = make_session(make_subject(architecture=architecture, position=position), beam=1)
     run = session.original
-    root = ElementTree.fromstring(picture(run, "svg"))
+    root = ElementTree.fromstring(figure_bytes(run, "svg"))
     texts = {"".join(each.itertext()).strip() for each in root.iter(f"{{{NAMESPACE}}}text")}
     described = document(session)
     for place in described["output"]:
-        piece = place["piece"]
-        shown = piece.removeprefix("▁") if piece[0] in "▁<" else f"·{piece}"
+        string = place["token_string"]
+        shown = string.removeprefix("▁") if string[0] in "▁<" else f"·{string}"
         assert any(text.startswith(shown) for text in texts)
         assert any(text.endswith(f"{place['probability']:.4f}") for text in texts)
     assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
-    assert any("added for the position" in text for text in texts) == (position == "sinusoidal")
+    assert any("positional encoding" in text for text in texts) == (position == "sinusoidal")
 
 
 def test_a_picture_of_points(look: Look, tmp_path: Path) -> None:
@@ -237,7 +238,7 @@ def test_a_picture_of_points(look: Look, tmp_path: Path) -> None:
 
 def test_a_dollar_sign_is_a_dollar_sign() -> None:
     run = make_session(make_subject(), "Il a $5 et $6.", beam=1).original
-    assert "Il a $5 et $6." in picture(run, "svg").decode()
+    assert "Il a $5 et $6." in figure_bytes(run, "svg").decode()
 
 
 def test_without_matplotlib_the_extra_is_named(
@@ -278,7 +279,7 @@ def test_a_file_that_cannot_be_written_is_named(look: Look, tmp_path: Path) -> N
 def test_a_sentence_too_short_or_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match="must have words"):
         Look(make_subject(), "  ", DecodeConfig())
-    with pytest.raises(UsageError, match="at most 256 pieces"):
+    with pytest.raises(UsageError, match="at most 256 tokens"):
         Look(make_subject(), "Bonjour " * 300, DecodeConfig())
 
 
@@ -392,7 +393,7 @@ def test_weights_of_any_framework_are_shown() -> None:
     assert described["model"]["architecture"] == "encoder-decoder"
     assert described["model"]["config"]["num_encoder_layers"] == 2
     assert described["model"]["config"]["num_decoder_layers"] == 4
-    assert described["source"]["pieces"] == SOURCE and described["target"]["pieces"] == TARGET
+    assert described["source"]["token_strings"] == SOURCE and described["target"]["token_strings"] == TARGET
     assert described["hidden"]["decoder.self"] is None
     assert "<iframe" in view._repr_html_()
 

@@ -3,6 +3,6 @@
 `attention` shows the weights of any other framework on the same page; it needs NumPy alone.
 """
 
-from regard.look.raw import AttentionView, attention
+from regard.look.attention_view import AttentionView, attention
 
 __all__ = ["AttentionView", "attention"]

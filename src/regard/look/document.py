@@ -1,6 +1,6 @@
-"""What the page is told about a run: words, shapes, the search and the output. Numbers in bulk follow as tensors.
+"""The description of a run for the page: words, shapes, the search and the output. Tensors follow separately.
 
-Every number is the trace's: nothing is computed here but the order of what it holds.
+Every number is taken from the trace.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
 from regard.model.position_criteria import judge
 
-VERSION = 1
+VERSION = 2
+"""2: `token_strings` and `token_string` (was `pieces` and `piece`), `stages`, `sentences`"""
 NUM_TOP = 20
-"""how many of the most probable pieces are named at each place"""
+"""number of most probable tokens named at each position"""
 
 _SCHEMES: Final[dict[Position, str]] = {
     "sinusoidal": "sine and cosine",
@@ -31,7 +32,7 @@ Document = dict[str, Any]
 
 
 def document(session: Session, number: int = 0) -> Document:
-    """The document of a run; that of the original has the second model's inside, where there is one."""
+    """The document of a run; that of the original contains the second model's, where there is one."""
     run = session.run(number)
     described = describe(run)
     if run.number == 0 and session.second is not None:
@@ -70,7 +71,7 @@ def describe(run: Run) -> Document:
         "hypotheses": [
             {
                 "tokens": each.tokens,
-                "pieces": subject.target.token_strings(each.tokens),
+                "token_strings": subject.target.token_strings(each.tokens),
                 "text": subject.target.decode(each.tokens),
                 "score": each.score,
                 "log_probability": each.log_probability,
@@ -98,13 +99,13 @@ def _written(run: Run) -> Document:
 
 def _side(subject: Subject, side: str, tokens: list[int], text: str) -> Document:
     tokenizer = subject.tokenizer(side)
-    pieces = tokenizer.token_strings(tokens)
-    spans = words(tokens, pieces, tokenizer.special_ids)
-    return {"text": text, "tokens": tokens, "pieces": pieces, "words": spans}
+    strings = tokenizer.token_strings(tokens)
+    spans = words(tokens, strings, tokenizer.special_ids)
+    return {"text": text, "tokens": tokens, "token_strings": strings, "words": spans}
 
 
 def _steps(run: Run) -> list[Document]:
-    """What the search saw: the hypotheses alive before each step, and what the model proposed next."""
+    """The search: the hypotheses before each step, and the tokens that the model proposed."""
     target = run.subject.target
     steps: list[Document] = []
     before: dict[tuple[int, ...], int] = {}
@@ -112,7 +113,7 @@ def _steps(run: Run) -> list[Document]:
         beams = [
             {
                 "tokens": tokens,
-                "pieces": target.token_strings(tokens),
+                "token_strings": target.token_strings(tokens),
                 "score": score,
                 "parent": before.get(tuple(tokens[:-1])) if tokens else None,
             }
@@ -130,7 +131,7 @@ def _steps(run: Run) -> list[Document]:
 
 
 def _output(run: Run) -> list[Document]:
-    """What the full pass gives at each place, over the whole vocabulary."""
+    """The output of the full pass at each position, over the whole vocabulary."""
     probabilities = run.trace["probabilities"]
     answers = []
     for row, token in zip(probabilities, run.at_places, strict=True):
@@ -141,10 +142,10 @@ def _output(run: Run) -> list[Document]:
 
 
 def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> list[Document]:
-    """TokenizerBase of the output with their probabilities."""
+    """Tokens of the output with their probabilities."""
     return [
-        {"token": token, "piece": piece, "probability": float(probability)}
-        for token, piece, probability in zip(
+        {"token": token, "token_string": string, "probability": float(probability)}
+        for token, string, probability in zip(
             tokens, subject.target.token_strings(tokens), probabilities, strict=True
         )
     ]

@@ -10,8 +10,8 @@ import numpy as np
 from regard.folder.tensors import SCALE, is_table, quantize
 from regard.look import questions
 from regard.look.document import Document, describe, document
-from regard.look.onefile import encoded, fill_page
 from regard.look.session import PARAMETER, Run, Session
+from regard.look.single_file import encoded, fill_page
 
 MAX_WEIGHT_BYTES = 32_000_000
 """matrices are left out of the file when together they are larger; its page then says so"""

@@ -1,4 +1,4 @@
-"""Where each box of the page is computed: the file and line where its value gets its name."""
+"""Where each box of the page is computed: the file and line where its value is kept in the trace."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _KEPT = {
     transformer: {"memory": "memory"},
     network: {"logits": "logits", "probabilities": "probabilities"},
 }
-"""by file, the boxes and the trace names they are kept under"""
+"""by file: the boxes and their trace names"""
 
 _DEFINED = {
-    "pieces": (tokenizer, "def encode("),
+    "tokens": (tokenizer, "def encode("),
     "position": (position, "def sinusoidal("),
     "rotation": (position, "def rotate("),
     "attention": (attention, "def written_out("),
@@ -78,7 +78,7 @@ _RECURRENT = {
     "decoder": (recurrent, "def decode("),
     "step": (recurrent, "def step("),
 }
-"""what a recurrent model computes elsewhere"""
+"""boxes that a recurrent model computes elsewhere"""
 
 
 class Place(TypedDict):
@@ -88,7 +88,7 @@ class Place(TypedDict):
 
 @functools.cache
 def places(is_recurrent: bool = False) -> dict[str, Place]:
-    """For each box, where to read on."""
+    """The place of each box."""
     found = {
         box: _place(module, f'keep(trace, "{name}"')
         for module, boxes in _KEPT.items()
@@ -105,7 +105,7 @@ def text_of(place: Place) -> str:
 
 
 def _place(module: ModuleType, text: str) -> Place:
-    """The line with this text in the module's file, or in another of its folder where the code has moved on."""
+    """The line with this text in the module's file, or in another file of its folder."""
     assert module.__file__ is not None
     own = Path(module.__file__)
     for path in (own, *sorted(own.parent.glob("*.py"))):

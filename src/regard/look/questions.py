@@ -1,4 +1,4 @@
-"""What a reader can ask about a run: how probable is this word, which pieces are near, how do words lie."""
+"""Questions about a run: the probability of a word, the nearest tokens, the embeddings in a plane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Answer = dict[str, Any]
 
 
 def probability(run: Run, step: int, text: str) -> Answer:
-    """The probability of each piece of a word at a step, given what stands before it."""
+    """The probability of each token of a word at a step, given the tokens before it."""
     subject = run.subject
     if not 0 <= step <= len(run.output):
         raise UsageError(f"step must be from 0 to {len(run.output)}: got {step}")
@@ -29,13 +29,13 @@ def probability(run: Run, step: int, text: str) -> Answer:
     return {
         "step": step,
         "tokens": tokens,
-        "pieces": subject.target.token_strings(tokens),
+        "token_strings": subject.target.token_strings(tokens),
         "probabilities": probabilities,
     }
 
 
 def neighbours(run: Run, token: int, side: str, count: int = 10) -> Answer:
-    """The pieces whose rows of the embedding table point most nearly the same way."""
+    """The tokens whose rows of the embedding table have the largest cosine with this one's."""
     sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
     if side not in sides:
         raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
@@ -51,22 +51,22 @@ def neighbours(run: Run, token: int, side: str, count: int = 10) -> Answer:
     tokenizer = run.subject.tokenizer(side)
     return {
         "token": token,
-        "piece": tokenizer.token_strings([token])[0],
+        "token_string": tokenizer.token_strings([token])[0],
         "neighbours": [
-            {"token": each, "piece": piece, "cosine": float(cosines[each])}
-            for each, piece in zip(nearest, tokenizer.token_strings(nearest), strict=True)
+            {"token": each, "token_string": string, "cosine": float(cosines[each])}
+            for each, string in zip(nearest, tokenizer.token_strings(nearest), strict=True)
         ],
     }
 
 
 def pca(run: Run) -> Answer:
-    """The embeddings of the words in view in the plane where they lie furthest apart."""
+    """The embeddings of the sentence in the plane of their first two principal components."""
     sides = [side for side in ("source", "target") if f"{side}.embedding" in run.trace]
     points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
     centred = points - points.mean(axis=0)
     _, spread, axes = np.linalg.svd(centred, full_matrices=False)
     axes, spread = axes[:2], spread**2
-    # An axis has no direction of its own: the way that makes its largest part positive.
+    # The sign of an axis is arbitrary: the one that makes its largest component positive.
     largest = np.abs(axes).argmax(axis=1)
     axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
     plane = np.zeros((len(points), 2))

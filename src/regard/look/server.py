@@ -21,9 +21,9 @@ import numpy as np
 from regard.errors import RegardError, UsageError
 from regard.look import questions
 from regard.look.document import describe, document
-from regard.look.onefile import binary
 from regard.look.places import places, text_of
 from regard.look.session import Run, Session
+from regard.look.single_file import binary
 
 ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

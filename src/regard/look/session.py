@@ -139,7 +139,7 @@ class Session:
             source, given = [], subject.target.encode(in_known_signs(text, subject.target))
         if len(source) + len(given) > subject.manifest.longest:
             raise UsageError(
-                f"a sentence to look at must have at most {subject.manifest.longest} pieces: got "
+                f"a sentence to look at must have at most {subject.manifest.longest} tokens: got "
                 f"{len(source) + len(given)}; look at a part of it"
             )
         plan.check_lengths(len(source))

@@ -14,10 +14,10 @@ from regard.errors import UsageError
 from regard.files import write_file
 from regard.look.document import Document, document
 from regard.look.export import single_file
-from regard.look.onefile import as_frame
-from regard.look.pictures import FORMATS, picture
+from regard.look.figures import FORMATS, figure_bytes
 from regard.look.server import Server
 from regard.look.session import Session
+from regard.look.single_file import as_frame
 from regard.look.subject import Subject
 from regard.model.transformer import Model
 from regard.text.given import check_text
@@ -82,7 +82,7 @@ class Look:
             if kind == "html":
                 write_file(path, self.html().encode())
             elif kind in FORMATS:
-                write_file(path, picture(self.session.original, kind))
+                write_file(path, figure_bytes(self.session.original, kind))
             elif kind == "safetensors":
                 self.trace.save(path)
             else:

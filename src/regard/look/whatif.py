@@ -57,7 +57,7 @@ class Plan:
             if isinstance(edit, EditRow) and not edit.over_target:
                 if len(edit.weights) != source_len:
                     raise UsageError(
-                        f"weights must be one for each of the {source_len} source pieces: got "
+                        f"weights must be one for each of the {source_len} source tokens: got "
                         f"{len(edit.weights)}; take the edit back before changing words"
                     )
 
@@ -185,17 +185,17 @@ def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
 
 
 def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, ...]:
-    """What the output begins with when a word is forced at a step: a text, or the one piece it names."""
+    """The prefix of the output when a word is forced at a step: a text, or one token by its number."""
     step = change["step"]
     if not 0 <= step <= len(output):
         raise UsageError(f"step must be from 0 to {len(output)}: got {step}")
     token = change.get("token")
     if token is None:
-        pieces = subject.target.encode(change["text"].strip())
+        tokens = subject.target.encode(change["text"].strip())
     elif token in range(subject.target.vocab_size) and token not in subject.target.special_ids:
-        pieces = [token]
+        tokens = [token]
     else:
-        raise UsageError(f"token must be a piece of the vocabulary, not a mark: got {token!r}")
-    if not pieces:
+        raise UsageError(f"token must be an ordinary token of the vocabulary: got {token!r}")
+    if not tokens:
         raise UsageError("a word to force must have letters: got an empty one; type another")
-    return (*output[:step], *pieces)
+    return (*output[:step], *tokens)

@@ -1,6 +1,6 @@
-/** How the names of the trace hang together: which sub-layers there are and what flows into each. */
+/** The structure of the trace: its sub-layers, and the input of each. */
 
-import { joined, pieceLabels } from "./numbers.js";
+import { joined, tokenLabels } from "./numbers.js";
 
 /** Every sub-layer the trace knows, in the order it runs. @param {Doc} doc @returns {SubLayer[]} */
 export function subLayers(doc) {
@@ -69,7 +69,7 @@ export function layerOutput(doc, stack, layer) {
 
 /** Whose words the rows (queries) and columns (keys) of an attention are. @param {Doc} doc @param {SubLayer} part @returns {{rows: Side, columns: Side}} */
 export function sidesOf(doc, part) {
-	const empty = { text: "", tokens: [], pieces: [], words: [] };
+	const empty = { text: "", tokens: [], token_strings: [], words: [] };
 	const source = doc.source ?? empty;
 	const target = doc.target ?? empty;
 	if (part.kind === "cross_attention") return { rows: target, columns: source };
@@ -98,15 +98,15 @@ export function describe(doc, { name, index }) {
 	const part = parsePath(name);
 	const last = name.slice(name.lastIndexOf(".") + 1);
 	const [position = 0, column = 0] = index.slice(-2);
-	const piece = pieceLabels(sideOf(doc, name))[position] ?? position;
+	const tokenString = tokenLabels(sideOf(doc, name))[position] ?? position;
 	const isSquare = part && ["scores", "energies", "scaled", "masked", "weights"].includes(last);
 	const where = isSquare
-		? `“${piece}” → “${pieceLabels(sidesOf(doc, part).columns)[column] ?? column}”`
+		? `“${tokenString}” → “${tokenLabels(sidesOf(doc, part).columns)[column] ?? column}”`
 		: last === "position_bias"
-			? `from place ${position} to place ${column}`
+			? `from position ${position} to position ${column}`
 			: last === "logits" || last === "probabilities"
-				? `after “${piece}”`
-				: `“${piece}”, feature ${column}`;
+				? `after “${tokenString}”`
+				: `“${tokenString}”, feature ${column}`;
 	const head = index.length === 3 ? `, head ${(index[0] ?? 0) + 1}` : "";
 	return `${part ? `${titleOf(part)}${head}, ` : ""}${last}: ${where}.`;
 }
@@ -121,18 +121,18 @@ export function writtenWords(doc) {
 	const last = doc.output.length - 1;
 	const words = (doc.target?.words ?? []).slice(1).map((span) => span.map((place) => place - 1));
 	const spans = [...words, [last, last]];
-	const pieces = doc.output.map((each) => each.piece);
-	return { labels: joined(pieces, spans), spans };
+	const tokenStrings = doc.output.map((each) => each.token_string);
+	return { labels: joined(tokenStrings, spans), spans };
 }
 
 /** Why a key is hidden from a query, if it is. @param {Doc} doc @param {SubLayer} part @param {number} row @param {number} column @param {number} masked the score after the mask */
 export function reasonHidden(doc, part, row, column, masked) {
 	if (masked !== -Infinity) return null;
 	const { rows, columns } = sidesOf(doc, part);
-	if (columns.pieces[column] === "<pad>") return "padding: this place only fills the row up and holds no word";
+	if (columns.token_strings[column] === "<pad>") return "padding: this position only fills the row and holds no token";
 	const rule = doc.hidden[part.kind === "cross_attention" ? "cross" : `${part.stack}.self`];
 	if (rule === "future" || (rule === undefined && part.stack === "decoder" && column > row)) {
-		return `future: when “${rows.pieces[row]}” was read, “${columns.pieces[column]}” had not been written yet`;
+		return `future: when “${rows.token_strings[row]}” was read, “${columns.token_strings[column]}” had not been written yet`;
 	}
 	return rule ?? "hidden by the mask";
 }

@@ -1,4 +1,4 @@
-/** What every panel is given: the state, the numbers, and the ways to move. */
+/** What every panel receives: the state, the numbers, and methods to change the state. */
 
 import { attentions, numLayers, parsePath, subLayers } from "./anatomy.js";
 
@@ -22,7 +22,7 @@ export class App {
 		return this.doc.model.config;
 	}
 
-	/** How many pieces the output chooses among. */
+	/** How many tokens the output chooses among. */
 	get vocabularySize() {
 		return this.doc.target ? this.config.target_vocab_size : this.config.source_vocab_size;
 	}
@@ -49,7 +49,7 @@ export class App {
 
 	/** How many positions are written one after the other. */
 	get numSteps() {
-		return this.doc.output.length || this.doc.target?.pieces.length || 1;
+		return this.doc.output.length || this.doc.target?.token_strings.length || 1;
 	}
 
 	/** How many of them were given and not written: a decoder-only model's prompt. */
@@ -77,7 +77,7 @@ export class App {
 			attention: isKnown ? state.attention : (attentions(doc)[0]?.path ?? ""),
 			head: isKnown ? within(state.head, heads) : 0,
 			step: within(state.step, this.numSteps),
-			token: within(state.token, doc.source?.pieces.length ?? 1),
+			token: within(state.token, doc.source?.token_strings.length ?? 1),
 		});
 	}
 }

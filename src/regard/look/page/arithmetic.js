@@ -14,7 +14,7 @@ const RULES = {
 		const token = q.doc[q.side]?.tokens[position] ?? 0;
 		const entry = (await q.fetch(`param:${q.side}.embedding.weight`, token)).at([feature]);
 		const squared = q.config.scaled_embedding ? q.config.d_model : 1;
-		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.pieces[position]}”, row ${token} of the table.`;
+		const sentence = `Feature ${feature} of the learned vector of “${q.doc[q.side]?.token_strings[position]}”, row ${token} of the table.`;
 		const lines = [
 			{ text: `table[${token}, ${feature}]`, value: entry },
 			{ text: `times √${squared}`, value: Math.sqrt(squared) },
@@ -29,12 +29,12 @@ const RULES = {
 			const row = Math.min(place, most - 1);
 			const entry = (await q.fetch(`param:${q.side}.position.weight`, row)).at([feature]);
 			const lines = [{ text: `table[${row}, ${feature}]`, value: entry }];
-			return q.answer(`Feature ${feature} of the vector learned for place ${place}.`, "position = table[place]", entry, { lines });
+			return q.answer(`Feature ${feature} of the vector learned for position ${place}.`, "position = table[position]", entry, { lines });
 		}
 		if (kind !== "sinusoidal") {
-			const whole = kind === "integer" ? 1 : Math.max(1, (q.side === "source" ? (q.doc.source?.pieces.length ?? 1) : most) - 1);
+			const whole = kind === "integer" ? 1 : Math.max(1, (q.side === "source" ? (q.doc.source?.token_strings.length ?? 1) : most) - 1);
 			const lines = [{ text: `${place} divided by ${whole}`, value: place / whole }];
-			return q.answer("The same number for every feature: the place.", `position kind: ${kind}`, place / whole, { lines });
+			return q.answer("The same number for every feature: the position.", `position scheme: ${kind}`, place / whole, { lines });
 		}
 		const { pair, divisor, angle, value } = wave(place, feature, width);
 		const name = feature % 2 ? "cos" : "sin";
@@ -51,7 +51,7 @@ const RULES = {
 		const { side } = q;
 		if (q.doc.tensors[`${side}.norm`]) return q.same(`${side}.norm`, "The normalised sum of embedding and position.");
 		const names = [`${side}.embedding`, `${side}.position`].filter((name) => q.doc.tensors[name]);
-		return q.sumOf(names, "What enters the first layer: the word's vector plus its position's.", "input = embedding + position");
+		return q.sumOf(names, "The input of the first layer: the embedding plus the vector of the position.", "input = embedding + position");
 	},
 
 	norm: deriveNorm,
@@ -70,7 +70,7 @@ const RULES = {
 	async scaled(q) {
 		const score = await q.line("score", q.beside("scores"));
 		const size = (await q.fetch(q.beside("query"))).length(2);
-		const sentence = "The score, made smaller so that its size does not grow with the number of features.";
+		const sentence = "The score divided by √d_k, so that it does not grow with the number of features.";
 		const lines = [score, { text: `divided by √${size}`, value: Math.sqrt(size) }];
 		return q.answer(sentence, "scaled = score / √d_k", score.value / Math.sqrt(size), { lines });
 	},
@@ -90,7 +90,7 @@ const RULES = {
 			{ text: "steps between them", value: steps },
 			{ text: `table[bucket ${bucket}, head ${head}]`, value: entry },
 		];
-		const sentence = `Learned for this distance; from ${near} steps on, distances share buckets.`;
+		const sentence = `Learned for this distance; from distance ${near} on, several distances share a bucket.`;
 		return q.answer(sentence, "position_bias = table[bucket(key − query), head]", entry, { lines });
 	},
 
@@ -102,7 +102,7 @@ const RULES = {
 		const near = bias in q.doc.tensors ? " + bias" : "";
 		if (near) lines.push(await q.line("plus the bias", bias));
 		if (reason) lines.push({ text: "plus the mask", value: -Infinity, place: q.place });
-		const sentence = reason ? `Hidden. ${reason}.` : "This key may be seen, so the mask adds 0.";
+		const sentence = reason ? `Hidden. ${reason}.` : "This key is visible, so the mask adds 0.";
 		const result = total(lines.map((line) => line.value));
 		return q.answer(sentence, `masked = ${before}${near} + mask (0 or −∞)`, result, { lines });
 	},
@@ -117,7 +117,7 @@ const RULES = {
 			result: Math.exp(value - largest),
 		}));
 		const sum = total(terms.map((term) => term.result));
-		const sentence = "The share of attention this key gets: all shares of a row are positive and sum to one.";
+		const sentence = "The attention weight of this key: the weights of a row are positive and sum to 1.";
 		const lines = [{ text: "largest of the row", value: largest }];
 		return q.softmax({ sentence, x: "masked", what: "key", terms, own: terms[column]?.result ?? NaN, sum, lines });
 	},
@@ -131,7 +131,7 @@ const RULES = {
 			values: range(values.length(1)).map((j) => values.at([head, j, feature])),
 			place: (j) => ({ name, index: [head, j, feature] }),
 		};
-		const sentence = `Feature ${feature} of the mixture: each word's value, taken by its weight.`;
+		const sentence = `Feature ${feature} of the context: the values, weighted by attention and added up.`;
 		const left = await q.row(q.beside("weights"), head, row);
 		const formula = "context = Σ weight × value";
 		return q.products({ sentence, formula, heads: ["weight", "value"], left, right, what: "key", label: q.key });
@@ -141,7 +141,7 @@ const RULES = {
 		const [position, column] = q.index;
 		const size = (await q.fetch(q.beside("context"))).length(2);
 		const [head, feature] = [Math.floor(column / size), column % size];
-		const sentence = `Head ${head + 1}'s feature ${feature}: the heads are laid side by side.`;
+		const sentence = `Head ${head + 1}'s feature ${feature}: the heads are concatenated.`;
 		return q.same(q.beside("context"), sentence, [head, position, feature]);
 	},
 
@@ -149,7 +149,7 @@ const RULES = {
 		const isAttention = q.subLayer.kind !== "feed_forward";
 		const input = isAttention ? "concatenated" : "activated";
 		const sentence = isAttention
-			? `Feature ${q.index[1]}: every head has a say, mixed by the learned W_O.`
+			? `Feature ${q.index[1]}: the features of all heads, combined by the learned W_O.`
 			: `Feature ${q.index[1]}: the ${q.config.d_ff} hidden features, back to the model's width.`;
 		const [position, column] = q.index;
 		return q.linear({ sentence, x: input, matrix: isAttention ? "W_O" : "W_2", input: q.beside(input), position, column });
@@ -157,7 +157,7 @@ const RULES = {
 
 	async residual(q) {
 		const names = [streamInto(q.doc, q.subLayer), q.beside("output")];
-		return q.sumOf(names, "What came in, plus what this sub-layer has to say about it.", "residual = x + SubLayer(x)");
+		return q.sumOf(names, "The input of the sub-layer plus its output.", "residual = x + SubLayer(x)");
 	},
 
 	hidden: deriveHidden,
@@ -176,13 +176,13 @@ const RULES = {
 			lines.push(gate);
 			result *= gate.value;
 		}
-		const sentence = kind === "relu" ? "Negative numbers become 0: a feature is on or off." : "Positive numbers pass.";
+		const sentence = kind === "relu" ? "Negative numbers become 0, positive ones stay." : "Positive numbers pass.";
 		const formula = kind === "relu" ? "activated = max(0, hidden)" : `activated = ${kind}(hidden)`;
 		return q.answer(sentence, formula, result, { lines });
 	},
 
 	async memory(q) {
-		return q.same(stackOutput(q.doc, "encoder"), "What the encoder hands to the decoder: its last layer's output.");
+		return q.same(stackOutput(q.doc, "encoder"), "The output of the last encoder layer, which the decoder reads.");
 	},
 
 	async logits(q) {
@@ -203,7 +203,7 @@ const RULES = {
 		const exponentials = Array.from(logits, (value) => Math.exp(value - largest));
 		const best = Array.from(logits.keys()).sort((a, b) => (logits[b] ?? 0) - (logits[a] ?? 0));
 		const shown = new Set([...best.slice(0, SHOWN_EXPONENTIALS), token]);
-		const names = new Map(q.doc.output[position]?.top.map((each) => [each.token, readable(each.piece)]));
+		const names = new Map(q.doc.output[position]?.top.map((each) => [each.token, readable(each.token_string)]));
 		const terms = Array.from(shown, (entry) => ({
 			label: names.get(entry) ?? `entry ${entry}`,
 			operands: [{ value: logits[entry] ?? NaN, place: { name: "logits", index: [position, entry] } }],
@@ -217,8 +217,8 @@ const RULES = {
 				value: sum - total(terms.map((term) => term.result)),
 			},
 		];
-		const sentence = `The probability of one piece among all ${count(logits.length)} of the vocabulary.`;
-		return q.softmax({ sentence, x: "logit", what: "piece", terms, own: exponentials[token] ?? NaN, sum, lines });
+		const sentence = `The probability of one token among all ${count(logits.length)} of the vocabulary.`;
+		return q.softmax({ sentence, x: "logit", what: "token", terms, own: exponentials[token] ?? NaN, sum, lines });
 	},
 };
 
@@ -278,7 +278,7 @@ async function deriveNorm(q) {
 		...(bias === undefined ? [] : [{ text: "plus bias", value: bias }]),
 	];
 	const against = isBatch ? "what this feature was in training" : `that position's own ${row.length} features`;
-	const sentence = `Feature ${feature} of one position, measured against ${against}.`;
+	const sentence = `Feature ${feature} of one position, normalised by ${against}.`;
 	const formula = isRms ? `gain × x / √(mean of x² + ${epsilon})` : `gain × (x − mean) / √(variance + ${epsilon}) + bias`;
 	const columns = ["feature", "x", isRms ? "x²" : "(x − mean)²"];
 	return q.answer(sentence, formula, normal * gain + (bias ?? 0), { columns, terms, lines });
@@ -291,7 +291,7 @@ async function deriveProjection(q) {
 	const size = q.config.d_model / q.config.num_heads;
 	const column = head * size + feature;
 	const input = readBy(q.doc, q.subLayer, map);
-	const sentence = `Feature ${feature} of the ${map} that head ${head + 1} makes of position ${position}.`;
+	const sentence = `Feature ${feature} of the ${map} of head ${head + 1} at position ${position}.`;
 	const matrix = `W_${map[0]?.toUpperCase()}`;
 	const answer = await q.linear({ sentence, matrix, input, position, column });
 	const turns = q.config.position === "rotary" && map !== "value" && q.subLayer.kind === "self_attention";

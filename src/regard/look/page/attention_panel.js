@@ -1,4 +1,4 @@
-/** One head taken apart: queries, keys and values; scores, scaling, mask, softmax; mixture, W_O, sum, norm. */
+/** One head step by step: queries, keys and values; scores, scaling, mask, softmax; context, W_O, sum, norm. */
 
 import { attentions, parsePath, readBy, reasonHidden, sidesOf, squareName, streamInto, titleOf } from "./anatomy.js";
 import { choice, div, p } from "./dom.js";
@@ -49,8 +49,8 @@ export function attentionChoice(app, heads = "one") {
 	);
 }
 
-/** The stations of a sub-layer, one under the other. @param {App} app @param {string} path @param {HTMLElement[]} parts what comes first */
-function stations(app, path, parts) {
+/** The steps of a sub-layer, one under the other. @param {App} app @param {string} path @param {HTMLElement[]} parts what comes first */
+function steps(app, path, parts) {
 	/** @param {string} last @param {string} title @param {string} text @param {HTMLElement} content @param {string} [code] */
 	const put = (last, title, text, content, code = last) => {
 		const node = card([title, codeLink(app, code)], p("", text), content);
@@ -65,7 +65,7 @@ function stations(app, path, parts) {
 	return { parts, put, add, addNorm, isPre: app.config.norm_placement === "pre" };
 }
 
-/** The squares that turn dot products into shares, with one cursor. @param {App} app @param {SubLayer} part */
+/** The matrices from dot products to weights, with one cursor. @param {App} app @param {SubLayer} part */
 async function squares(app, part) {
 	const { head } = app.state;
 	const row = sidesOf(app.doc, part).rows === app.doc.target ? app.state.step : app.state.token;
@@ -76,8 +76,8 @@ async function squares(app, part) {
 		scores: "query · key",
 		energies: `a(s, h): ${app.config.attention}`,
 		scaled: `÷ √${app.config.d_model / app.config.num_heads}`,
-		position_bias: "for how far apart",
-		masked: masked?.data.includes(-Infinity) ? "hidden cells: −∞" : "nothing hidden",
+		position_bias: "a number for each distance",
+		masked: masked?.data.includes(-Infinity) ? "masked cells: −∞" : "nothing masked",
 		weights: "each row sums to 1",
 	});
 	return Promise.all(
@@ -116,32 +116,32 @@ export const attentionPanel = {
 		const size = app.doc.tensors[`${path}.context`]?.shape[2] ?? 0;
 		const isCross = kind === "cross_attention";
 		const reads = isCross
-			? "Queries come from what is being written, keys and values from the memory of the source."
-			: "Queries, keys and values are three views of the same words.";
+			? "Queries come from the target, keys and values from the memory of the source."
+			: "Queries, keys and values are three projections of the same tokens.";
 		const first = [lead(`${titleOf(part)}, head ${head + 1} of ${numHeads}. ${reads}`), attentionChoice(app)];
-		const { parts, put, add, addNorm, isPre } = stations(app, path, first);
+		const { parts, put, add, addNorm, isPre } = steps(app, path, first);
 
 		if (isPre) await addNorm();
 		if (app.has(`${path}.value`)) {
 			const bands = await Promise.all(["query", "key", "value"].map((name) => band(app, `${path}.${name}`, { head, role: name })));
-			const text = `Three learned maps make ${size} numbers of each position for this head: what it looks for (query), what it offers to be found by (key), what it hands over (value). They read ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
+			const text = `Three learned linear maps give this head ${size} numbers per position each: what it searches for (query), what it is matched by (key), what it passes on (value). Their input is ${readBy(app.doc, part, "query")}${isCross ? " and memory" : ""}.`;
 			put("query", "Query, key, value", text, div("bands", ...bands));
 		}
 		const isMasked = part.stack === "decoder" && !isCross && app.doc.hidden["decoder.self"];
 		const hiding = isMasked
-			? "Hatched cells lie in the future of their row: the mask sets them to −∞, and the softmax makes exactly 0 of that."
-			: "Nothing is hidden here: every key may be seen.";
+			? "Hatched cells are later than their row: the mask sets them to −∞, and the softmax turns that into exactly 0."
+			: "Nothing is masked here: every key is visible.";
 		const how = app.has(`${path}.energies`)
-			? "The state is compared with each word"
-			: "Every query meets every key in a dot product; dividing by √d_k keeps the sums tame";
-		const text = `Rows ask, columns answer. ${how}; the softmax turns each row into shares. ${hiding}`;
+			? "The decoder state is compared with each source token"
+			: "A score is the dot product of a query and a key; dividing by √d_k stops large scores from saturating the softmax";
+		const text = `Rows are queries, columns are keys. ${how}; the softmax turns each row into weights that sum to 1. ${hiding}`;
 		put("scores", "From scores to weights", text, div("squares", ...(await squares(app, part))));
-		const mixed = `Each row is a mixture of the values, by the weights above: ${size} numbers a position.`;
+		const mixed = `Each row is the average of the values, weighted as above: ${size} numbers per position.`;
 		await add("context", "Weighted values", mixed, { head, role: "value" });
-		const framed = `All ${numHeads} heads' mixtures in one row of ${width}; the framed part is this head's.`;
-		await add("concatenated", "Heads side by side", framed, { markedColumns: [head * size, (head + 1) * size] });
-		await add("output", "Times W_O", "One more learned map lets the heads speak together.");
-		const sum = `What came in (${streamInto(app.doc, part)}) plus what attention found: nothing that was known is lost.`;
+		const framed = `The outputs of all ${numHeads} heads in one row of ${width}; the framed part is this head's.`;
+		await add("concatenated", "Concatenated heads", framed, { markedColumns: [head * size, (head + 1) * size] });
+		await add("output", "Times W_O", "One more learned linear map combines the heads.");
+		const sum = `The residual connection: the input (${streamInto(app.doc, part)}) plus the output of attention.`;
 		await add("residual", "Add", sum);
 		if (!isPre) await addNorm();
 		return parts;
@@ -161,8 +161,8 @@ export const feedForwardPanel = {
 		const { path, stack, layer } = part;
 		const { d_model: width, d_ff: inner, feed_forward: kind } = app.config;
 		const layers = attentions(app.doc).filter((each) => each.kind === "self_attention");
-		const { parts, add, addNorm, isPre } = stations(app, path, [
-			lead(`${titleOf(part)}. After the words have looked at one another, each position works alone: the same two maps for all.`),
+		const { parts, add, addNorm, isPre } = steps(app, path, [
+			lead(`${titleOf(part)}. After attention, each position is transformed by itself, with the same two linear maps for all.`),
 			div(
 				"choices",
 				choice(
@@ -174,11 +174,11 @@ export const feedForwardPanel = {
 			),
 		]);
 		if (isPre) await addNorm();
-		await add("hidden", "First map", `From ${width} features to ${inner}, at each position by itself: no word looks at another here.`);
-		await add("gate", "Gate", "A second projection that lets features through.");
+		await add("hidden", "First map", `From ${width} features to ${inner}, at each position by itself: tokens do not interact here.`);
+		await add("gate", "Gate", "A second projection, multiplied with the first: it decides which features pass.");
 		await add("activated", kind === "relu" ? "ReLU" : "Activation", await activationText(app, `${path}.activated`));
 		await add("output", "Second map", `Back from ${inner} to ${width}.`, {}, "feed_forward");
-		await add("residual", "Add", `What came in (${streamInto(app.doc, part)}) plus what was found.`);
+		await add("residual", "Add", `The residual connection: the input (${streamInto(app.doc, part)}) plus the output of the network.`);
 		if (!isPre) await addNorm();
 		return parts;
 	},
@@ -187,8 +187,8 @@ export const feedForwardPanel = {
 /** @param {App} app @param {string} name */
 async function activationText(app, name) {
 	const kind = app.config.feed_forward;
-	if (kind !== "relu") return `${kind}: large features pass, negative ones are pressed towards 0.`;
+	if (kind !== "relu") return `${kind}: positive features pass, negative ones become nearly 0.`;
 	const { data } = await app.tensor(name);
 	const active = data.reduce((sum, value) => sum + (value > 0 ? 1 : 0), 0);
-	return `Negative features are cut to 0: ${show((100 * active) / data.length, 1)} % of them are on for this sentence.`;
+	return `Negative features become 0: ${show((100 * active) / data.length, 1)} % of the features are positive for this sentence.`;
 }

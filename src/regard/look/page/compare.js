@@ -19,7 +19,7 @@ async function alignment(app, doc) {
 	/** @param {number} row @param {number} column */
 	const overHeads = (row, column) => total(range(numHeads).map((head) => weights.at([head, row, column]))) / numHeads;
 	const mean = byWords(overHeads, spans, columns.words);
-	return { mean, rows: labels, columns: joined(columns.pieces, columns.words), path: part.path, numHeads };
+	return { mean, rows: labels, columns: joined(columns.token_strings, columns.words), path: part.path, numHeads };
 }
 
 /** @param {Doc} doc @param {Awaited<ReturnType<typeof alignment>>} found */
@@ -31,20 +31,20 @@ function oneModel(doc, found) {
 		element("h3", {}, doc.model.name),
 		p("", `${doc.model.architecture}, ${count(doc.model.num_parameters)} weights`),
 		p("versus", b("", doc.target?.text ?? "")),
-		p("note", "log-probability of its sentence: ", element("b", { "data-value": sum }, show(sum, 3))),
+		p("note", "log-probability of its output: ", element("b", { "data-value": sum }, show(sum, 3))),
 		div(
 			"strip all",
 			...doc.output.map((each, i) =>
 				span(
 					"chip",
-					b("", readable(each.piece)),
+					b("", readable(each.token_string)),
 					element("small", { "data-index": i, "data-value": each.probability }, percent(each.probability)),
 				),
 			),
 		),
 		found &&
 			matrix({
-				title: "what each word reads",
+				title: "attention of each written word",
 				note: `mean of ${found.numHeads} ${found.numHeads === 1 ? "head" : "heads"}, ${found.path}`,
 				rows: found.rows,
 				columns: found.columns,
@@ -71,7 +71,7 @@ export const comparePanel = {
 				: null;
 		return [
 			lead(
-				"One sentence, two models. Rows are the words as they are written, columns the words that are read; both are put together from pieces and averaged over heads, so that models cut differently can be compared.",
+				"One sentence, two models. Rows are the words being written, columns the words of the source; both are joined from tokens, and the weights are averaged over heads, so that models with different tokenizers can be compared.",
 			),
 			div(
 				"choices",
@@ -83,7 +83,7 @@ export const comparePanel = {
 				),
 			),
 			div("columns", oneModel(first, left), oneModel(second, right)),
-			agree === null ? "" : p("note", `The two look hardest at the same source word for ${agree} of ${left?.mean.length} written words.`),
+			agree === null ? "" : p("note", `Both attend most to the same source word for ${agree} of ${left?.mean.length} written words.`),
 		];
 	},
 };

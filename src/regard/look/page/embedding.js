@@ -1,4 +1,4 @@
-/** The words in view as points, and which pieces of the vocabulary lie near each of them. */
+/** The embeddings of the sentence as points in a plane, and the nearest tokens of the vocabulary. */
 
 import { b, bar, caption, cell, div, drawing, drawToWidth, element, p, pressable, section, span, tableRow, twin } from "./dom.js";
 import { percent, readable, show } from "./numbers.js";
@@ -13,7 +13,7 @@ function dotsOf(app, plane) {
 			y,
 			side,
 			position,
-			piece: app.doc[side]?.pieces[position] ?? "",
+			token_string: app.doc[side]?.token_strings[position] ?? "",
 			token: app.doc[side]?.tokens[position] ?? 0,
 		})),
 	);
@@ -43,13 +43,13 @@ function scatter(dots, choose) {
 		const taken = points.map(({ x, y }) => ({ x: x - 5, y: y + 4, size: 10 }));
 		dots.forEach((dot, i) => {
 			const { x = 0, y = 0 } = points[i] ?? {};
-			const text = readable(dot.piece);
+			const text = readable(dot.token_string);
 			const size = 10 + 7 * text.length;
 			/** @param {[number, number]} shift @returns {Label} */
 			const label = ([dx, dy]) => ({ x: x + (dx < 0 ? dx - size : dx), y: y + dy, size });
 			const shift = LABEL_PLACES.find((each) => !taken.some((other) => overlaps(other, label(each)))) ?? [10, 4];
 			const [dx, dy] = shift;
-			// The same piece on both sides is one point with one name.
+			// The same token on both sides is one point with one name.
 			const isNamed = !dots.slice(0, i).some((other) => other.token === dot.token && other.x === dot.x && other.y === dot.y);
 			if (isNamed) taken.push(label(shift));
 			picture.append(
@@ -82,13 +82,13 @@ function nearest(near, dot) {
 		element(
 			"li",
 			{},
-			b("", readable(each.piece)),
+			b("", readable(each.token_string)),
 			span("track", bar(each.cosine)),
 			element("span", { "data-role": "cosine", "data-index": each.token, "data-value": each.cosine }, show(each.cosine, 3)),
 		),
 	);
 	return [
-		element("h3", {}, `Nearest to “${readable(dot.piece)}”`),
+		element("h3", {}, `Nearest to “${readable(dot.token_string)}”`),
 		element("ol", { class: "bars" }, ...items),
 		p("note", "cosine of the angle between two rows of the table, over the whole vocabulary"),
 	];
@@ -96,8 +96,8 @@ function nearest(near, dot) {
 
 /** @type {Panel} */
 export const embeddingPanel = {
-	id: "embedding",
-	title: "Words in space",
+	id: "embeddings",
+	title: "Embeddings",
 	keys: ["focus"],
 	fits: (app) => app.has("source.embedding") || app.has("target.embedding"),
 	async draw(app) {
@@ -122,19 +122,19 @@ export const embeddingPanel = {
 		const [across = 0, up = 0] = plane.explained;
 		return [
 			lead(
-				"Before any word has met another, each is a point in a space of meaning that training has laid out. This is that space, pressed flat onto the two directions in which the words in view differ most.",
+				"Before the first layer each token is a point in a space that training has arranged. This is that space, projected onto the two directions in which the tokens of this sentence differ most (principal components).",
 			),
 			div(
 				"columns",
 				card(
-					["A plane through the space", codeLink(app, "embedding")],
+					["Projection onto a plane", codeLink(app, "embedding")],
 					p(
 						"",
-						`● source, ■ target. The plane keeps ${percent(across + up)} of the spread; a good deal lies in the other directions. Choose a point.`,
+						`● source, ■ target. The plane holds ${percent(across + up)} of the variance; the rest lies in other directions. Choose a point.`,
 					),
 					scatter(dots, choose),
 					twin("the points as a table", ["", "side", "across", "up"], () =>
-						dots.map((dot) => tableRow({}, readable(dot.piece), dot.side, cell(dot.x), cell(dot.y))),
+						dots.map((dot) => tableRow({}, readable(dot.token_string), dot.side, cell(dot.x), cell(dot.y))),
 					),
 				),
 				section("card", list),

@@ -3,14 +3,14 @@
 import { attentions, sidesOf } from "./anatomy.js";
 import { colourAt, shareScale } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, filled, marks, span, tableRow, twin, walkable } from "./dom.js";
-import { pieceLabels, show } from "./numbers.js";
+import { show, tokenLabels } from "./numbers.js";
 import { lead, card } from "./parts.js";
 import { range } from "./tensor.js";
 
 const LARGEST_THUMBNAIL = 132;
 const MARGIN = { left: 26, top: 20, gap: 6 };
 
-/** What can be said of a head in one line: how sharp it is, and its strongest link. @param {Tensor} weights @param {number} head */
+/** A head in one line: its mean entropy and its strongest link. @param {Tensor} weights @param {number} head */
 function summary(weights, head) {
 	const [numRows, numColumns] = [weights.length(1), weights.length(2)];
 	let [entropy, row, column, strongest] = [0, 0, 0, -1];
@@ -58,7 +58,7 @@ async function atlas(app, title, parts) {
 	const part = parts[0];
 	if (!first || !part) return element("section");
 	const sides = sidesOf(app.doc, part);
-	const labels = { rows: pieceLabels(sides.rows), columns: pieceLabels(sides.columns) };
+	const labels = { rows: tokenLabels(sides.rows), columns: tokenLabels(sides.columns) };
 	const numHeads = first.length(0);
 	const canvas = element("canvas", { tabindex: 0, role: "img", class: "atlas" });
 	const overlay = drawing("svg", { class: "overlay", "aria-hidden": "true" });
@@ -77,7 +77,7 @@ async function atlas(app, title, parts) {
 			b("", `layer ${here.layer + 1}, head ${here.head + 1}`),
 			` strongest link ${link} `,
 			element("b", marks(strongest, { name: weights.name, index: [here.head, row, column] }), show(strongest)),
-			` · on average ${show(entropy, 2)} bits of choice`,
+			` · mean entropy ${show(entropy, 2)} bits`,
 		);
 		canvas.setAttribute("aria-label", `${title}: ${readout.textContent}. Enter opens this head.`);
 		filled(frame, {

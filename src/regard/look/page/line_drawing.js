@@ -101,13 +101,13 @@ export function labelsOf(app, sides, places, lines) {
 	const written = app.doc.output[app.state.step];
 	const here = places.queries[sides.focus];
 	if (sides.isWriting && !sides.areWritten && written && here && flat) {
-		queries.push(drawing("g", {}, caption("writes", here.x, here.y + 28, `writes ${readable(written.piece)}`)));
+		queries.push(drawing("g", {}, caption("writes", here.x, here.y + 28, `writes ${readable(written.token_string)}`)));
 	}
 	const keys = sides.keys.map((label, column) => {
 		const at = places.keys[column] ?? { x: 0, y: 0 };
 		const line = seen.get(column);
 		const isHidden = sides.isWriting && sides.queries === sides.keys && column > sides.focus;
-		const place = line && app.state.unit === "pieces" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null;
+		const place = line && app.state.unit === "tokens" ? { name: `${line.path}.weights`, index: [line.head, line.row, line.column] } : null;
 		const [x, y] = flat ? [at.x, at.y - 20] : [places.width - 2, at.y + 4];
 		const weight = line && caption("line-weight", x, y, show(line.weight, 2), flat ? "middle" : "end", marks(line.weight, place));
 		return drawing(

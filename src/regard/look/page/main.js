@@ -8,8 +8,8 @@ import { button, span } from "./dom.js";
 import { embeddingPanel } from "./embedding.js";
 import { Explanation } from "./explanation.js";
 import { headsPanel } from "./heads.js";
-import { journeyPanel } from "./journey.js";
-import { linesPanel } from "./lines.js";
+import { overviewPanel } from "./overview.js";
+import { attentionLinesPanel } from "./attention_lines.js";
 import { figureOne } from "./map.js";
 import { count } from "./numbers.js";
 import { outputPanel } from "./output.js";
@@ -23,8 +23,8 @@ import { runBanner, whatIfPanel } from "./whatif.js";
 
 /** @type {Panel[]} */
 const PANELS = [
-	journeyPanel,
-	linesPanel,
+	overviewPanel,
+	attentionLinesPanel,
 	attentionPanel,
 	feedForwardPanel,
 	headsPanel,
@@ -38,12 +38,12 @@ const PANELS = [
 /** @type {State} */
 const FIRST = {
 	run: 0,
-	view: "journey",
+	view: "overview",
 	attention: "encoder.layers.0.self_attention",
 	head: 0,
 	step: 0,
 	token: 0,
-	unit: "pieces",
+	unit: "tokens",
 	heads: "one",
 	threshold: 0.1,
 	tour: -1,

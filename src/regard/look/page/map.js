@@ -34,7 +34,7 @@ function boxesOf(app) {
 		const add = (id, text, tint, y, height, opens) => boxes.push({ id, text, tint, x, y, height, opens });
 		const word = side === "source" ? "Input" : "Output";
 		if (app.has(`${side}.embedding`))
-			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embedding", focus: side }));
+			add(`${side}.embedding`, `${word}|Embedding`, "embedding", 472, 36, () => ({ view: "embeddings", focus: side }));
 		if (app.has(`${side}.position`)) add(`${side}.position`, "+ position", "position", 440, 22, () => ({ view: "positions", focus: side }));
 		const kinds = new Set(parts.filter((part) => part.stack === stack).map((part) => part.kind));
 		for (const [kind, text, high, low] of STACK) {
@@ -70,13 +70,13 @@ function boxesOf(app) {
 function boxInView(app) {
 	const { view, focus, attention } = app.state;
 	const part = parsePath(attention);
-	if (view === "embedding") return `${app.inFocus("embedding")}.embedding`;
+	if (view === "embeddings") return `${app.inFocus("embedding")}.embedding`;
 	if (view === "positions") return `${app.inFocus("position")}.position`;
 	if (view === "output") return focus === "linear" ? "linear" : "softmax";
 	if (!part) return "";
 	if (view === "feed-forward") return `${part.stack}.${focus === "residual" ? "norm." : ""}feed_forward`;
 	if (view === "attention") return `${part.stack}.${focus === "residual" || focus === "norm" ? "norm." : ""}${part.kind}`;
-	return view === "lines" || view === "heads" ? `${part.stack}.${part.kind}` : "";
+	return view === "attention-lines" || view === "heads" ? `${part.stack}.${part.kind}` : "";
 }
 
 /** @param {App} app */
@@ -106,8 +106,8 @@ function miniature(app, boxes) {
 	const inOrder = boxes.filter((box) => box.tint !== "norm");
 	const here = boxInView(app).replace(".norm.", ".");
 	const names = /** @type {Record<string, string>} */ ({
-		embedding: "words",
-		position: "+ place",
+		embedding: "embed",
+		position: "+ position",
 		attention: "attention",
 		feed: "feed-fwd",
 		linear: "linear",
@@ -226,7 +226,7 @@ function ends(app) {
 		parts.push(caption("end", places.encoder, 534, text.length > 20 ? `${text.slice(0, 19)}…` : text));
 	}
 	if (doc.target) {
-		const read = textOf(doc.target.pieces.slice(0, state.step + 1));
+		const read = textOf(doc.target.token_strings.slice(0, state.step + 1));
 		parts.push(caption("end", places.decoder, 534, read.length > 20 ? `…${read.slice(-19)}` : read));
 	}
 	const written = doc.output[state.step];
@@ -234,7 +234,7 @@ function ends(app) {
 		const x = places[doc.target ? "decoder" : "encoder"];
 		const place = { name: "output", index: [state.step] };
 		parts.push(
-			caption("written", x, places.top + 34, textOf([written.piece]) || "␣"),
+			caption("written", x, places.top + 34, textOf([written.token_string]) || "␣"),
 			caption("axis", x, places.top + 54, percent(written.probability), "middle", marks(written.probability, place)),
 		);
 	}

@@ -1,4 +1,4 @@
-/** Numbers and pieces as a reader sees them. */
+/** Numbers and tokens as a reader sees them. */
 
 /** A number to four decimals, with a true minus sign; very small and very large ones in powers of ten. @param {number} value @param {number} [digits] */
 export function show(value, digits = 4) {
@@ -23,26 +23,26 @@ export function count(value) {
 	return String(value).replaceAll(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
-/** The text of pieces. @param {string[]} pieces */
-export function textOf(pieces) {
-	return pieces.join("").replaceAll("▁", " ").trim();
+/** The text of tokens. @param {string[]} tokenStrings */
+export function textOf(tokenStrings) {
+	return tokenStrings.join("").replaceAll("▁", " ").trim();
 }
 
-/** A piece as it is read: a word's first piece bare, its later pieces after a middle dot. @param {string} piece */
-export function readable(piece) {
-	if (piece.startsWith("▁")) return piece.slice(1) || "␣";
-	return isSpecial(piece) ? piece : `·${piece}`;
+/** A token as it is read: a word's first token bare, its later tokens after a middle dot. @param {string} tokenString */
+export function readable(tokenString) {
+	if (tokenString.startsWith("▁")) return tokenString.slice(1) || "␣";
+	return isSpecial(tokenString) ? tokenString : `·${tokenString}`;
 }
 
-/** @param {string} piece */
-export function isSpecial(piece) {
-	return /^<.+>$/.test(piece);
+/** @param {string} tokenString */
+export function isSpecial(tokenString) {
+	return /^<.+>$/.test(tokenString);
 }
 
-/** The words of a sentence, each put together from its pieces. @param {string[]} pieces @param {number[][]} words @returns {string[]} */
-export function joined(pieces, words) {
+/** The words of a sentence, each put together from its tokens. @param {string[]} tokenStrings @param {number[][]} words @returns {string[]} */
+export function joined(tokenStrings, words) {
 	return words.map(([first = 0, last = 0]) => {
-		const text = pieces.slice(first, last + 1).join("");
+		const text = tokenStrings.slice(first, last + 1).join("");
 		return text.startsWith("▁") ? text.slice(1) : text;
 	});
 }
@@ -55,8 +55,8 @@ export function wave(place, feature, width) {
 	return { pair, divisor, angle, value: feature % 2 ? Math.cos(angle) : Math.sin(angle) };
 }
 
-/** The pieces of a sentence as they are read; its words say which pieces go on with one. @param {Side | null} side */
-export function pieceLabels(side) {
+/** The tokens of a sentence as they are read; its words say which tokens go on with one. @param {Side | null} side */
+export function tokenLabels(side) {
 	const first = new Set(side?.words.map(([start]) => start));
-	return (side?.pieces ?? []).map((piece, i) => (first.has(i) ? piece.replace(/^▁/, "") || "␣" : readable(piece)));
+	return (side?.token_strings ?? []).map((tokenString, i) => (first.has(i) ? tokenString.replace(/^▁/, "") || "␣" : readable(tokenString)));
 }

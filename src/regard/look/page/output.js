@@ -14,17 +14,17 @@ function typedWord(app) {
 		const text = input.value.trim();
 		if (!text) return;
 		try {
-			const { pieces, probabilities } = await app.data.probability(app.state.run, app.state.step, text);
+			const { token_strings: tokenStrings, probabilities } = await app.data.probability(app.state.run, app.state.step, text);
 			const all = probabilities.reduce((product, each) => product * each, 1);
 			answer.replaceChildren(
 				p(
 					"",
-					...pieces.flatMap((piece, i) => [
-						`${i ? " × " : ""}${readable(piece)} `,
+					...tokenStrings.flatMap((tokenString, i) => [
+						`${i ? " × " : ""}${readable(tokenString)} `,
 						element("b", { "data-role": "typed", "data-value": probabilities[i] }, percent(probabilities[i] ?? 0)),
 					]),
-					pieces.length > 1 && " = ",
-					pieces.length > 1 && element("b", { "data-value": all }, percent(all)),
+					tokenStrings.length > 1 && " = ",
+					tokenStrings.length > 1 && element("b", { "data-value": all }, percent(all)),
 				),
 			);
 		} catch (error) {
@@ -72,12 +72,12 @@ function beamTree(app) {
 					drawing("path", { class: good ? "way" : "", d: `M${from.x + 82} ${from.y}C${from.x + 92} ${from.y} ${x - 10} ${y} ${x} ${y}` }),
 				);
 			}
-			const last = beam.pieces.at(-1);
+			const last = beam.token_strings.at(-1);
 			nodes.push(
 				drawing(
 					"g",
 					{ class: `node ${good ? "way" : ""} ${s === app.state.step ? "now" : ""}` },
-					drawing("title", {}, `${textOf(beam.pieces)} (sum of log-probabilities ${show(beam.score)})`),
+					drawing("title", {}, `${textOf(beam.token_strings)} (sum of log-probabilities ${show(beam.score)})`),
 					drawing("rect", { x, y: y - 15, width: 82, height: 30, rx: 6 }),
 					caption("", x + 41, y - 2, last === undefined ? "<s>" : readable(last)),
 					caption("axis", x + 41, y + 11, show(beam.score, 2), "middle", marks(beam.score, { name: `steps.${s}.scores`, index: [rank] })),
@@ -94,17 +94,17 @@ function beamTree(app) {
 		["The beam as a tree", codeLink(app, "beam")],
 		p(
 			"",
-			`Each step keeps the ${most} best unfinished beginnings; under each, the sum of its log-probabilities. The coloured way became the result.`,
+			`Each step keeps the ${most} best unfinished hypotheses; the number is the sum of log-probabilities. The coloured path became the result.`,
 		),
 		scroll,
-		twin("the tree as a table", ["step", "grown from", "beginning", "sum of logs"], () =>
+		twin("the tree as a table", ["step", "extends", "hypothesis", "sum of logs"], () =>
 			steps.flatMap((step, s) =>
 				step.beams.map((beam, rank) =>
 					tableRow(
 						{ class: isOnWay(beam.tokens) ? "here" : "" },
 						s,
 						beam.parent === null ? "" : beam.parent + 1,
-						element("td", { class: "word" }, `${rank + 1}. ${textOf(beam.pieces) || "<s>"}`),
+						element("td", { class: "word" }, `${rank + 1}. ${textOf(beam.token_strings) || "<s>"}`),
 						cell(beam.score, { name: `steps.${s}.scores`, index: [rank] }),
 					),
 				),
@@ -121,16 +121,16 @@ function sentenceTable(app) {
 		const second = each.top.find((other) => other.token !== each.token);
 		return tableRow(
 			{ class: step === app.state.step ? "here" : "" },
-			readable(each.piece),
+			readable(each.token_string),
 			cell(each.probability, { name: "output", index: [step] }, percent(each.probability)),
 			cell(sum, null, show(sum, 3)),
-			second && `${readable(second.piece)} ${percent(second.probability)}`,
+			second && `${readable(second.token_string)} ${percent(second.probability)}`,
 		);
 	});
 	return card(
 		"The whole sentence",
-		p("", `Multiplied together the probabilities give the sentence's own: ${show(Math.exp(sum), 6)}, whose logarithm is ${show(sum, 4)}.`),
-		table(["piece", "probability", "sum of logs so far", "likeliest other piece"], rows),
+		p("", `The product of the probabilities is the probability of the output: ${show(Math.exp(sum), 6)}; its logarithm is ${show(sum, 4)}.`),
+		table(["token", "probability", "sum of logs so far", "most probable other token"], rows),
 	);
 }
 
@@ -144,25 +144,25 @@ export const outputPanel = {
 		const { doc, state } = app;
 		const written = doc.output[state.step];
 		if (!written) return [];
-		const read = textOf(doc.target?.pieces.slice(0, state.step + 1) ?? []);
+		const read = textOf(doc.target?.token_strings.slice(0, state.step + 1) ?? []);
 		const place = { name: "logits", index: [state.step, written.token] };
 		const logit = app.has("logits") ? (await app.tensor("logits")).at(place.index) : null;
 		return [
 			lead(
-				`After “${read}”, each of the ${count(app.vocabularySize)} pieces of the vocabulary gets a score, and a softmax makes probabilities of them. All together they are 1; below are the largest.`,
+				`After “${read}”, each of the ${count(app.vocabularySize)} tokens of the vocabulary gets a score, and a softmax turns the scores into probabilities that sum to 1. The largest are below.`,
 			),
 			div(
 				"columns",
 				element(
 					"section",
 					{ class: "card", id: "part-softmax" },
-					element("h3", {}, `Step ${state.step + 1}: the next piece`, codeLink(app, "probabilities")),
+					element("h3", {}, `Step ${state.step + 1}: the next token`, codeLink(app, "probabilities")),
 					probabilityBars(app, state.step, SHOWN),
 					logit !== null &&
 						element(
 							"p",
 							{ class: "note", id: "part-linear" },
-							`Before the softmax “${readable(written.piece)}” had the score `,
+							`Before the softmax “${readable(written.token_string)}” had the score `,
 							button({ class: "operand", ...marks(logit, place), onclick: () => app.open(place) }, show(logit)),
 							": the linear map's dot product.",
 						),

@@ -1,9 +1,9 @@
-/** Small pieces that several panels share. */
+/** Small parts that several panels share. */
 
 import { sideOf, sidesOf, squareName } from "./anatomy.js";
 import { bar, button, element, marks, p, section, span } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { percent, pieceLabels, readable } from "./numbers.js";
+import { percent, readable, tokenLabels } from "./numbers.js";
 import { extent } from "./tensor.js";
 
 /** A traced array with one row a position and one column a feature. @param {App} app @param {string} name @param {Partial<MatrixOptions> & {head?: number}} [extra] */
@@ -16,7 +16,7 @@ export async function band(app, name, { head = 0, ...extra } = {}) {
 	return matrix({
 		title: name.slice(name.lastIndexOf(".") + 1),
 		note: `${numRows} × ${numColumns}`,
-		rows: pieceLabels(side),
+		rows: tokenLabels(side),
 		columns: numColumns,
 		value: (row, column) => values.at(index(row, column)),
 		place: (row, column) => ({ name, index: index(row, column) }),
@@ -29,7 +29,7 @@ export async function band(app, name, { head = 0, ...extra } = {}) {
 }
 
 /**
- * A square of a head in a run: rows ask, columns answer.
+ * A matrix of one head in a run: rows are queries, columns are keys.
  * @param {App} app
  * @param {Doc} doc
  * @param {SubLayer} part
@@ -42,12 +42,12 @@ export async function square(app, doc, part, last, extra) {
 	const { rows, columns } = sidesOf(doc, part);
 	/** @param {number} row @param {number} column */
 	const value = (row, column) => values.at([head, row, column]);
-	const [low, high] = extent(rows.pieces.flatMap((_, row) => columns.pieces.map((_, column) => value(row, column))));
+	const [low, high] = extent(rows.token_strings.flatMap((_, row) => columns.token_strings.map((_, column) => value(row, column))));
 	const isShare = last === "weights";
 	return matrix({
 		title: last,
-		rows: pieceLabels(rows),
-		columns: pieceLabels(columns),
+		rows: tokenLabels(rows),
+		columns: tokenLabels(columns),
 		value,
 		place: (row, column) => ({ name: values.name, index: [head, row, column], run: doc === app.doc ? undefined : doc.run }),
 		scale: isShare ? "share" : "signed",
@@ -65,7 +65,7 @@ export function codeLink(app, box) {
 	return element("a", { class: "code-link", href, target: "_blank", title: `computed in ${file}, line ${line}` }, `${file.split("/").pop()}:${line}`);
 }
 
-/** The most probable pieces at a step, the written one marked. @param {App} app @param {number} step @param {number} most */
+/** The most probable tokens at a step, the written one marked. @param {App} app @param {number} step @param {number} most */
 export function probabilityBars(app, step, most) {
 	const written = app.doc.output[step];
 	const top = (written?.top ?? []).slice(0, most);
@@ -79,7 +79,7 @@ export function probabilityBars(app, step, most) {
 			return element(
 				"li",
 				{ class: each.token === written?.token ? "chosen" : "" },
-				element("b", { title: each.piece }, readable(each.piece)),
+				element("b", { title: each.token_string }, readable(each.token_string)),
 				span("track", bar(each.probability)),
 				app.has("probabilities")
 					? button({ class: "operand", title: "its arithmetic", ...shown, onclick: () => app.open(place) }, percent(each.probability))
@@ -107,8 +107,8 @@ export function lead(...children) {
 /** What the norm of this model does. @param {App} app */
 export function normText(app) {
 	const { norm, d_model: width } = app.config;
-	if (norm === "batch") return "Each feature is measured against its mean and spread in training, then stretched and shifted.";
+	if (norm === "batch") return "Each feature is normalised by its mean and standard deviation in training, then scaled and shifted.";
 	return norm === "rms"
-		? `Each position is divided by the mean size of its own ${width} features, then stretched by learned gains.`
-		: `Each position is set to mean 0 and spread 1 over its own ${width} features, then stretched and shifted by learned gains and biases.`;
+		? `Each position is divided by the root mean square of its ${width} features, then scaled by learned gains.`
+		: `Each position is normalised to mean 0 and standard deviation 1 over its ${width} features, then scaled and shifted by learned gains and biases.`;
 }

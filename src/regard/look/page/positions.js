@@ -1,9 +1,9 @@
-/** How order enters: waves, their picture, their distances, and two simpler ideas measured against them. */
+/** Positional encoding: its waves, their distances, and two simpler schemes measured by the same criteria. */
 
 import { headStyle } from "./colours.js";
 import { b, caption, cell, div, drawing, drawToWidth, element, legend, marks, p, table, tableRow, twin } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { pieceLabels, show, wave } from "./numbers.js";
+import { show, tokenLabels, wave } from "./numbers.js";
 import { band, card, codeLink, lead } from "./parts.js";
 import { distance, range } from "./tensor.js";
 
@@ -104,23 +104,23 @@ export const positionsPanel = {
 		});
 		const gapText =
 			isWaves && traced.length(0) > 6
-				? `Neighbours are equally far apart wherever they stand: ${show(apart[0]?.[1] ?? NaN)} between 0 and 1, ${show(apart[5]?.[6] ?? NaN)} between 5 and 6.`
-				: "How far apart the vectors of two places lie.";
+				? `Neighbouring positions are equally far apart everywhere: ${show(apart[0]?.[1] ?? NaN)} between 0 and 1, ${show(apart[5]?.[6] ?? NaN)} between 5 and 6.`
+				: "Distance between the vectors of two positions.";
 		return [
 			lead(
-				"Attention alone sees a bag of words: shuffle them and each would find the same partners. So every place gets a vector of its own, added to whatever word stands there.",
+				"Attention alone ignores order: shuffled tokens would get the same weights. So every position has a vector of its own, which is added to the embedding of the token there.",
 			),
 			card(
 				["What is added", codeLink(app, "position")],
 				p(
 					"",
 					isWaves
-						? "Fast waves on the left, slow ones on the right: like the digits of a clock, seconds to years."
-						: `This model's positions are of the kind “${kind}”.`,
+						? "Sine and cosine waves: short ones on the left, long ones on the right, as a clock counts seconds, minutes and hours."
+						: `The position scheme of this model is “${kind}”.`,
 				),
 				await band(app, name, {
 					title: name,
-					rows: pieceLabels(app.doc[side]).map((piece, i) => `${i} ${piece}`),
+					rows: tokenLabels(app.doc[side]).map((tokenString, i) => `${i} ${tokenString}`),
 					limit: isWaves ? 1 : undefined,
 					markedRow: undefined,
 					rowHeight: 14,
@@ -131,14 +131,14 @@ export const positionsPanel = {
 				isWaves &&
 					card(
 						"A few features as curves",
-						p("", "Lines: the formula at every place. Dots: this sentence's traced values."),
+						p("", "Lines: the formula at every position. Dots: the values of this sentence in the trace."),
 						curves(traced, width),
 					),
-				card("Near and far", p("", gapText), gaps),
+				card("Distances", p("", gapText), gaps),
 			),
 			card(
-				"Why not something simpler?",
-				p("", "Two ideas come first to mind. Here they are, computed and held against what one wants of positions."),
+				"Why not a simpler scheme?",
+				p("", "Two simpler schemes, computed and measured by the same four criteria."),
 				criteria(app),
 			),
 		];

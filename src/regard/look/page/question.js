@@ -1,7 +1,7 @@
 /** One number being taken apart: what every rule of the arithmetic needs. */
 
 import { parsePath, sidesOf } from "./anatomy.js";
-import { pieceLabels } from "./numbers.js";
+import { tokenLabels } from "./numbers.js";
 import { total } from "./tensor.js";
 
 export class Question {
@@ -33,8 +33,8 @@ export class Question {
 		return this.place.name.slice(0, -this.last.length) + name;
 	}
 
-	/** The pieces that the keys of this attention stand for. @param {number} j */
-	key = (j) => pieceLabels(sidesOf(this.doc, this.subLayer).columns)[j] ?? String(j);
+	/** The tokens that the keys of this attention stand for. @param {number} j */
+	key = (j) => tokenLabels(sidesOf(this.doc, this.subLayer).columns)[j] ?? String(j);
 
 	/** A traced number as a line; by default the one at the same place of another array. @param {string} text @param {string} name */
 	async line(text, name, index = this.place.index) {

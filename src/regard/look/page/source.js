@@ -1,4 +1,4 @@
-/** Where the numbers come from: a served page asks its server, a saved one carries them. Nothing else knows which. */
+/** The source of the numbers: a served page asks its server, a saved page contains them. No other module knows which. */
 
 import { Tensor } from "./tensor.js";
 
@@ -91,7 +91,7 @@ export class DataSource {
 		return answer.document;
 	}
 
-	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{pieces: string[], probabilities: number[]}>} */
+	/** @param {number} run @param {number} step @param {string} text @returns {Promise<{token_strings: string[], probabilities: number[]}>} */
 	async probability(run, step, text) {
 		if (!this.isLive) throw new Error(LIVE_ONLY);
 		return fetchJson(`api/probability?run=${run}&step=${step}&text=${encodeURIComponent(text)}`);

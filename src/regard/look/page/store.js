@@ -1,5 +1,8 @@
 /** What the page shows, in one object: panels listen to the parts they draw, the address keeps it. */
 
+/** Names that addresses of earlier versions use. @type {Record<string, string>} */
+const OLD_NAMES = { journey: "overview", lines: "attention-lines", embedding: "embeddings", pieces: "tokens" };
+
 export const IN_ADDRESS = /** @type {const} */ (["view", "attention", "head", "step", "token", "unit", "heads", "threshold", "tour"]);
 
 export class Store {
@@ -42,7 +45,7 @@ export class Store {
 		for (const key of IN_ADDRESS) {
 			const text = parts.get(key);
 			if (text === null) continue;
-			if (typeof this.state[key] !== "number") change[key] = text;
+			if (typeof this.state[key] !== "number") change[key] = OLD_NAMES[text] ?? text;
 			else if (Number.isFinite(Number(text))) change[key] = Number(text);
 		}
 		return change;

@@ -1,4 +1,4 @@
-/** What the guided tour tells: a dozen steps, each with the numbers it speaks of. */
+/** The text of the guided tour: a dozen steps, each with its numbers from the trace. */
 
 import { attentions, numLayers, parsePath, sidesOf } from "./anatomy.js";
 import { count, readable } from "./numbers.js";
@@ -15,16 +15,16 @@ function side(app) {
 	return app.doc.source ? "source" : "target";
 }
 
-/** @param {string[]} pieces @param {number} [from] @returns {number} the longest piece: something with meaning to look at */
-function telling(pieces, from = 0) {
-	const sizes = pieces.map((piece, i) => (i < from ? 0 : piece.replace(/^▁|^<.*>$/, "").length));
+/** @param {string[]} tokenStrings @param {number} [from] @returns {number} the longest token: likely one with meaning */
+function telling(tokenStrings, from = 0) {
+	const sizes = tokenStrings.map((tokenString, i) => (i < from ? 0 : tokenString.replace(/^▁|^<.*>$/, "").length));
 	return sizes.indexOf(Math.max(...sizes));
 }
 
 /** @param {App} app */
 function writingStep(app) {
 	return telling(
-		app.doc.output.map((each) => each.piece),
+		app.doc.output.map((each) => each.token_string),
 		app.numGiven,
 	);
 }
@@ -34,13 +34,13 @@ function firstPath(app) {
 	return attentions(app.doc)[0]?.path ?? "";
 }
 
-/** The two different words that the first layer links most strongly, and the head that does. @param {App} app */
+/** The strongest weight between two different words in the first layer, and its head. @param {App} app */
 async function bestPair(app) {
 	const path = firstPath(app);
-	const pieces = app.doc[side(app)]?.pieces ?? [];
+	const tokenStrings = app.doc[side(app)]?.token_strings ?? [];
 	const weights = await app.tensor(`${path}.weights`);
-	const long = range(pieces.length).filter((i) => /^▁?\p{L}{4,}$/u.test(pieces[i] ?? ""));
-	const places = long.length > 1 ? long : range(pieces.length);
+	const long = range(tokenStrings.length).filter((i) => /^▁?\p{L}{4,}$/u.test(tokenStrings[i] ?? ""));
+	const places = long.length > 1 ? long : range(tokenStrings.length);
 	let best = { head: 0, row: 0, column: 0, weight: -1 };
 	for (let head = 0; head < weights.length(0); head++) {
 		for (const row of places) {
@@ -50,7 +50,7 @@ async function bestPair(app) {
 			}
 		}
 	}
-	return { path, ...best, from: readable(pieces[best.row] ?? ""), to: readable(pieces[best.column] ?? "") };
+	return { path, ...best, from: readable(tokenStrings[best.row] ?? ""), to: readable(tokenStrings[best.column] ?? "") };
 }
 
 /** @param {App} app @param {string} focus @returns {Promise<Partial<State>>} */
@@ -76,62 +76,62 @@ const writes = (app) => app.doc.output.length > 0;
 export const STORY = [
 	{
 		title: "A sentence goes in",
-		code: "pieces",
-		view: (app) => ({ view: "journey", step: app.numGiven, token: 0 }),
+		code: "tokens",
+		view: (app) => ({ view: "overview", step: app.numGiven, token: 0 }),
 		tell: async (app) => {
 			const { source, target, title } = app.doc;
-			const number = source?.pieces.length ?? (app.numGiven || (target?.pieces.length ?? 0));
+			const number = source?.token_strings.length ?? (app.numGiven || (target?.token_strings.length ?? 0));
 			return [
-				`“${title}” is cut into ${number} pieces from a list of fixed size, so that no word is ever unknown: rare ones are simply cut finer. `,
-				source ? "Under each piece in the strip stands its number in that list. The last one says that the sentence is over. " : "",
-				"From here on, everything is numbers.",
+				`“${title}” is split into ${number} tokens of a vocabulary of fixed size. No word is unknown: a rare word is split into more tokens. `,
+				source ? "The number under each token is its index in the vocabulary. The last token marks the end of the sentence. " : "",
+				"From here on, the model computes with numbers only.",
 			];
 		},
 	},
 	{
-		title: "Pieces become vectors",
+		title: "Tokens become vectors",
 		code: "embedding",
 		fits: (app) => app.has(`${side(app)}.embedding`),
-		view: (app) => ({ view: "embedding", [app.doc.source ? "token" : "step"]: telling(app.doc[side(app)]?.pieces ?? []) }),
+		view: (app) => ({ view: "embeddings", [app.doc.source ? "token" : "step"]: telling(app.doc[side(app)]?.token_strings ?? []) }),
 		tell: async (app) => {
-			const pieces = app.doc[side(app)]?.pieces ?? [];
-			const i = telling(pieces);
+			const tokenStrings = app.doc[side(app)]?.token_strings ?? [];
+			const i = telling(tokenStrings);
 			/** @param {number} feature */
 			const number = (feature) => traced(app, `${side(app)}.embedding`, [i, feature]);
 			return [
-				`Each piece picks its row of a learned table: ${app.config.d_model} numbers. For “${readable(pieces[i] ?? "")}” they begin with `,
+				`Each token is replaced by its row of a learned table: ${app.config.d_model} numbers. For “${readable(tokenStrings[i] ?? "")}” they begin with `,
 				...[await number(0), ", ", await number(1), ", ", await number(2)],
-				". Training has put words that are used alike near one another: look at its neighbours.",
+				". Training has placed tokens with similar uses near one another: see the nearest neighbours.",
 			];
 		},
 	},
 	{
-		title: "Order is added",
+		title: "Positions are added",
 		code: "position",
 		fits: (app) => app.has(`${side(app)}.position`),
 		view: () => ({ view: "positions" }),
 		tell: async (app) => [
-			"What follows treats all words at once and would not notice if they were shuffled. So each place adds a vector of its own to the word that stands there. Place 1 adds ",
+			"Attention treats all tokens at once and would not notice if they were shuffled. So each position adds its own vector to the embedding there. Position 1 adds ",
 			await traced(app, `${side(app)}.position`, [1, 0]),
-			` to feature 0${app.config.position === "sinusoidal" ? ": the sine of 1" : ""}. Try any cell, then see below why simpler ideas fall short.`,
+			` to feature 0${app.config.position === "sinusoidal" ? ": the sine of 1" : ""}. Click any cell; the table below shows why simpler schemes fall short.`,
 		],
 	},
 	{
-		title: "Three views of every word",
+		title: "Query, key and value",
 		code: "query",
 		fits: keeps("query"),
 		view: (app) => atBestPair(app, "query"),
 		tell: async (app) => {
 			const { path, head, row, from } = await bestPair(app);
 			return [
-				`As in a library: a query says what I am looking for, a key what a book is found by, a value what is in it. Three learned maps make all three of each word. The query of “${from}” in this head begins with `,
+				`As in a library: a query is what you search for, a key is what a book is found by, a value is its content. Three learned linear maps compute all three from each token. The query of “${from}” in this head begins with `,
 				await traced(app, `${path}.query`, [head, row, 0]),
 				".",
 			];
 		},
 	},
 	{
-		title: "Who matters to whom",
+		title: "Scores and weights",
 		code: "scores",
 		fits: keeps("scores"),
 		view: (app) => atBestPair(app, "scores"),
@@ -140,61 +140,61 @@ export const STORY = [
 			/** @param {string} last */
 			const number = (last) => traced(app, `${path}.${last}`, [head, row, column]);
 			return [
-				`“${from}” meets “${to}”: the dot product of query and key is `,
+				`“${from}” attends to “${to}”: the dot product of query and key is `,
 				await number("scores"),
-				". Divided by the root of their length it is ",
+				". Divided by the square root of the number of features it is ",
 				await number("scaled"),
-				". The softmax turns the row into shares that sum to 1, and this one gets ",
+				". The softmax turns the row into weights that sum to 1; this one is ",
 				await number("weights"),
-				". Click any of these numbers: the sum is done before your eyes.",
+				". Click any of these numbers to see its arithmetic.",
 			];
 		},
 	},
 	{
-		title: "Many heads, many questions",
+		title: "Many heads",
 		code: "concatenated",
 		fits: (app) => attentions(app.doc).length > 0,
 		view: () => ({ view: "heads" }),
 		tell: async (app) => [
-			`One head asks one question: what is the verb, who does it, when? So each layer has ${app.config.num_heads} of them, with maps of their own. Their answers are laid side by side and mixed by one more map. A bright diagonal is a head that looks at the word itself or at its neighbour; a bright column is a word many need.`,
+			`One head finds one kind of relation, such as a verb and its subject. So each layer has ${app.config.num_heads} heads, each with its own maps. Their outputs are concatenated and combined by one more linear map. A bright diagonal is a head that attends to the token itself or to its neighbour; a bright column is a token that many others attend to.`,
 		],
 	},
 	{
-		title: "Add, and keep in scale",
+		title: "Add and norm",
 		code: "residual",
 		fits: keeps("residual"),
 		view: (app) => atBestPair(app, "residual"),
 		tell: async (app) => {
 			const { path, row } = await bestPair(app);
 			return [
-				"What attention found is added to what was there, never put in its place, so a deep stack still remembers the word. Feature 0 here becomes ",
+				"The output of attention is added to its input instead of replacing it, so that deep stacks keep the token's own information. Feature 0 here becomes ",
 				await traced(app, `${path}.residual`, [row, 0]),
-				`. A norm keeps things in scale. ${normText(app)}`,
+				`. Then comes a norm. ${normText(app)}`,
 			];
 		},
 	},
 	{
-		title: "Each word thinks alone",
+		title: "Feed-forward network",
 		code: "hidden",
 		fits: (app) => app.has(firstPath(app).replace("self_attention", "feed_forward.hidden")),
 		view: (app) => ({ view: "feed-forward", attention: firstPath(app).replace("self_attention", "feed_forward"), focus: "hidden" }),
 		tell: async (app) => [
-			`Then a small network, the same for every position, widens ${app.config.d_model} features to ${count(app.config.d_ff)} and narrows them again. Between the two, what is negative is switched off${app.config.feed_forward === "relu" ? "" : ", or nearly so"}. Here nothing passes between words: attention gathers, this digests.`,
+			`Then a small network, the same for every position, maps ${app.config.d_model} features to ${count(app.config.d_ff)} and back. Between the two, negative features become 0${app.config.feed_forward === "relu" ? "" : " or nearly 0"}. Tokens do not interact here: attention collects information, this network processes it.`,
 		],
 	},
 	{
-		title: "Layer upon layer, then memory",
+		title: "More layers, then the memory",
 		code: "memory",
 		fits: (app) => app.has("memory"),
-		view: () => ({ view: "journey" }),
+		view: () => ({ view: "overview" }),
 		tell: async (app) => [
-			`The same two parts again, ${numLayers(app.doc, "encoder")} layers high, each with weights of its own. All words climb together; a recurrent network would have walked from word to word and carried it all in one vector. What arrives on top, one vector a piece, is the memory that the writer consults. Its first number is `,
+			`The same two parts again, ${numLayers(app.doc, "encoder")} layers in all, each with its own weights. All tokens are processed at once; a recurrent network would read one after another and keep everything in one vector. The output of the last layer, one vector per token, is the memory that the decoder reads. Its first number is `,
 			await traced(app, "memory", [0, 0]),
 			".",
 		],
 	},
 	{
-		title: "Writing without peeking",
+		title: "Masked self-attention",
 		code: "masked",
 		fits: (app) => app.has("decoder.layers.0.self_attention.masked"),
 		view: (app) => ({
@@ -205,20 +205,20 @@ export const STORY = [
 			focus: "masked",
 		}),
 		tell: async (app) => {
-			const { pieces } = sidesOf(app.doc, /** @type {SubLayer} */ (parsePath("decoder.layers.0.self_attention"))).rows;
-			const last = pieces.length - 1;
+			const { token_strings: tokenStrings } = sidesOf(app.doc, /** @type {SubLayer} */ (parsePath("decoder.layers.0.self_attention"))).rows;
+			const last = tokenStrings.length - 1;
 			return [
-				`The ${app.doc.source ? "second sentence" : "text"} is written one piece at a time, and each piece may look only back. The hatched cells are the future: the mask sets them to −∞, and so “${readable(pieces[0] ?? "")}” gives “${readable(pieces[last] ?? "")}” a weight of exactly `,
+				`The ${app.doc.source ? "second sentence" : "text"} is written one token at a time, and each token attends only to earlier ones. The hatched cells are later tokens: the mask sets them to −∞, so “${readable(tokenStrings[0] ?? "")}” gives “${readable(tokenStrings[last] ?? "")}” a weight of exactly `,
 				await traced(app, "decoder.layers.0.self_attention.weights", [0, 0, last], 1),
-				". That is why all steps could be trained at once: nobody could cheat.",
+				". So all steps can be trained at once, and none sees the token it must predict.",
 			];
 		},
 	},
 	{
-		title: "Looking back at the source",
+		title: "Cross-attention to the source",
 		code: "attention",
 		fits: (app) => lastCross(app) !== undefined,
-		view: (app) => ({ view: "lines", attention: lastCross(app)?.path ?? "", heads: "layer", unit: "pieces", step: writingStep(app) }),
+		view: (app) => ({ view: "attention-lines", attention: lastCross(app)?.path ?? "", heads: "layer", unit: "tokens", step: writingStep(app) }),
 		tell: async (app) => {
 			const name = `${lastCross(app)?.path}.weights`;
 			const step = writingStep(app);
@@ -230,14 +230,14 @@ export const STORY = [
 				});
 			}
 			return [
-				`To write “${readable(app.doc.output[step]?.piece ?? "")}”, the decoder asks (queries) and the memory answers (keys and values). Head ${best.head + 1} puts `,
+				`To write “${readable(app.doc.output[step]?.token_string ?? "")}”, queries come from the decoder, keys and values from the memory. Head ${best.head + 1} puts `,
 				await traced(app, name, [best.head, step, best.column]),
-				` of its attention on “${readable(app.doc.source?.pieces[best.column] ?? "")}”. Nobody gave the model a dictionary. Press play and watch the lines follow the writing.`,
+				` of its attention on “${readable(app.doc.source?.token_strings[best.column] ?? "")}”. The model was given no dictionary. Press play: the lines follow the writing.`,
 			];
 		},
 	},
 	{
-		title: "The next word",
+		title: "The next token",
 		code: "probabilities",
 		fits: writes,
 		view: (app) => ({ view: "output", step: writingStep(app), focus: "" }),
@@ -249,25 +249,25 @@ export const STORY = [
 			const share = (each, joint) =>
 				each
 					? [
-							`${joint}“${readable(each.piece)}” gets `,
+							`${joint}“${readable(each.token_string)}” gets `,
 							{ value: each.probability, place: { name: "probabilities", index: [step, each.token] } },
 						]
 					: [];
 			return [
-				"A last linear map scores every piece of the vocabulary, a softmax makes probabilities of the scores. ",
+				"A last linear map gives every token of the vocabulary a score, and a softmax turns the scores into probabilities. ",
 				...share(written, ""),
 				...share(rival, ", "),
-				". It is written, fed back in, and the next step begins, until the end mark is the best choice. Several beginnings are kept alive meanwhile: the tree below.",
+				". The chosen token is written and becomes the next input, until the end token is the best choice. Beam search keeps several hypotheses meanwhile: see the tree below.",
 			];
 		},
 	},
 	{
-		title: "Now break it",
+		title: "What if?",
 		code: "search",
 		fits: writes,
 		view: () => ({ view: "what-if" }),
 		tell: async () => [
-			"Turn a head off, take the positions away, put another word in its mouth: the whole model runs again with your change. The same page opens for any sentence and any model of this kind, one that answers “Hi how are you” or one that goes on from “As aliens entered our planet”. Every number you have seen was the model's own.",
+			"Turn a head off, remove the positions, force the next word: the whole model runs again with your change. The same page opens for any sentence and for other models, such as a chat model or a story writer. Every number on it is the model's own.",
 		],
 	},
 ];

@@ -1,4 +1,4 @@
-/** The two sentences, piece by piece, and the buttons that write the second one step by step. */
+/** The two sentences, token by token, and the buttons that write the second one step by step. */
 
 import { writtenWords } from "./anatomy.js";
 import { b, button, element, marks, span } from "./dom.js";
@@ -50,25 +50,25 @@ export function tokenStrips(app, player) {
 	const parts = [];
 	if (source) {
 		parts.push(
-			...strip("reads", source.pieces, source.words, (i) => ({
+			...strip("reads", source.token_strings, source.words, (i) => ({
 				id: `source-${i}`,
 				chosen: i === token,
-				title: `piece ${i}: “${source.pieces[i]}”, number ${source.tokens[i]} of the vocabulary`,
+				title: `token ${i}: “${source.token_strings[i]}”, number ${source.tokens[i]} of the vocabulary`,
 				press: () => app.go({ token: i }),
 				foot: element("small", marks(source.tokens[i] ?? 0, { name: "source.tokens", index: [i] }), source.tokens[i]),
 			})),
 		);
 	}
 	if (target) {
-		const pieces = output.length ? output.map((each) => each.piece) : target.pieces;
+		const tokenStrings = output.length ? output.map((each) => each.token_string) : target.token_strings;
 		const words = output.length ? writtenWords(app.doc).spans : target.words;
 		const isGiven = (/** @type {number} */ i) => i < app.numGiven;
 		parts.push(
-			...strip(app.numGiven ? "goes on" : "writes", pieces, words, (i) => ({
+			...strip(app.numGiven ? "goes on" : "writes", tokenStrings, words, (i) => ({
 				id: `written-${i}`,
 				chosen: i === step,
 				state: `${i < step ? "past" : i === step ? "now" : "future"} ${isGiven(i) ? "given" : ""}`,
-				title: `step ${i + 1}: after reading “${target.pieces[i]}” ${isGiven(i) ? "it was given" : "it writes"} “${pieces[i]}”`,
+				title: `step ${i + 1}: after reading “${target.token_strings[i]}” ${isGiven(i) ? "it was given" : "it writes"} “${tokenStrings[i]}”`,
 				press: () => app.go({ step: i }),
 				foot: output[i]
 					? element("small", marks(output[i].probability, { name: "output", index: [i] }), percent(output[i].probability))
@@ -80,13 +80,13 @@ export function tokenStrips(app, player) {
 	return parts;
 }
 
-/** @param {string} label @param {string[]} pieces @param {number[][]} words @param {(i: number) => Chip} chip */
-function strip(label, pieces, words, chip) {
+/** @param {string} label @param {string[]} tokenStrings @param {number[][]} words @param {(i: number) => Chip} chip */
+function strip(label, tokenStrings, words, chip) {
 	const first = new Set(words.map(([start]) => start));
-	const chips = pieces.map((piece, i) => {
+	const chips = tokenStrings.map((tokenString, i) => {
 		const { id, chosen, state = "", title, press, foot } = chip(i);
-		const kind = isSpecial(piece) ? "special" : first.has(i) ? "" : "continues";
-		const text = textOf([piece]) || "␣";
+		const kind = isSpecial(tokenString) ? "special" : first.has(i) ? "" : "continues";
+		const text = textOf([tokenString]) || "␣";
 		return button(
 			{ id, class: `chip ${kind} ${state}`, "aria-pressed": chosen ? "true" : "false", title, onclick: press },
 			b("", text),

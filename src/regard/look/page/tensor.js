@@ -60,10 +60,10 @@ export function extent(values) {
 }
 
 /**
- * Attention between pieces as attention between words: what a word receives is the sum over its pieces
- * (columns), what it gives is the mean over its pieces (rows), so that rows still sum to one.
+ * Attention between tokens as attention between words: what a word receives is the sum over its tokens
+ * (columns), what it gives is the mean over its tokens (rows), so that rows still sum to one.
  * @param {(row: number, column: number) => number} value
- * @param {number[][]} rows first and last piece of each word
+ * @param {number[][]} rows first and last token of each word
  * @param {number[][]} columns
  * @returns {number[][]}
  */

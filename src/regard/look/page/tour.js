@@ -1,4 +1,4 @@
-/** The guided tour: a card that tells the story step by step and brings the page to what it speaks of. */
+/** The guided tour: a card that explains step by step and opens the panel it explains. */
 
 import { button, div, element, marks, p, span } from "./dom.js";
 import { percent, show } from "./numbers.js";
@@ -10,7 +10,7 @@ function stepsFor(app) {
 	return STORY.filter((step) => step.fits?.(app) ?? true);
 }
 
-/** Bring the page to where a step of the tour speaks of. @param {App} app @param {number} number */
+/** Open what a step of the tour explains. @param {App} app @param {number} number */
 export async function goToStep(app, number) {
 	const steps = stepsFor(app);
 	const step = steps[Math.min(number, steps.length - 1)];

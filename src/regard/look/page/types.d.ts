@@ -35,16 +35,16 @@ interface ModelConfig {
 interface Side {
 	text: string;
 	tokens: number[];
-	pieces: string[];
-	/** first and last piece of each word */
+	token_strings: string[];
+	/** first and last token of each word */
 	words: number[][];
-	/** how many of the target's pieces were the reader's */
+	/** how many of the target's tokens were the reader's */
 	num_given?: number;
 }
 
 interface Candidate {
 	token: number;
-	piece: string;
+	token_string: string;
 	probability: number;
 }
 
@@ -55,7 +55,7 @@ interface Written extends Candidate {
 
 interface Beam {
 	tokens: number[];
-	pieces: string[];
+	token_strings: string[];
 	score: number;
 	parent: number | null;
 }
@@ -98,7 +98,7 @@ interface Plane {
 
 interface Neighbour {
 	token: number;
-	piece: string;
+	token_string: string;
 	cosine: number;
 }
 
@@ -122,7 +122,7 @@ interface State {
 	step: number;
 	/** the source position in view */
 	token: number;
-	/** pieces or words */
+	/** tokens or words */
 	unit: string;
 	/** which heads the lines show: one, layer, all */
 	heads: string;
@@ -295,7 +295,7 @@ interface Walk {
 /** A value and how it reads. */
 type Choice = [string | number, string | number];
 
-/** A piece in the strip of its sentence. */
+/** A token in the strip of its sentence. */
 interface Chip {
 	id: string;
 	chosen: boolean;
@@ -396,7 +396,7 @@ interface Label extends Point {
 }
 
 interface Dot extends Point {
-	piece: string;
+	token_string: string;
 	token: number;
 	side: "source" | "target";
 	position: number;

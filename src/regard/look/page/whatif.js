@@ -1,4 +1,4 @@
-/** Change something inside the model and see what becomes of the translation, against the original. */
+/** Changes inside the model, and the changed translation beside the original. */
 
 import { parsePath, titleOf } from "./anatomy.js";
 import { button, div, element, p, section, span, table, tableRow } from "./dom.js";
@@ -26,10 +26,10 @@ function editText(app, edit) {
 		case "replace-word": {
 			const { source, target } = originalOf(app);
 			const side = source ?? target;
-			return `“${side ? joined(side.pieces, side.words)[edit.index] : edit.index}” becomes “${edit.text}”`;
+			return `“${side ? joined(side.token_strings, side.words)[edit.index] : edit.index}” becomes “${edit.text}”`;
 		}
 		case "force-next":
-			return `step ${edit.step + 1} must write “${edit.text}”`;
+			return `step ${edit.step + 1} is forced to “${edit.text}”`;
 		case "edit-row":
 			return `${head}, row ${edit.row} set by hand`;
 	}
@@ -42,7 +42,7 @@ async function apply(app, edits, status) {
 		const { run } = originalOf(app);
 		const inView = app.state.run;
 		const changed = edits.length ? (await app.data.whatIf(run, edits)).run : run;
-		// Who has gone back meanwhile stays there.
+		// A reader who went back meanwhile stays there.
 		if (app.state.run === inView) app.go({ run: changed, place: null, focus: "result" });
 	} catch (error) {
 		status.replaceChildren(trouble(error));
@@ -64,7 +64,7 @@ function result(app, before, edits, status) {
 			{},
 			editText(app, edit),
 			" ",
-			button({ class: "small", "aria-label": "take this change back", onclick: () => apply(app, others, status) }, "✕"),
+			button({ class: "small", "aria-label": "undo this change", onclick: () => apply(app, others, status) }, "✕"),
 		);
 	});
 	const [old, now] = [before.target?.text ?? "", app.doc.target?.text ?? ""];
@@ -84,7 +84,7 @@ async function comparison(app, before) {
 	const after = app.doc;
 	/** @param {Written | undefined} each @param {string} role @param {number} step */
 	const cells = (each, role, step) => [
-		element("td", { class: "word" }, each && readable(each.piece)),
+		element("td", { class: "word" }, each && readable(each.token_string)),
 		element("td", each ? { "data-role": role, "data-index": step, "data-value": each.probability } : {}, each && percent(each.probability)),
 	];
 	const longer = before.output.length > after.output.length ? before.output : after.output;
@@ -101,14 +101,14 @@ async function comparison(app, before) {
 	const nodes = [
 		div(
 			"columns",
-			card("Piece by piece", table(["step", "original", "", "what if", ""], rows, "pairs")),
+			card("Token by token", table(["step", "original", "", "what if", ""], rows, "pairs")),
 			card(`What if: step ${app.state.step + 1}`, probabilityBars(app, app.state.step, 8)),
 		),
 	];
 	if (before.source && app.has("memory") && before.source.tokens.join() === after.source?.tokens.join()) {
 		const [old, now] = await Promise.all([app.data.tensor("memory", before.run), app.tensor("memory")]);
-		const moved = before.source.pieces.map((piece, i) => `${readable(piece)} ${show(distance(old.row(i), now.row(i)), 2)}`).join(" · ");
-		nodes.push(p("note", `How far the memory of each piece moved: ${moved}`));
+		const moved = before.source.token_strings.map((tokenString, i) => `${readable(tokenString)} ${show(distance(old.row(i), now.row(i)), 2)}`).join(" · ");
+		nodes.push(p("note", `Distance between the old and the new memory of each token: ${moved}`));
 	}
 	const { attention, head } = app.state;
 	const part = parsePath(attention);
@@ -135,7 +135,7 @@ export const whatIfPanel = {
 		const add = (edit) => apply(app, [...edits, edit], status);
 		const before = originalOf(app);
 		const about = lead(
-			"Reach in and change something. The model runs again with your change, search and all, and every panel of this page then shows the changed run.",
+			"Change something inside the model. Encoder, decoder and search run again with your change, and every panel then shows the changed run.",
 		);
 		if (!app.data.isLive) return [about, trouble("A saved page holds one run. Start `regard look` to change it.")];
 		return [
@@ -154,7 +154,7 @@ export function runBanner(app) {
 	if (doc.run === 0) return [];
 	const { run, target } = originalOf(app);
 	if (!doc.changes) {
-		const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the first");
+		const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the first model");
 		return [span("", `You see ${doc.model.name}, the second model.`), back];
 	}
 	return [

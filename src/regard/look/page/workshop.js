@@ -19,9 +19,9 @@ export function workshop(app, add) {
 	const offPath = picker("off-attention", "attention", paths, state.attention);
 	const offHead = picker("off-head", "head", heads, String(state.head));
 	const side = doc.source ?? doc.target;
-	const words = joined(side?.pieces ?? [], side?.words ?? [])
+	const words = joined(side?.token_strings ?? [], side?.words ?? [])
 		.map((text, i) => /** @type {Choice} */ ([i, text]))
-		// Of a text that is written on, the beginning that was given.
+		// In a decoder-only model only the given text can be changed.
 		.filter(([i, text]) => !isSpecial(String(text)) && (doc.source || (side?.words[Number(i)]?.[0] ?? 0) <= app.numGiven));
 	const word = picker("change-index", "word", words);
 	const replacement = field("change-text", "another word");
@@ -36,19 +36,19 @@ export function workshop(app, add) {
 	};
 	return div(
 		"workshop",
-		item("Turn a head off", "its mixture becomes zero", "do-head-off", "off", [offPath, offHead], () => ({
+		item("Turn a head off", "this head contributes nothing", "do-head-off", "off", [offPath, offHead], () => ({
 			kind: "head-off",
 			attention: offPath.value,
 			head: Number(offHead.value),
 		})),
-		item("Take positions away", "words become a bag", "do-no-positions", "remove", [], () => ({ kind: "no-positions" })),
-		item("Take the mask away", "the decoder may look ahead", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
-		item("Change a word", doc.source ? "of the source" : "of the beginning", "do-replace-word", "change", [word, replacement], () => ({
+		item("Take positions away", "the model loses the order of the words", "do-no-positions", "remove", [], () => ({ kind: "no-positions" })),
+		item("Take the mask away", "the decoder sees later tokens too", "do-no-mask", "remove", [], () => ({ kind: "no-mask" })),
+		item("Change a word", doc.source ? "in the source" : "in the given text", "do-replace-word", "change", [word, replacement], () => ({
 			kind: "replace-word",
 			index: Number(word.value),
 			text: replacement.value,
 		})),
-		item("Force the next word", `at step ${state.step + 1}, then write on`, "do-force-next", "force", [forced], () => ({
+		item("Force the next word", `at step ${state.step + 1}; the search continues from there`, "do-force-next", "force", [forced], () => ({
 			kind: "force-next",
 			step: state.step,
 			text: forced.value,
@@ -78,7 +78,7 @@ export async function rowEditor(app, add) {
 			step: 0.01,
 			value: weight,
 			disabled: seesPast && column > row,
-			"aria-label": `weight of ${columns.pieces[column]}`,
+			"aria-label": `weight of ${columns.token_strings[column]}`,
 			oninput: (event) => {
 				const value = Number(event.currentTarget.value);
 				weights[column] = value;
@@ -86,17 +86,17 @@ export async function rowEditor(app, add) {
 				tell();
 			},
 		});
-		return element("label", {}, span("", readable(columns.pieces[column] ?? "")), slider, shown);
+		return element("label", {}, span("", readable(columns.token_strings[column] ?? "")), slider, shown);
 	});
 	tell();
 	return element(
 		"details",
 		{ class: "card" },
-		element("summary", {}, `Write an attention row by hand: ${titleOf(part)}, head ${head + 1}, “${readable(rows.pieces[row] ?? "")}”`),
+		element("summary", {}, `Write an attention row by hand: ${titleOf(part)}, head ${head + 1}, “${readable(rows.token_strings[row] ?? "")}”`),
 		div("sliders", ...sliders),
 		div(
 			"inline-form",
-			span("note", "sum of the row: ", sum, " (a softmax would make it 1)"),
+			span("note", "sum of the row: ", sum, " (after a softmax it is 1)"),
 			button(
 				{ id: "do-edit-row", onclick: () => add({ kind: "edit-row", attention: part.path, head, row, weights: [...weights] }) },
 				"use this row",

@@ -1,4 +1,4 @@
-"""A run as one picture, PNG or SVG, drawn by matplotlib: for a paper, a slide, a machine without a browser."""
+"""A run as one figure, PNG or SVG, drawn by matplotlib: for a paper, a slide, a machine without a browser."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _COLOURS = "cividis"
 _NUM_BARS = 5
 _BARS_A_ROW = 6
 _CURVES = (0, 1, 16, 17, 64, 65)
-"""features of the position vectors that are drawn, sine and cosine of three wavelengths"""
+"""features of the position vectors to draw: sine and cosine of three wavelengths"""
 _LINES = ("#00729f", "#d07b1c", "#a100f9", "#8e9197", "#d51944", "#de52ff")
-"""colours that can be told apart with any colour vision"""
+"""colours distinguishable with any colour vision"""
 
 
-def picture(run: Run, kind: str) -> bytes:
-    """The run as a file of this kind."""
+def figure_bytes(run: Run, kind: str) -> bytes:
+    """The run as the bytes of a file of this format."""
     try:
         import matplotlib
     except ModuleNotFoundError as error:
@@ -42,14 +42,14 @@ def picture(run: Run, kind: str) -> bytes:
     settings: Any = {"svg.fonttype": "none", "text.parse_math": False}
     file = io.BytesIO()
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes; the numbers are there all the same.
+        # Letters that the font lacks are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         draw(run).savefig(file, format=kind)
     return file.getvalue()
 
 
 def draw(run: Run) -> Figure:
-    """Every head of every layer, the last layer's attention with words, positions, and what could come next."""
+    """Every head of every layer, the last attention with its tokens, the positions, and the most probable tokens."""
     from matplotlib.figure import Figure
 
     described = describe(run)
@@ -62,7 +62,7 @@ def draw(run: Run) -> Figure:
     given = f"{run.text}  \u2192  " if run.source else ""
     figure.suptitle(given + run.translation)
     parts: Any = figure.subfigures(3, 1, height_ratios=heights)
-    if groups:  # a model with one fixed vector looks at nothing
+    if groups:  # a model with one fixed vector has no attention
         tiles = parts[0].subplots(1, len(groups), squeeze=False)[0]
         for axes, (title, paths) in zip(tiles, groups, strict=True):
             _draw_heads(axes, run, title, paths, num_layers)
@@ -114,56 +114,61 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
 
 
 def _draw_words(axes: Axes, run: Run, described: dict[str, Any], path: str) -> None:
-    """What each written word looked at in the last attention."""
+    """The last attention: written tokens against the tokens they attend to."""
     crosses = described["source"] is not None
     weights = run.trace[f"{path}.weights"].mean(axis=0)
-    keys = [_label(each) for each in described["source" if crosses else "target"]["pieces"]]
-    next_pieces = [_label(each["piece"]) for each in described["output"]]
+    keys = [_label(each) for each in described["source" if crosses else "target"]["token_strings"]]
+    next_tokens = [_label(each["token_string"]) for each in described["output"]]
     picture = axes.imshow(weights, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto")
     axes.set_xticks(range(len(keys)), keys, rotation=60, fontsize=8)
-    axes.set_yticks(range(len(next_pieces)), next_pieces, fontsize=8)
-    axes.set_ylabel("piece being written")
+    axes.set_yticks(range(len(next_tokens)), next_tokens, fontsize=8)
+    axes.set_ylabel("token being written")
     axes.set_title(f"{path}, mean of its heads", fontsize=9)
     axes.figure.colorbar(picture, ax=axes, label="weight")
 
 
 def _draw_positions(axes: Axes, run: Run) -> None:
-    """Some features of the vectors that say where a word stands."""
+    """Some features of the position vectors."""
     sides = [side for side in ("source", "target") if f"{side}.position" in run.trace]
     vectors = max((run.trace[f"{side}.position"] for side in sides), key=len)
     for feature, colour in zip(_CURVES, _LINES, strict=True):
         if feature < vectors.shape[1]:
             axes.plot(vectors[:, feature], marker=".", color=colour, label=f"feature {feature}")
     axes.set_xlabel("position")
-    axes.set_title("what is added for the position", fontsize=9)
+    axes.set_title("positional encoding", fontsize=9)
     axes.legend(fontsize=7)
 
 
 def _draw_output(axes: Axes, output: Sequence[dict[str, Any]]) -> None:
-    """The most probable pieces at each place, of the whole vocabulary; the one that was written is dark."""
+    """The most probable tokens at each position, of the whole vocabulary; the written one is dark."""
     axes.set_axis_off()
-    axes.set_title("the next piece: most probable of the whole vocabulary", fontsize=9)
+    axes.set_title("the next token: most probable of the whole vocabulary", fontsize=9)
     axes.set_xlim(0, 2 * _BARS_A_ROW)
     axes.set_ylim((_NUM_BARS + 2) * math.ceil(len(output) / _BARS_A_ROW), -1)
     for i, place in enumerate(output):
         row, column = divmod(i, _BARS_A_ROW)
         x, y = 2 * column + 0.7, (_NUM_BARS + 2) * row
-        written = f"{_label(place['piece'])}  {place['probability']:.4f}"
+        written = f"{_label(place['token_string'])}  {place['probability']:.4f}"
         axes.text(x, y, written, fontsize=8, va="center")
         for rank, each in enumerate(place["top"][:_NUM_BARS], start=1):
             probability = each["probability"]
             colour = "#00306f" if each["token"] == place["token"] else "#7c7b78"
             axes.barh(y + rank, probability, left=x, height=0.8, color=colour)
             axes.text(
-                x - 0.04, y + rank, _label(each["piece"]), fontsize=7, ha="right", va="center"
+                x - 0.04,
+                y + rank,
+                _label(each["token_string"]),
+                fontsize=7,
+                ha="right",
+                va="center",
             )
             axes.text(
                 x + probability + 0.04, y + rank, f"{probability:.3f}", fontsize=6, va="center"
             )
 
 
-def _label(piece: str) -> str:
-    """As the page shows it: a word's first piece bare, its later pieces after a middle dot."""
-    if piece.startswith(SPACE_MARK):
-        return piece.removeprefix(SPACE_MARK) or "\u2423"
-    return piece if piece.startswith("<") and piece.endswith(">") else f"\u00b7{piece}"
+def _label(token: str) -> str:
+    """As on the page: the first token of a word bare, its later tokens after a middle dot."""
+    if token.startswith(SPACE_MARK):
+        return token.removeprefix(SPACE_MARK) or "\u2423"
+    return token if token.startswith("<") and token.endswith(">") else f"\u00b7{token}"

@@ -5,12 +5,12 @@ import { attentionChoice } from "./attention_panel.js";
 import { headStyle } from "./colours.js";
 import { cell, choice, div, drawing, drawToWidth, element, legend, p, section, span, tableRow, twin } from "./dom.js";
 import { arrange, labelsOf, paintLines } from "./line_drawing.js";
-import { count, joined, pieceLabels, show } from "./numbers.js";
+import { count, joined, show, tokenLabels } from "./numbers.js";
 import { lead } from "./parts.js";
 import { byWords, range } from "./tensor.js";
 
 const HEADS = { one: "this head", layer: "all heads", all: "all layers" };
-const UNITS = { pieces: "pieces", words: "words" };
+const UNITS = { tokens: "tokens", words: "words" };
 
 /** Whose words stand on the two sides, in the unit the reader chose. @param {App} app @param {SubLayer} part @returns {LineSides} */
 function sidesInUnit(app, part) {
@@ -18,9 +18,9 @@ function sidesInUnit(app, part) {
 	const { rows, columns } = sidesOf(doc, part);
 	const isWords = state.unit === "words";
 	/** @param {Side} side */
-	const spans = (side) => (isWords ? side.words : side.pieces.map((_, i) => [i, i]));
+	const spans = (side) => (isWords ? side.words : side.token_strings.map((_, i) => [i, i]));
 	/** @param {Side} side */
-	const labels = (side) => (isWords ? joined(side.pieces, side.words) : pieceLabels(side));
+	const labels = (side) => (isWords ? joined(side.token_strings, side.words) : tokenLabels(side));
 	const isWriting = rows === doc.target;
 	// What a word draws on while it is written, not while it is read to write the next.
 	const areWritten = isWords && part.kind === "cross_attention" && doc.output.length > 0;
@@ -64,15 +64,15 @@ async function collect(app, part, sides) {
 /** @param {LineSides} sides @param {Link[]} lines */
 function tableOfLines(sides, lines) {
 	const sorted = lines.filter((line) => line.row === sides.focus).sort((a, b) => b.weight - a.weight);
-	return twin(`the lines of “${sides.queries[sides.focus] ?? ""}” as a table`, ["looks at", "layer", "head", "weight"], () =>
+	return twin(`the lines of “${sides.queries[sides.focus] ?? ""}” as a table`, ["attends to", "layer", "head", "weight"], () =>
 		sorted.map((line) => tableRow({}, sides.keys[line.column], (parsePath(line.path)?.layer ?? 0) + 1, line.head + 1, cell(line.weight))),
 	);
 }
 
 /** @type {Panel} */
-export const linesPanel = {
-	id: "lines",
-	title: "Lines",
+export const attentionLinesPanel = {
+	id: "attention-lines",
+	title: "Attention lines",
 	keys: ["attention", "head", "step", "token", "unit", "heads", "threshold"],
 	fits: (app) => attentions(app.doc).some((part) => app.has(`${part.path}.weights`)),
 	async draw(app) {
@@ -110,19 +110,19 @@ export const linesPanel = {
 			max: 0.9,
 			step: 0.01,
 			value: state.threshold,
-			"aria-label": "weakest line shown",
+			"aria-label": "smallest weight shown",
 			onchange: (event) => app.go({ threshold: Number(event.currentTarget.value) }),
 		});
 		const about =
 			part.kind === "cross_attention"
-				? "What has been written so far asks, the source answers: each line is how much the next piece draws on a source word."
+				? "Queries come from what is written so far, keys from the source: each line is the weight of a source token while the next token is written."
 				: part.stack === "encoder"
-					? "Every word asks all words of its own sentence, itself among them."
-					: "A word asks itself and what came before; the rest is future.";
+					? "Every token attends to all tokens of its own sentence, itself included."
+					: "A token attends to itself and to what came before; the rest is hidden by the mask.";
 		const unitNote =
 			state.unit === "words"
-				? `Words: what a word receives is summed over its pieces, what it gives is averaged over them.${sides.areWritten ? " Below stand the words as they are written." : ""}`
-				: "Pieces: weights exactly as the model computed them.";
+				? `Words: the weight a word receives is the sum over its tokens, the weight it gives is the mean over them.${sides.areWritten ? " The words below are those being written." : ""}`
+				: "Tokens: weights exactly as the model computed them.";
 		return [
 			lead(`${titleOf(part)}. ${about}`),
 			attentionChoice(app, state.heads),

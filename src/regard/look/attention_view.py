@@ -1,4 +1,4 @@
-"""Attention weights of any framework on the same page: arrays and words in, a page out. Needs NumPy alone."""
+"""Attention weights of any framework on the same page: arrays and tokens in, a page out. Needs only NumPy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from regard.errors import DataError, UsageError
-from regard.look.onefile import as_frame, encoded, fill_page
+from regard.look.single_file import as_frame, encoded, fill_page
 
 _SPACE_MARK = "\u2581"
 
 
 class AttentionView:
-    """Given weights and words, as a page; in a notebook it shows itself."""
+    """Attention weights and tokens as a page; a notebook displays it."""
 
     def __init__(
         self,
@@ -49,13 +49,13 @@ class AttentionView:
         return as_frame(self.html())
 
     def document(self) -> dict[str, Any]:
-        """What is known, in the form of a traced run: no numbers but the weights."""
+        """The document of a run that has no numbers but the weights."""
         stacks = {name.split(".")[0] for name in self.weights}
         both = self.source is not None and self.target is not None
         only = "encoder-only" if stacks == {"encoder"} else "decoder-only"
         architecture = "encoder-decoder" if both else only
         return {
-            "version": 1,
+            "version": 2,
             "run": 0,
             "title": self.title,
             "model": {
@@ -182,19 +182,19 @@ def _check(name: str, layer: np.ndarray, query_len: int, key_len: int) -> None:
         )
 
 
-def _side(pieces: Sequence[str] | None) -> dict[str, Any] | None:
-    if pieces is None:
+def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:
+    if tokens is None:
         return None
     spans: list[list[int]] = []
-    marked = any(piece.startswith(_SPACE_MARK) for piece in pieces)
-    for i, piece in enumerate(pieces):
-        if marked and spans and not piece.startswith(_SPACE_MARK):
+    marked = any(token.startswith(_SPACE_MARK) for token in tokens)
+    for i, token in enumerate(tokens):
+        if marked and spans and not token.startswith(_SPACE_MARK):
             spans[-1][1] = i
         else:
             spans.append([i, i])
     return {
-        "text": "".join(pieces).replace(_SPACE_MARK, " ").strip() if marked else " ".join(pieces),
-        "tokens": list(range(len(pieces))),
-        "pieces": list(pieces),
+        "text": "".join(tokens).replace(_SPACE_MARK, " ").strip() if marked else " ".join(tokens),
+        "tokens": list(range(len(tokens))),
+        "token_strings": list(tokens),
         "words": spans,
     }

@@ -1,0 +1,136 @@
+"""The page as one file: its modules, its style and the numbers inside; no server and no network needed.
+
+The script is named by its hash in the file's own security policy, which forbids every other script. The page's modules
+become one script: each is a function that is called once, in the order of the imports. The linker knows the forms that
+the page uses, named imports and exports of declarations, and rejects any other. Needs only NumPy.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+_IMPORT = re.compile(
+    r'^import\s+(?:\{([^{}]*)\}\s+from\s+|\*\s+as\s+(\w+)\s+from\s+)?"\./([\w./-]+)";?[ \t]*$',
+    re.MULTILINE,
+)
+_DECLARED = re.compile(
+    r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE
+)
+_LISTED = re.compile(r"^export\s+\{([^{}]*)\};?[ \t]*$", re.MULTILINE)
+_LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
+_STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
+_SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
+
+
+def fill_page(title: str, data: dict[str, Any]) -> str:
+    """The page's files put together around the data."""
+    page = _read("index.html")
+    style = "\n".join(_read(name) for name in _STYLE.findall(page))
+    [entry] = _SCRIPT.findall(page)
+    script = link(entry, _read).replace("</script", "<\\/script")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    numbers = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    page = _STYLE.sub("", page)
+    page = re.sub(r"<title>[^<]*</title>", lambda _: f"<title>{html.escape(title)}</title>", page)
+    page = page.replace("<head>", f"<head>\n{meta}", 1)
+    page = page.replace("</head>", f"<style>{style}</style>\n</head>", 1)
+    return _SCRIPT.sub(
+        lambda _: (
+            f'<script type="application/json" id="regard-data">{numbers}</script>\n'
+            f'<script type="module">{script}</script>'
+        ),
+        page,
+    )
+
+
+def as_frame(page: str, height: int = 900) -> str:
+    """A page inside another, such as a notebook's."""
+    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: {height}px; border: 0"></iframe>'
+
+
+def binary(value: np.ndarray) -> bytes:
+    """Little-endian float32 in C order: the format of every array for the page."""
+    return np.ascontiguousarray(value, dtype="<f4").tobytes()
+
+
+def encoded(value: np.ndarray) -> str:
+    """The same as base64, for JSON."""
+    return base64.b64encode(binary(value)).decode()
+
+
+def _read(name: str) -> str:
+    return (resources.files("regard.look") / "page" / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def link(entry: str, read: Callable[[str], str]) -> str:
+    """The module `entry` and all it imports; `read` gives the text of a file."""
+    order: list[str] = []
+    open_files: list[str] = []
+    linked: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in order:
+            return
+        assert name not in open_files, f"{' > '.join([*open_files, name])}: imports go in a circle"
+        open_files.append(name)
+        text = read(name)
+        for match in _IMPORT.finditer(text):
+            visit(match.group(3))
+        open_files.pop()
+        order.append(name)
+        linked.append(_wrapped(name, text))
+
+    visit(entry)
+    return '"use strict";\n' + "\n".join(linked)
+
+
+def _wrapped(name: str, text: str) -> str:
+    exports = [(each, each) for _, each in _DECLARED.findall(text)]
+    for names in _LISTED.findall(text):
+        exports += [(inside, outside) for outside, inside in _pairs(names)]
+    text = _IMPORT.sub(_binding, text)
+    text = _LISTED.sub("", _DECLARED.sub(r"\1 \2", text))
+    left = _LEFT.search(text)
+    assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
+    given = ", ".join(f"{outside}: {inside}" for inside, outside in exports)
+    return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {given} }};\n}})();"
+
+
+def _binding(match: re.Match[str]) -> str:
+    names, whole, path = match.groups()
+    if whole:
+        return f"const {whole} = {_variable(path)};"
+    if names is None:
+        return ""
+    inside = ", ".join(f"{theirs}: {ours}" for ours, theirs in _pairs(names))
+    return f"const {{ {inside} }} = {_variable(path)};"
+
+
+def _pairs(names: str) -> list[tuple[str, str]]:
+    """`a, b as c` as pairs of the name after the `as` and the name before it."""
+    pairs = []
+    for each in filter(None, (part.strip() for part in names.split(","))):
+        before, _, after = each.partition(" as ")
+        pairs.append((after.strip() or before.strip(), before.strip()))
+    return pairs
+
+
+def _variable(name: str) -> str:
+    return "module_" + re.sub(r"\W", "_", name)

@@ -246,7 +246,15 @@ def test_every_panel_can_show_the_second_model(serve: Serve, both: Look) -> None
     expect(page.locator("#banner")).to_contain_text("other, the second model")
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
     assert_traced(shown_in(page.locator("#strips")), second, 10)
-    for view in ("overview", "attention-lines", "attention", "heads", "positions", "embeddings", "output"):
+    for view in (
+        "overview",
+        "attention-lines",
+        "attention",
+        "heads",
+        "positions",
+        "embeddings",
+        "output",
+    ):
         turn_to(page, view)
         assert_traced(shown_in(page.locator("#panel")), second, 0)
     turn_to(page, "embeddings")

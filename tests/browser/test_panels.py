@@ -104,7 +104,13 @@ def test_lines(show: Show, run: Run, heads: str) -> None:
 
 
 def test_lines_between_whole_words(show: Show, run: Run) -> None:
-    page = show("attention-lines", attention="encoder.layers.2.self_attention", head=1, unit="words", token=5)
+    page = show(
+        "attention-lines",
+        attention="encoder.layers.2.self_attention",
+        head=1,
+        unit="words",
+        token=5,
+    )
     open_tables(page)
     document = page.evaluate("fetch('api/document').then(answer => answer.json())")
     spans = document["source"]["words"]

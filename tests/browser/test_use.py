@@ -227,7 +227,9 @@ def test_every_canvas_has_a_table(show: Show) -> None:
 
 
 def test_the_address_keeps_what_is_in_view(show: Show) -> None:
-    page = show("attention-lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer")
+    page = show(
+        "attention-lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer"
+    )
     page.click("#choice-unit-words")
     page.click("#step-on")
     expect(page.locator(".step-count")).to_contain_text("step 7 of")

@@ -277,7 +277,8 @@ def test_the_output_is_the_whole_softmax(session: Session) -> None:
         for each in place["top"]:
             assert each["probability"] == row[each["token"]]
             assert (
-                each["token_string"] == session.original.subject.target.token_strings([each["token"]])[0]
+                each["token_string"]
+                == session.original.subject.target.token_strings([each["token"]])[0]
             )
 
 

@@ -393,7 +393,10 @@ def test_weights_of_any_framework_are_shown() -> None:
     assert described["model"]["architecture"] == "encoder-decoder"
     assert described["model"]["config"]["num_encoder_layers"] == 2
     assert described["model"]["config"]["num_decoder_layers"] == 4
-    assert described["source"]["token_strings"] == SOURCE and described["target"]["token_strings"] == TARGET
+    assert (
+        described["source"]["token_strings"] == SOURCE
+        and described["target"]["token_strings"] == TARGET
+    )
     assert described["hidden"]["decoder.self"] is None
     assert "<iframe" in view._repr_html_()
 

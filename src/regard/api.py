@@ -331,11 +331,11 @@ def import_model(
     prompt: text put before every input, such as T5's "translate English to German: ".
     convert_pickle: read weights from pytorch_model.bin too, in a separate process.
     """
-    from regard.exchange.huggingface import Wanted
+    from regard.exchange.huggingface import ImportOptions
 
     form = formats.check_format("regard", weights)
     prompt = check_text(prompt, "prompt")
-    wanted = Wanted(form, source_language, target_language, prompt, convert_pickle)
+    wanted = ImportOptions(form, source_language, target_language, prompt, convert_pickle)
     formats.read(Path(folder), Path(output), wanted)
 
 

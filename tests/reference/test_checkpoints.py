@@ -16,7 +16,8 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelFo
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
 from regard.engine.torch import TorchEngine, load_model
-from regard.exchange.huggingface import FAMILIES, Wanted, import_folder, read_json
+from regard.exchange.huggingface import FAMILIES, ImportOptions, import_folder
+from regard.exchange.huggingface_weights import read_json
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
@@ -56,7 +57,7 @@ if checkpoints():
 
     @torch.no_grad()
     def test_a_real_checkpoint(checkpoint: Path, tmp_path: Path) -> None:
-        import_folder(checkpoint, tmp_path / "ours", Wanted(convert_pickle=True), None)
+        import_folder(checkpoint, tmp_path / "ours", ImportOptions(convert_pickle=True), None)
         manifest = read_manifest(tmp_path / "ours")
         source, _ = open_tokenizers(tmp_path / "ours", manifest.tokenizer)
         model, _ = load_model(tmp_path / "ours")

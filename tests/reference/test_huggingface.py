@@ -18,7 +18,7 @@ from regard.decode import Constraints, search
 from regard.engine import open_engine
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange import onnx
-from regard.exchange.huggingface import Wanted, import_folder
+from regard.exchange.huggingface import ImportOptions, import_folder
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
@@ -50,7 +50,7 @@ def pair(variant: tuple[str, dict[str, Any]], tmp_path: Path) -> tuple[Path, Any
     """A folder of ours, and the model of transformers that it was imported from."""
     kind, changes = variant
     folder, model = MAKERS[kind](tmp_path / "theirs", **changes)
-    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), onnx.export)
     return tmp_path / "ours", model
 
 
@@ -152,7 +152,7 @@ TEXTS = [*TEXT, "", " ", "  two  spaces ", "ein Fluß, ½ & naïve 漢字 🙂"]
 @pytest.mark.parametrize("kind", ["marian", "gpt2", "bert"])
 def test_texts_have_their_ids(kind: str, tmp_path: Path) -> None:
     folder, _ = MAKERS[kind](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), None)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), None)
     classes = {"marian": MarianTokenizer, "gpt2": GPT2Tokenizer, "bert": BertTokenizer}
     theirs = classes[kind].from_pretrained(folder)
     manifest = read_manifest(tmp_path / "ours")
@@ -170,7 +170,7 @@ def test_texts_have_their_ids(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
 def test_blanks_are_filled_as_bert_fills_them(engine: Any, tmp_path: Path) -> None:
     folder, theirs = MAKERS["bert"](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), onnx.export)
     tokenizer = BertTokenizer.from_pretrained(folder)
     text = "Jane [MASK] l'Afrique en [MASK]."
     read = tokenizer(text, return_tensors="pt")
@@ -195,7 +195,7 @@ def test_blanks_are_filled_as_bert_fills_them(engine: Any, tmp_path: Path) -> No
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
 def test_a_text_goes_on_as_gpt2_goes_on(engine: Any, tmp_path: Path) -> None:
     folder, theirs = MAKERS["gpt2"](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), onnx.export)
     tokenizer = GPT2Tokenizer.from_pretrained(folder)
     model = load(tmp_path / "ours", engine=engine)
     for text in ("Jane visits Africa", ""):
@@ -216,7 +216,7 @@ def test_a_text_goes_on_as_gpt2_goes_on(engine: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
 def test_a_text_is_translated_as_marian_translates_it(engine: Any, tmp_path: Path) -> None:
     folder, theirs = MAKERS["marian"](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), onnx.export)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), onnx.export)
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = load(tmp_path / "ours", engine=engine)
     assert (model.manifest.source_language, model.manifest.target_language) == ("fr", "en")
@@ -238,7 +238,7 @@ def test_a_text_is_translated_as_marian_translates_it(engine: Any, tmp_path: Pat
 @pytest.mark.filterwarnings("ignore:Recommended")
 def test_a_language_is_asked_for_by_a_prompt(tmp_path: Path) -> None:
     folder, _ = MAKERS["marian"](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(prompt=">>fra<< "), None)
+    import_folder(folder, tmp_path / "ours", ImportOptions(prompt=">>fra<< "), None)
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = load(tmp_path / "ours", engine="torch")
     [ids] = model.translator.source_ids([TEXT[1]])

@@ -12,7 +12,7 @@ from huggingface_fixtures import MAKERS
 
 from regard.data.batches import Batch, Buffer, batches_of
 from regard.engine.torch import load_model
-from regard.exchange.huggingface import Wanted, import_folder
+from regard.exchange.huggingface import ImportOptions, import_folder
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import PAD_ID
 from regard.train.loss import batch_loss
@@ -53,7 +53,7 @@ def batch_of(
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_the_loss_and_its_gradient_are_theirs(kind: str, packed: bool, tmp_path: Path) -> None:
     folder, theirs = MAKERS[kind](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), None)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), None)
     model, manifest = load_model(tmp_path / "ours")
     vocab_size = min(manifest.model.source_vocab_size, manifest.model.target_vocab_size)
     batch, rows = batch_of(kind, packed, vocab_size)
@@ -85,7 +85,7 @@ def test_the_loss_and_its_gradient_are_theirs(kind: str, packed: bool, tmp_path:
 
 def test_a_batch_that_asks_for_nothing_teaches_nothing(tmp_path: Path) -> None:
     folder, _ = MAKERS["bert"](tmp_path / "theirs")
-    import_folder(folder, tmp_path / "ours", Wanted(), None)
+    import_folder(folder, tmp_path / "ours", ImportOptions(), None)
     model, manifest = load_model(tmp_path / "ours")
     batch, _ = batch_of("bert", False, manifest.model.source_vocab_size)
     nothing = np.full_like(batch.target_output, model.config.pad_id)

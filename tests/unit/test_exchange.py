@@ -1,4 +1,4 @@
-"""What the import refuses, by one sentence each; pickles; and the commands of models with one stack."""
+"""Import and export: what is refused, pickles, the commands of models with one stack, and mixed weights."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import torch
-from fixtures import TEXT
+from cli_fixtures import assert_one_sentence, run
+from fixtures import TEXT, make_random_folder
 from huggingface_fixtures import MAKERS
-from typer.testing import CliRunner
 
 from regard.api import export, import_model, load
-from regard.cli.main import app
 from regard.config import ModelConfig
 from regard.errors import ModelError, RegardError, UsageError
 from regard.exchange import onnx
-from regard.exchange.huggingface import read_safetensors
-from regard.folder.checkpoint import save
+from regard.exchange.huggingface_weights import read_safetensors
+from regard.folder.checkpoint import read_tensors, save
 from regard.folder.manifest import Manifest
 from regard.folder.tensors import expected_tensors
 from regard.text.tokenizer import Tokenizer
@@ -62,16 +61,8 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
 @pytest.mark.parametrize(
     ("kind", "changes", "sentence"),
     [
-        (
-            "marian",
-            {"model_type": "llama"},
-            "a model to import must be one of marian, bart, pegasus",
-        ),
-        (
-            "marian",
-            {"activation_function": "tanh"},
-            "activation_function must be one of relu, gelu",
-        ),
+        ("marian", {"model_type": "llama"}, "a model to import must be one of marian, bart, pegas"),
+        ("marian", {"activation_function": "tanh"}, "activation_function must be one of relu, gelu"),
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
         ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2.self_attn"),
         ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
@@ -79,15 +70,11 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention must be False"),
-        (
-            "bert",
-            {"position_embedding_type": "relative_key"},
-            "position_embedding_type must be abso",
-        ),
+        ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be abso"),
         ("t5", {"feed_forward_proj": "gated-tanh"}, "feed_forward_proj must be relu or gelu"),
         ("bart", {"num_heads": 5, "encoder_attention_heads": 4}, "encoder_attention_heads"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_imported_is_named(
     foreign: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, Any], sentence: str
 ) -> None:
@@ -224,10 +211,6 @@ def test_our_own_folder_is_not_imported(ours: dict[str, Path], tmp_path: Path) -
     assert "a model to import must be a folder" in refusal(tmp_path / "no", tmp_path / "again")
 
 
-def run(*arguments: object, stdin: str | None = None) -> Any:
-    return CliRunner().invoke(app, [str(each) for each in arguments], input=stdin)
-
-
 def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
     result = run("import", foreign["bert"], tmp_path / "bert", "--weights", "int8")
     assert result.exit_code == 0, result.output
@@ -276,3 +259,64 @@ def test_a_text_is_the_same_in_parts(ours: dict[str, Path]) -> None:
     assert len(parts) > 1
     long = "Jane visits Africa. " * 40
     assert model.write(long, length=5, temperature=0).startswith(long)
+
+
+# --- mixed weights
+
+SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return [
+        make_random_folder(folder / str(seed), SHAPE, seed=seed, weights="fp32")
+        for seed in range(3)
+    ]
+
+
+def test_each_weight_is_so_much_of_each(models: list[Path], tmp_path: Path) -> None:
+    export(models[0], tmp_path / "m", to="safetensors", mix=[(models[1], 0.25), (models[2], 0.125)])
+    first, second, third = map(read_tensors, models)
+    mixed = read_tensors(tmp_path / "m")
+    assert mixed.keys() == first.keys()
+    for name, tensor in mixed.items():
+        wanted = 0.625 * first[name] + 0.25 * second[name] + 0.125 * third[name]
+        np.testing.assert_allclose(tensor, wanted, rtol=1e-6, atol=1e-7)
+    export(models[0], tmp_path / "itself", to="safetensors", mix=[(models[0], 0.5)])
+    for name, tensor in read_tensors(tmp_path / "itself").items():
+        np.testing.assert_array_equal(tensor, first[name])
+
+
+def test_mixed_by_the_command_in_any_format(models: list[Path], tmp_path: Path) -> None:
+    result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}=0.25")
+    assert result.exit_code == 0, result.stderr
+    assert isinstance(load(tmp_path / "m").translate("a"), str)
+    card = (tmp_path / "m" / "README.md").read_text("utf-8")
+    assert card.startswith("> Weights mixed by regard: 0.75 of 0, 0.25 of 1.")
+    export(models[0], tmp_path / "theirs", to="huggingface", mix=[(models[1], 0.25)])
+    import_model(tmp_path / "theirs", tmp_path / "back")
+    first, second, back = map(read_tensors, [*models[:2], tmp_path / "back"])
+    for name in first.keys() & back.keys():
+        np.testing.assert_allclose(back[name], 0.75 * first[name] + 0.25 * second[name], atol=1e-6)
+
+
+@pytest.mark.parametrize("share", ["", "=", "=half", "=0", "=1", "=nan"])
+def test_a_share_that_is_none(share: str, models: list[Path], tmp_path: Path) -> None:
+    result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}{share}")
+    assert_one_sentence(result, 2)
+    assert "share" in result.stderr and not (tmp_path / "m").exists()
+
+
+def test_models_that_cannot_be_mixed(models: list[Path], tmp_path: Path) -> None:
+    wider = make_random_folder(tmp_path / "wider", {**SHAPE, "d_ff": 32}, seed=1)
+    german = make_random_folder(tmp_path / "german", SHAPE, seed=1, source_language="de")
+    other = make_random_folder(tmp_path / "other", SHAPE, seed=1)
+    [tokenizer] = other.glob("*.model")
+    tokenizer.write_bytes(tokenizer.read_bytes() + b"\x00")
+    for model, what in ((wider, "shape"), (german, "source_language"), (other, "tokenizer")):
+        with pytest.raises(UsageError, match=f"must have one {what}: .* has another"):
+            export(models[0], tmp_path / "m", mix=[(model, 0.5)])
+    with pytest.raises(UsageError, match="together below 1"):
+        export(models[0], tmp_path / "m", mix=[(models[1], 0.6)] * 2)
+    assert not (tmp_path / "m").exists()

@@ -38,9 +38,9 @@ def models(
 ) -> None:
     """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
 
-    MODEL to get is https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS,
-    hf:owner/name or hf:owner/name@revision, or a name of regard's own list. A transfer that was cut off is gone on
-    with; a model is there whole, with the right checksums, or not at all.
+    MODEL to get is https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS, or
+    hf:owner/name or hf:owner/name@revision. A transfer that was cut off is continued; a model is there whole, with the
+    right checksums, or not at all.
     """
     match words or []:
         case []:
@@ -48,8 +48,8 @@ def models(
         case ["get", wanted]:
             _get(wanted, name, sha256, weights, convert_pickle=convert_pickle, as_json=as_json)
         case ["push", model, repository]:
-            from regard.exchange.hub.address import split_repository
-            from regard.exchange.hub.huggingface import push
+            from regard.exchange.hub import split_repository
+            from regard.exchange.hub_transfer import push
             from regard.folder.catalogue import find
 
             owner, revision = split_repository(repository)
@@ -86,15 +86,14 @@ def _get(
     wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool
 ) -> None:
     from regard.exchange.formats import check_format
-    from regard.exchange.hub.address import find_address
-    from regard.exchange.hub.get import get
-    from regard.exchange.huggingface import Wanted
+    from regard.exchange.hub import find_address, get
+    from regard.exchange.huggingface import ImportOptions
 
     address = find_address(wanted, name=name, sha256=sha256)
     form = check_format("regard", weights)
     with Bars() as bars:
         folder: Path = get(
-            address, Wanted(form, convert_pickle=convert_pickle), progress=bars.start
+            address, ImportOptions(form, convert_pickle=convert_pickle), progress=bars.start
         )
     if as_json:
         typer.echo(json.dumps({"name": folder.name, "folder": str(folder)}))

@@ -1,6 +1,6 @@
-"""CTranslate2 folders, written by that package's own description of a Transformer; needs the package, not torch.
+"""CTranslate2 folders, written through that package's own model specification; needs the package, not torch.
 
-Query, key and value of a self-attention are one map there, key and value of a cross-attention too.
+There, query, key and value of a self-attention are one linear map, and so are key and value of a cross-attention.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import MissingExtra
-from regard.exchange.foreign import refuse_unless
-from regard.exchange.positions import position_table
+from regard.exchange.huggingface_tokenizer import ids_of, sentencepiece_ids
+from regard.exchange.name_table import position_table, require_exportable
 from regard.files import write_file
 from regard.folder.manifest import Manifest, TokenizerFiles
 from regard.folder.tensors import Tensors, WeightForm, tied_names
 
-WHERE = "a CTranslate2 folder"
-ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}
-QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16", "int8": "int8"}
+_ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}
+_QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16", "int8": "int8"}
 
 
 def export_folder(
@@ -38,7 +37,15 @@ def export_folder(
     except ModuleNotFoundError as error:
         raise MissingExtra("ctranslate2", "ctranslate2", "writing a CTranslate2 folder") from error
     config = manifest.model
-    _check(config)
+    require_exportable(
+        "a CTranslate2 folder",
+        config,
+        architecture=("encoder-decoder", "decoder-only"),
+        position=("sinusoidal", "learned", "rotary"),
+        d_k=(None, config.d_model // config.num_heads),
+        norm=("layer", "rms"),
+        embedding_norm=(True, False) if config.norm == "layer" else (False,),
+    )
     ours: Tensors = dict(tensors)
     ours |= {name: ours[first] for name, first in tied_names(config).items()}
     source, target = vocabularies(manifest.tokenizer, files, config)
@@ -60,33 +67,11 @@ def export_folder(
     spec.config.unk_token = next((each for each in ("<unk>", "[UNK]") if each in target), target[0])
     spec.config.layer_norm_epsilon = config.norm_epsilon
     spec.validate()
-    spec.optimize(quantization=QUANTIZATIONS[weights])
+    spec.optimize(quantization=_QUANTIZATIONS[weights])
     output.mkdir(parents=True, exist_ok=True)
     spec.save(str(output))
     for name, content in files.items():
         write_file(output / name, content)
-
-
-def _check(config: ModelConfig) -> None:
-    refuse_unless(
-        config.architecture in ("encoder-decoder", "decoder-only"),
-        "architecture",
-        config.architecture,
-        "encoder-decoder or decoder-only",
-        where=WHERE,
-    )
-    refuse_unless(
-        config.position in ("sinusoidal", "learned", "rotary"),
-        "position",
-        config.position,
-        "sinusoidal, learned or rotary",
-        where=WHERE,
-    )
-    of_model = config.d_model // config.num_heads
-    refuse_unless(config.head_dim == of_model, "d_k", config.d_k, of_model, where=WHERE)
-    refuse_unless(config.norm != "batch", "norm", config.norm, "layer or rms", where=WHERE)
-    layered = config.norm == "layer" or not config.embedding_norm
-    refuse_unless(layered, "embedding_norm", True, "false where norm=rms", where=WHERE)
 
 
 def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positions: int) -> Any:
@@ -96,7 +81,7 @@ def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positi
     side = "target" if is_decoder else "source"
     num_layers = config.num_decoder_layers if is_decoder else config.num_encoder_layers
     options: dict[str, Any] = {"with_encoder_attention": config.has_encoder} if is_decoder else {}
-    activation = ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
+    activation = _ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
     spec = kind(
         num_layers,
         config.num_heads,
@@ -137,7 +122,7 @@ def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positi
 
 
 def _attention(spec: Any, name: str, ours: Tensors, groups: list[int]) -> None:
-    """groups: how many of query, key and value each of their maps holds."""
+    """groups: number of our maps (query, key, value) in each of theirs."""
     parts = iter([f"{name}.{part}" for part in ("query", "key", "value")])
     for linear, count in zip(spec.linear, groups, strict=False):
         _linear(linear, ours, *(next(parts) for _ in range(count)))
@@ -159,27 +144,24 @@ def _norm(spec: Any, name: str, ours: Tensors) -> None:
 def vocabularies(
     tokenizer: TokenizerFiles, files: Mapping[str, bytes], config: ModelConfig
 ) -> tuple[list[str], list[str]]:
-    """The pieces of both sides as the vocabulary spells them, in the order of their ids."""
-    source = _pieces(tokenizer.kind, files[tokenizer.source], files.get(tokenizer.vocabulary))
-    numbers = files.get(tokenizer.target_vocabulary or tokenizer.vocabulary)
-    target = _pieces(tokenizer.kind, files[tokenizer.target], numbers)
+    """The tokens of both sides in the order of their ids."""
+    source = _tokens(tokenizer.kind, files[tokenizer.source], files.get(tokenizer.vocabulary))
+    ids = files.get(tokenizer.target_vocabulary or tokenizer.vocabulary)
+    target = _tokens(tokenizer.kind, files[tokenizer.target], ids)
     return _filled(source, config.source_vocab_size), _filled(target, config.target_vocab_size)
 
 
-def _pieces(kind: str, content: bytes, vocabulary: bytes | None) -> dict[int, str]:
+def _tokens(kind: str, content: bytes, vocabulary: bytes | None) -> dict[str, int]:
     if kind == "sentencepiece":
-        import sentencepiece
-
-        processor: Any = sentencepiece.SentencePieceProcessor(model_proto=content)
-        return {id: processor.id_to_piece(id) for id in range(processor.vocab_size())}
+        return sentencepiece_ids(content)
     if kind == "tokenizers":
-        from regard.exchange.huggingface_tokenizer import ids_of
-
-        return {id: piece for piece, id in ids_of(json.loads(content)).items()}
+        return ids_of(json.loads(content))
     assert vocabulary is not None
-    return {id: piece for piece, id in json.loads(vocabulary).items()}
+    ids: dict[str, int] = json.loads(vocabulary)
+    return ids
 
 
-def _filled(pieces: Mapping[int, str], size: int) -> list[str]:
-    """A vocabulary may have rows that no piece stands for."""
-    return [pieces.get(id, f"<unused{id}>") for id in range(size)]
+def _filled(ids: Mapping[str, int], size: int) -> list[str]:
+    """A vocabulary may have rows without a token."""
+    tokens = {id: token for token, id in ids.items()}
+    return [tokens.get(id, f"<unused{id}>") for id in range(size)]

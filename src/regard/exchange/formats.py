@@ -1,4 +1,4 @@
-"""The formats that a model can be written in, and what is read of others.
+"""Formats: those that a model can be written in, and those that are read.
 
 regard        a folder of ours, with the CPU engine's graphs
 safetensors   the same without graphs: config.json, model.safetensors, the tokenizer
@@ -23,7 +23,7 @@ from regard.folder.manifest import read_manifest
 from regard.folder.tensors import WeightForm
 
 if TYPE_CHECKING:
-    from regard.exchange.huggingface import Wanted
+    from regard.exchange.huggingface import ImportOptions
 
 _FORMS: dict[str, tuple[WeightForm, ...]] = {
     "regard": ("int8", "fp16", "fp32"),
@@ -32,7 +32,7 @@ _FORMS: dict[str, tuple[WeightForm, ...]] = {
     "ctranslate2": ("fp32", "fp16", "int8"),
     "onnx": ("fp32",),
 }
-"""how each can hold its weights, the usual way first"""
+"""forms of the weights that each format can hold, the default first"""
 
 
 def write(
@@ -44,7 +44,7 @@ def write(
 ) -> None:
     """Write the model of a folder in another format, or in ours with other weights.
 
-    others: models, and how much of their weights is mixed into its own.
+    others: models, and the share of their weights that is mixed into its own.
     """
     form = check_format(to, weights)
     check_output(output, to)
@@ -70,8 +70,8 @@ def write(
         _write_own(folder, output, form, with_graphs=to == "regard")
 
 
-def read(folder: Path, output: Path, wanted: Wanted) -> None:
-    """Read a Hugging Face folder and write ours, with graphs where there is what makes them."""
+def read(folder: Path, output: Path, options: ImportOptions) -> None:
+    """Read a Hugging Face folder and write ours, with graphs if onnx and torch are installed."""
     from regard.exchange.huggingface import import_folder
 
     if not folder.is_dir():
@@ -82,11 +82,11 @@ def read(folder: Path, output: Path, wanted: Wanted) -> None:
         from regard.exchange import onnx
 
         graphs = onnx.export
-    import_folder(folder, output, wanted, graphs)
+    import_folder(folder, output, options, graphs)
 
 
 def check_format(to: str, weights: str | None) -> WeightForm:
-    """The form of the weights, where the format has it."""
+    """The form of the weights; refused if the format cannot hold it."""
     if to not in _FORMS:
         raise UsageError(
             f"a format must be one of {', '.join(_FORMS)}: got {to!r}{suggest(to, _FORMS)}; use one of these"
@@ -103,7 +103,7 @@ def check_format(to: str, weights: str | None) -> WeightForm:
 
 
 def check_output(output: Path, to: str) -> None:
-    """Only a new or an empty folder is written into, or one that holds what is to be replaced."""
+    """Refuse a folder that holds other files than a model to replace."""
     if not output.is_dir() or not any(output.iterdir()):
         return
     try:

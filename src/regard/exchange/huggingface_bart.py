@@ -1,12 +1,12 @@
-"""BART and those built like it: Marian (OPUS-MT) and Pegasus. The paper's model, with other ways at its ends.
+"""BART, Marian (OPUS-MT) and Pegasus: the paper's model with other norms, positions and embeddings.
 
     marian    post-norm, sinusoids                      Junczys-Dowmunt et al. 2018
     pegasus   pre-norm, sinusoids                       Zhang et al. 2020
     bart      post-norm, learned positions, a norm after the embedding   Lewis et al. 2020
 
-Marian and Pegasus lay the sines of their positions in the first half of d_model and the cosines in the second; the
-paper lays them in turns. So feature 2i of ours is their i, and 2i + 1 their d_model / 2 + i: everything that reads
-or writes d_model is put in this order.
+Marian and Pegasus have the sines of their positions in the first half of d_model and the cosines in the second; the
+paper alternates them. So our feature 2i is their i, and our 2i + 1 their d_model / 2 + i: every tensor that reads or
+writes d_model is reordered.
 """
 
 from __future__ import annotations
@@ -17,22 +17,34 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless, same
-from regard.exchange.names import Entry, entry, in_order, linear, to_ours, to_theirs
+from regard.exchange.name_table import (
+    ACTIVATIONS,
+    Family,
+    TensorEntry,
+    agreed,
+    entry,
+    feed_forward_of,
+    linear,
+    reordered,
+    require,
+    require_exportable,
+    to_ours,
+    to_theirs,
+)
 from regard.folder.tensors import Tensors
 
-KINDS = ("marian", "bart", "pegasus")
 # Copies of the shared table, sinusoids, and heads of other tasks.
-IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|embed_positions\.weight$|^classification_head\."
-BART_OFFSET = 2
-"""rows of its position table that nothing reads"""
+_IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|embed_positions\.weight$|^classification_head\."
+_BART_OFFSET = 2
+"""unused rows at the beginning of BART's position table"""
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
     kind = values["model_type"]
     shared = values.get("share_encoder_decoder_embeddings", True)
     untied = values.get("tie_word_embeddings") is False
-    refuse_unless(shared or not untied, "tie_word_embeddings", False, True)
+    if not shared and untied:
+        require(values, "tie_word_embeddings", True)
     return ModelConfig(
         source_vocab_size=values["vocab_size"],
         target_vocab_size=(None if shared else values.get("decoder_vocab_size"))
@@ -40,14 +52,14 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         num_encoder_layers=values["encoder_layers"],
         num_decoder_layers=values["decoder_layers"],
         d_model=values["d_model"],
-        d_ff=same(values, "encoder_ffn_dim", "decoder_ffn_dim"),
-        num_heads=same(values, "encoder_attention_heads", "decoder_attention_heads"),
+        d_ff=agreed(values, "encoder_ffn_dim", "decoder_ffn_dim"),
+        num_heads=agreed(values, "encoder_attention_heads", "decoder_attention_heads"),
         position="learned" if kind == "bart" else "sinusoidal",
         max_positions=values["max_position_embeddings"],
         scaled_embedding=bool(values.get("scale_embedding")),
         norm_placement="pre" if kind == "pegasus" else "post",
         embedding_norm=kind == "bart",
-        feed_forward=FEED_FORWARDS.of(values, "activation_function"),
+        feed_forward=feed_forward_of(values, "activation_function"),
         tied="all" if shared and not untied else "decoder" if not untied else "none",
         output_bias=bool(np.any(theirs.get("final_logits_bias", 0))),
         pad_id=values["pad_token_id"],
@@ -56,7 +68,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
     )
 
 
-def table(config: ModelConfig) -> Iterator[Entry]:
+def table(config: ModelConfig) -> Iterator[TensorEntry]:
     if config.tied == "all":
         yield entry("model.shared.weight", "source.embedding.weight")
     else:
@@ -80,7 +92,7 @@ def table(config: ModelConfig) -> Iterator[Entry]:
             yield from linear(f"model.{stack}.layer_norm", f"{stack}.final_norm")
 
 
-def _layer(theirs: str, ours: str) -> Iterator[Entry]:
+def _layer(theirs: str, ours: str) -> Iterator[TensorEntry]:
     attentions = {"self_attn": "self_attention"}
     if ours.startswith("decoder"):
         attentions["encoder_attn"] = "cross_attention"
@@ -94,7 +106,7 @@ def _layer(theirs: str, ours: str) -> Iterator[Entry]:
 
 
 def _halves(d_model: int) -> np.ndarray:
-    """For each of our features, which of theirs it is."""
+    """Their feature for each of ours."""
     return np.arange(d_model).reshape(2, -1).T.reshape(-1)
 
 
@@ -107,12 +119,12 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
         for stack in ("encoder", "decoder"):
             name = f"model.{stack}.embed_positions.weight"
             if name in theirs:
-                theirs[name] = theirs[name][BART_OFFSET:]
-    ours = to_ours(table(config), theirs, IGNORED)
-    return in_order(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
+                theirs[name] = theirs[name][_BART_OFFSET:]
+    ours = to_ours(table(config), theirs, _IGNORED)
+    return reordered(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
 
 
-FOREIGN = Foreign(KINDS, "translate", config_of, tensors_of)
+FAMILY = Family(("marian", "bart", "pegasus"), "translate", config_of, tensors_of)
 
 
 def exported(
@@ -120,27 +132,19 @@ def exported(
 ) -> tuple[dict[str, Any], Tensors]:
     """config.json and tensors of a Marian folder, or a Pegasus one where the norm comes first."""
     kind = "pegasus" if config.norm_placement == "pre" else "marian"
-    for name, value, expected in (
-        ("position", config.position, "sinusoidal"),
-        ("d_k", config.head_dim, config.d_model // config.num_heads),
-        ("norm", config.norm, "layer"),
-        ("norm_epsilon", config.norm_epsilon, 1e-5),
-        ("embedding_norm", config.embedding_norm, False),
-    ):
-        refuse_unless(value == expected, name, value, expected, where=f"a {kind} folder")
-    refuse_unless(
-        config.feed_forward in ACTIVATIONS,
-        "feed_forward",
-        config.feed_forward,
-        " or ".join(ACTIVATIONS),
-        where=f"a {kind} folder",
-    )
-    allowed = ("all",) if kind == "pegasus" else ("all", "decoder")
-    refuse_unless(
-        config.tied in allowed, "tied", config.tied, " or ".join(allowed), where=f"a {kind} folder"
+    require_exportable(
+        f"a {kind} folder",
+        config,
+        position=("sinusoidal",),
+        d_k=(None, config.d_model // config.num_heads),
+        norm=("layer",),
+        norm_epsilon=(1e-5,),
+        embedding_norm=(False,),
+        feed_forward=tuple(ACTIVATIONS),
+        tied=("all",) if kind == "pegasus" else ("all", "decoder"),
     )
     back = np.argsort(_halves(config.d_model))
-    theirs = to_theirs(table(config), in_order(ours, back))
+    theirs = to_theirs(table(config), reordered(ours, back))
     bias = theirs.get("final_logits_bias", np.zeros(config.target_vocab_size, np.float32))
     theirs["final_logits_bias"] = bias.reshape(1, -1)
     if config.tied == "decoder":

@@ -1,31 +1,38 @@
 """BERT (Devlin et al. 2019): an encoder alone that fills in blanks.
 
-It adds to every word the vector of its segment. A text here is one segment, the first, so that its vector is added
-to the table of positions.
+It adds a segment vector to every word. Here a text is one segment, so the vector of the first segment is added to the
+position table.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.foreign import FEED_FORWARDS, Foreign, refuse_unless
-from regard.exchange.names import Entry, entry, linear, to_ours
+from regard.exchange.name_table import (
+    Family,
+    TensorEntry,
+    entry,
+    feed_forward_of,
+    linear,
+    require,
+    to_ours,
+)
 from regard.folder.tensors import Tensors
 
-# What tells whether two sentences follow one another, and copies of the table and of the output's bias.
-IGNORED = r"pooler\.|seq_relationship\.|predictions\.decoder\.|position_ids$"
-SEGMENTS = "bert.embeddings.token_type_embeddings.weight"
-POSITIONS = "bert.embeddings.position_embeddings.weight"
+# The next-sentence head, and copies of the embedding table and of the output's bias.
+_IGNORED = r"pooler\.|seq_relationship\.|predictions\.decoder\.|position_ids$"
+_SEGMENTS = "bert.embeddings.token_type_embeddings.weight"
+_POSITIONS = "bert.embeddings.position_embeddings.weight"
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
-    kind = values.get("position_embedding_type", "absolute")
-    refuse_unless(kind == "absolute", "position_embedding_type", kind, "absolute")
-    refuse_unless(not values.get("is_decoder"), "is_decoder", True, False)
+    require(values, "position_embedding_type", "absolute")
+    require(values, "is_decoder", False)
     return ModelConfig(
         architecture="encoder-only",
         source_vocab_size=values["vocab_size"],
@@ -39,16 +46,16 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_eps", 1e-12),
         embedding_norm=True,
-        feed_forward=FEED_FORWARDS.of(values, "hidden_act"),
+        feed_forward=feed_forward_of(values, "hidden_act"),
         output_bias=True,
         output_transform=True,
         pad_id=values.get("pad_token_id") or 0,
     )
 
 
-def table(config: ModelConfig) -> Iterator[Entry]:
+def table(config: ModelConfig) -> Iterator[TensorEntry]:
     yield entry("bert.embeddings.word_embeddings.weight", "source.embedding.weight")
-    yield entry(POSITIONS, "source.position.weight")
+    yield entry(_POSITIONS, "source.position.weight")
     yield from linear("bert.embeddings.LayerNorm", "source.norm")
     for i in range(config.num_encoder_layers):
         theirs, ours = f"bert.encoder.layer.{i}", f"encoder.layers.{i}"
@@ -65,19 +72,19 @@ def table(config: ModelConfig) -> Iterator[Entry]:
 
 
 def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors:
-    theirs = {_today(name): tensor for name, tensor in theirs.items()}
-    segments = theirs.pop(SEGMENTS, None)
-    if segments is not None and POSITIONS in theirs:
-        theirs[POSITIONS] = theirs[POSITIONS] + segments[0]
-    return to_ours(table(config), theirs, IGNORED)
+    # The first published files say gamma and beta.
+    theirs = {
+        re.sub(
+            r"LayerNorm\.gamma$",
+            "LayerNorm.weight",
+            re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name),
+        ): tensor
+        for name, tensor in theirs.items()
+    }
+    segments = theirs.pop(_SEGMENTS, None)
+    if segments is not None and _POSITIONS in theirs:
+        theirs[_POSITIONS] = theirs[_POSITIONS] + segments[0]
+    return to_ours(table(config), theirs, _IGNORED)
 
 
-def _today(name: str) -> str:
-    """The first files that were published say gamma and beta."""
-    for old, new in (("gamma", "weight"), ("beta", "bias")):
-        if name.endswith(f"LayerNorm.{old}"):
-            return name.removesuffix(old) + new
-    return name
-
-
-FOREIGN = Foreign(("bert",), "fill", config_of, tensors_of)
+FAMILY = Family(("bert",), "fill", config_of, tensors_of)

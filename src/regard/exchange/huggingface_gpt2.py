@@ -1,6 +1,6 @@
 """GPT-2 (Radford et al. 2019): a decoder alone, pre-norm, with learned positions.
 
-Its linear maps are laid [inputs, outputs], and query, key and value are one of them.
+Its linear maps are laid out [inputs, outputs]; query, key and value are one map.
 """
 
 from __future__ import annotations
@@ -12,22 +12,29 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.foreign import ACTIVATIONS, FEED_FORWARDS, Foreign, refuse_unless
-from regard.exchange.names import Entry, entry, linear, to_ours, to_theirs
-from regard.exchange.positions import position_table
+from regard.exchange.name_table import (
+    ACTIVATIONS,
+    Family,
+    TensorEntry,
+    entry,
+    feed_forward_of,
+    linear,
+    position_table,
+    require,
+    require_exportable,
+    to_ours,
+    to_theirs,
+)
 from regard.folder.tensors import Tensors
 
-# Masks that old files hold, and the output's copy of the table.
-IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
+# Masks of old files, and the output's copy of the embedding table.
+_IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
-    for key, expected in (
-        ("scale_attn_weights", True),
-        ("scale_attn_by_inverse_layer_idx", False),
-        ("add_cross_attention", False),
-    ):
-        refuse_unless(values.get(key, expected) == expected, key, values.get(key), expected)
+    require(values, "scale_attn_weights", True)
+    require(values, "scale_attn_by_inverse_layer_idx", False)
+    require(values, "add_cross_attention", False)
     end = values.get("eos_token_id", 50256)
     return ModelConfig(
         architecture="decoder-only",
@@ -42,21 +49,17 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_epsilon", 1e-5),
         norm_placement="pre",
-        feed_forward=FEED_FORWARDS.of(
+        feed_forward=feed_forward_of(
             {"activation_function": "gelu_new", **values}, "activation_function"
         ),
         tied="none" if values.get("tie_word_embeddings") is False else "all",
-        pad_id=_or(values.get("pad_token_id"), end),
-        bos_id=_or(values.get("bos_token_id"), end),
+        pad_id=end if values.get("pad_token_id") is None else values["pad_token_id"],
+        bos_id=end if values.get("bos_token_id") is None else values["bos_token_id"],
         eos_id=end,
     )
 
 
-def _or(value: int | None, other: int) -> int:
-    return other if value is None else value
-
-
-def table(config: ModelConfig) -> Iterator[Entry]:
+def table(config: ModelConfig) -> Iterator[TensorEntry]:
     yield entry("transformer.wte.weight", "target.embedding.weight")
     yield entry("transformer.wpe.weight", "target.position.weight")
     for i in range(config.num_decoder_layers):
@@ -75,40 +78,29 @@ def table(config: ModelConfig) -> Iterator[Entry]:
 
 
 def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors:
-    inside = re.compile(r"^(h\.|wte\.|wpe\.|ln_f\.)")
+    # Files of the bare model have no prefix.
     theirs = {
-        f"transformer.{name}" if inside.match(name) else name: tensor
+        re.sub(r"^(?=(h|wte|wpe|ln_f)\.)", "transformer.", name): tensor
         for name, tensor in theirs.items()
     }
-    return to_ours(table(config), theirs, IGNORED)
+    return to_ours(table(config), theirs, _IGNORED)
 
 
-FOREIGN = Foreign(("gpt2",), "write", config_of, tensors_of)
+FAMILY = Family(("gpt2",), "write", config_of, tensors_of)
 
 
 def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], Tensors]:
-    """config.json and tensors of a GPT-2 folder; positions of a formula become a table of them."""
-    for name, value, expected in (
-        ("norm", config.norm, "layer"),
-        ("norm_placement", config.norm_placement, "pre"),
-        ("embedding_norm", config.embedding_norm, False),
-        ("d_k", config.head_dim, config.d_model // config.num_heads),
-        ("output_bias", config.output_bias, False),
-    ):
-        refuse_unless(value == expected, name, value, expected, where="a GPT-2 folder")
-    refuse_unless(
-        config.feed_forward in ACTIVATIONS,
-        "feed_forward",
-        config.feed_forward,
-        " or ".join(ACTIVATIONS),
-        where="a GPT-2 folder",
-    )
-    refuse_unless(
-        config.position in ("learned", "sinusoidal", "none"),
-        "position",
-        config.position,
-        "learned, sinusoidal or none",
-        where="a GPT-2 folder",
+    """config.json and tensors of a GPT-2 folder; positions by formula become a table."""
+    require_exportable(
+        "a GPT-2 folder",
+        config,
+        norm=("layer",),
+        norm_placement=("pre",),
+        embedding_norm=(False,),
+        d_k=(None, config.d_model // config.num_heads),
+        output_bias=(False,),
+        feed_forward=tuple(ACTIVATIONS),
+        position=("learned", "sinusoidal", "none"),
     )
     ours = dict(ours)
     if config.position != "learned":

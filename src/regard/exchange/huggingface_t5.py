@@ -1,9 +1,8 @@
 """T5 (Raffel et al. 2020): relative positions, RMS norms first, no biases.
 
-What it does otherwise than the paper is in its weights here, so that the formulas stay those of the paper: the
-scores of its attention are not divided by sqrt(d_k), so the query's weights are multiplied by it; the embedding is
-not multiplied by sqrt(d_model), so the table is divided by it, which is also what the first T5 does before its
-output; and the biases it does not have are zero.
+Its differences go into the weights, so that the formulas stay those of the paper. Its attention scores are not divided
+by sqrt(d_k), so the query weights are multiplied by it. Its embedding is not multiplied by sqrt(d_model), so the table
+is divided by it; the first T5 does the same before its output. The biases that it lacks are zero.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ import numpy as np
 
 from regard.config import FeedForwardKind, ModelConfig
 from regard.errors import ModelError
-from regard.exchange.foreign import Foreign, refuse_unless
-from regard.exchange.names import Entry, entry, to_ours
+from regard.exchange.name_table import Family, TensorEntry, entry, require, to_ours
 from regard.folder.tensors import Tensors, expected_tensors
 
-# Copies of the shared table; and a bias of the cross-attention that old files hold and nothing reads.
-IGNORED = r"embed_tokens\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
-FEED_FORWARDS: dict[str, FeedForwardKind] = {
+# Copies of the shared table, and an unused bias of the cross-attention in old files.
+_IGNORED = r"embed_tokens\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
+_FEED_FORWARDS: dict[str, FeedForwardKind] = {
     "relu": "relu",
     "gelu": "gelu",
     "gelu_new": "gelu-tanh",
@@ -33,9 +31,16 @@ FEED_FORWARDS: dict[str, FeedForwardKind] = {
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
     kind = values.get("feed_forward_proj", "relu")
-    refuse_unless(kind in FEED_FORWARDS, "feed_forward_proj", kind, " or ".join(FEED_FORWARDS))
-    scaled, own = _is_scaled(values), _has_own_output(theirs)
-    refuse_unless(not (scaled and own), "tie_word_embeddings", True, "false where lm_head differs")
+    if kind not in _FEED_FORWARDS:
+        require(values, "feed_forward_proj", "relu", " or ".join(_FEED_FORWARDS))
+    scaled = _is_scaled(values)
+    if scaled and _has_own_output(theirs):
+        require(
+            {"tie_word_embeddings": True},
+            "tie_word_embeddings",
+            False,
+            "false where lm_head differs",
+        )
     num_layers = values["num_layers"]
     return ModelConfig(
         source_vocab_size=values["vocab_size"],
@@ -52,7 +57,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         norm="rms",
         norm_epsilon=values.get("layer_norm_epsilon", 1e-6),
         norm_placement="pre",
-        feed_forward=FEED_FORWARDS[kind],
+        feed_forward=_FEED_FORWARDS[kind],
         tied="all" if scaled else "none",
         pad_id=values.get("pad_token_id", 0),
         bos_id=values.get("decoder_start_token_id", values.get("pad_token_id", 0)),
@@ -61,7 +66,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
 
 
 def _is_scaled(values: Mapping[str, Any]) -> bool:
-    """Whether its output divides by sqrt(d_model): so the first T5, and those of version 1.1 say that they do not."""
+    """Whether its output divides by sqrt(d_model), as the first T5 does; version 1.1 says that it does not."""
     return values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
 
 
@@ -70,8 +75,8 @@ def _has_own_output(theirs: Mapping[str, np.ndarray]) -> bool:
     return own is not None and shared is not None and not np.array_equal(own, shared)
 
 
-def table(config: ModelConfig) -> Iterator[Entry]:
-    """Without the tables of words, which depend on more than the names."""
+def table(config: ModelConfig) -> Iterator[TensorEntry]:
+    """All tensors except the embedding tables, which depend on more than the names."""
     gated = config.feed_forward.startswith("gated-")
     for stack, num_layers in (
         ("encoder", config.num_encoder_layers),
@@ -109,7 +114,7 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
             "the model must have a tensor shared.weight, as a T5 has: it has none; get it again"
         )
     output = theirs.pop("lm_head.weight", shared)
-    ours = to_ours(table(config), theirs, IGNORED)
+    ours = to_ours(table(config), theirs, _IGNORED)
     root = np.float32(config.d_model**0.5)
     ours["source.embedding.weight"] = shared / root
     if config.tied == "none":
@@ -124,4 +129,4 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
     return ours
 
 
-FOREIGN = Foreign(("t5",), "translate", config_of, tensors_of)
+FAMILY = Family(("t5",), "translate", config_of, tensors_of)

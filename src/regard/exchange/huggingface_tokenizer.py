@@ -1,4 +1,4 @@
-"""The tokenizers of Hugging Face folders: which files they are, and what stands around a text.
+"""Tokenizers of Hugging Face folders: their files, and the tokens around a text.
 
 marian          source.spm, target.spm, vocab.json
 t5, pegasus     tokenizer.json, or spiece.model
@@ -33,9 +33,9 @@ def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files
     elif kind == "t5" and (folder / SENTENCEPIECE).is_file():
         return _sentencepiece(folder)
     elif kind in ("gpt2", "bart"):
-        files = {JSON: _byte_pairs(folder)}
+        files = {JSON: _byte_pair_merges(folder)}
     elif kind == "bert":
-        files = {JSON: _word_pieces(folder)}
+        files = {JSON: _word_list(folder)}
     else:
         raise ModelError(f"{folder} must have a {JSON}: it has none; get the model again")
     around: dict[str, Any] = {}
@@ -48,64 +48,67 @@ def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files
     return TokenizerFiles(kind="tokenizers", source=JSON, target=JSON, **around), files
 
 
-def ends(tokenizer: TokenizerFiles, files: Files, folder: Path) -> tuple[int, int]:
+def bert_ends(files: Files, folder: Path) -> tuple[int, int]:
     """The ids of BERT's [CLS] and [SEP], which its config.json does not name."""
-    ids = ids_of(json.loads(files[tokenizer.source]))
-    for piece in ("[CLS]", "[SEP]", "[MASK]"):
-        if piece not in ids:
-            raise ModelError(f"{folder}: the tokenizer must have {piece}: it has not; get it again")
+    ids = ids_of(json.loads(files[JSON]))
+    for token in ("[CLS]", "[SEP]", "[MASK]"):
+        if token not in ids:
+            raise ModelError(f"{folder}: the tokenizer must have {token}: it has not; get it again")
     return ids["[CLS]"], ids["[SEP]"]
 
 
 def ids_of(described: Mapping[str, Any]) -> dict[str, int]:
-    """The id of each piece of a tokenizer.json, as it is spelt there."""
+    """The id of each token of a tokenizer.json, as it is spelt there."""
     added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
     vocabulary = described.get("model", {}).get("vocab", {})
-    if isinstance(vocabulary, list):  # unigram pieces, each with its score
-        vocabulary = {piece: id for id, (piece, _) in enumerate(vocabulary)}
+    if isinstance(vocabulary, list):  # unigram tokens, each with its score
+        vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
     return {**vocabulary, **added}
 
 
+def sentencepiece_ids(proto: bytes) -> dict[str, int]:
+    """The id of each token of a SentencePiece model."""
+    import sentencepiece
+
+    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+    return {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
+
+
 def _marian(folder: Path) -> tuple[TokenizerFiles, Files]:
-    names = ["source.spm", "target.spm", VOCABULARY]
     own = TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else ""
-    files = {name: _content(folder, name) for name in (*names, own) if name}
-    return (
-        TokenizerFiles(
-            kind="sentencepiece-vocabulary",
-            source="source.spm",
-            target="target.spm",
-            vocabulary=VOCABULARY,
-            target_vocabulary=own,
-        ),
-        files,
+    names = ("source.spm", "target.spm", VOCABULARY, own)
+    tokenizer = TokenizerFiles(
+        kind="sentencepiece-vocabulary",
+        source="source.spm",
+        target="target.spm",
+        vocabulary=VOCABULARY,
+        target_vocabulary=own,
     )
+    return tokenizer, {name: _content(folder, name) for name in names if name}
 
 
 def _sentencepiece(folder: Path) -> tuple[TokenizerFiles, Files]:
     """T5's, whose ids are those of its SentencePiece model."""
-    import sentencepiece
-
     proto = _content(folder, SENTENCEPIECE)
     try:
-        processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+        ids = sentencepiece_ids(proto)
     except (RuntimeError, OSError) as error:
         raise ModelError(
             f"{folder / SENTENCEPIECE} must be a SentencePiece model: it is not; get it again"
         ) from error
-    ids = {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
-    return (
-        TokenizerFiles(
-            kind="sentencepiece-vocabulary",
-            source=SENTENCEPIECE,
-            target=SENTENCEPIECE,
-            vocabulary=VOCABULARY,
-        ),
-        {SENTENCEPIECE: proto, VOCABULARY: json.dumps(ids, ensure_ascii=False).encode()},
+    tokenizer = TokenizerFiles(
+        kind="sentencepiece-vocabulary",
+        source=SENTENCEPIECE,
+        target=SENTENCEPIECE,
+        vocabulary=VOCABULARY,
     )
+    return tokenizer, {
+        SENTENCEPIECE: proto,
+        VOCABULARY: json.dumps(ids, ensure_ascii=False).encode(),
+    }
 
 
-def _byte_pairs(folder: Path) -> bytes:
+def _byte_pair_merges(folder: Path) -> bytes:
     """A tokenizer.json of GPT-2's two files."""
     library = _library()
     ids = json.loads(_content(folder, VOCABULARY))
@@ -114,16 +117,14 @@ def _byte_pairs(folder: Path) -> bytes:
     tokenizer = library.Tokenizer(library.models.BPE(vocab=ids, merges=merges))
     tokenizer.pre_tokenizer = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = library.decoders.ByteLevel()
-    special = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
-    tokenizer.add_special_tokens([piece for piece in special if piece in ids])
-    return str(tokenizer.to_str()).encode()
+    return _with_special(tokenizer, ids, "<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
 
 
-def _word_pieces(folder: Path) -> bytes:
-    """A tokenizer.json of BERT's list of words."""
+def _word_list(folder: Path) -> bytes:
+    """A tokenizer.json of BERT's word list."""
     library = _library()
-    pieces = _content(folder, "vocab.txt").decode().rstrip("\n").split("\n")
-    ids = {piece: id for id, piece in enumerate(pieces)}
+    words = _content(folder, "vocab.txt").decode().rstrip("\n").split("\n")
+    ids = {word: id for id, word in enumerate(words)}
     settings = folder / "tokenizer_config.json"
     described = json.loads(settings.read_bytes()) if settings.is_file() else {}
     tokenizer = library.Tokenizer(library.models.WordPiece(vocab=ids, unk_token="[UNK]"))
@@ -132,8 +133,11 @@ def _word_pieces(folder: Path) -> bytes:
     )
     tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = library.decoders.WordPiece()
-    special = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-    tokenizer.add_special_tokens([piece for piece in special if piece in ids])
+    return _with_special(tokenizer, ids, "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def _with_special(tokenizer: Any, ids: Mapping[str, int], *special: str) -> bytes:
+    tokenizer.add_special_tokens([token for token in special if token in ids])
     return str(tokenizer.to_str()).encode()
 
 
@@ -156,42 +160,34 @@ def _content(folder: Path, name: str) -> bytes:
 
 def written(manifest: Manifest, files: Mapping[str, bytes]) -> Files:
     """The tokenizer's files for a folder that transformers opens with AutoTokenizer."""
-    kind = manifest.tokenizer.kind
-    if manifest.tokenizer.prompt:
+    tokenizer = manifest.tokenizer
+    if tokenizer.prompt:
         raise UsageError(
-            f"--to huggingface cannot hold a text before every text: got the prompt "
-            f"{manifest.tokenizer.prompt!r}; import the model without it"
+            f"--to huggingface cannot hold a text before every text: got the prompt {tokenizer.prompt!r}; "
+            "import the model without it"
         )
-    if kind == "tokenizers":
-        described = {"tokenizer_class": "PreTrainedTokenizerFast"}
-        return {JSON: files[manifest.tokenizer.source], "tokenizer_config.json": _json(described)}
-    described_marian: dict[str, Any] = {
+    if tokenizer.kind == "tokenizers":
+        fast = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        return {JSON: files[tokenizer.source], "tokenizer_config.json": to_json(fast)}
+    source, target = files[tokenizer.source], files[tokenizer.target]
+    result: Files = {"source.spm": source, "target.spm": target}
+    if tokenizer.kind == "sentencepiece":
+        result[VOCABULARY] = to_json(sentencepiece_ids(source))
+        if not tokenizer.joint:
+            result[TARGET_VOCABULARY] = to_json(sentencepiece_ids(target))
+    else:
+        result[VOCABULARY] = files[tokenizer.vocabulary]
+        if tokenizer.target_vocabulary:
+            result[TARGET_VOCABULARY] = files[tokenizer.target_vocabulary]
+    described = {
         "tokenizer_class": "MarianTokenizer",
         "source_lang": manifest.source_language,
         "target_lang": manifest.target_language,
-        "separate_vocabs": not manifest.tokenizer.joint,
+        "separate_vocabs": TARGET_VOCABULARY in result,
         "model_max_length": manifest.longest,
     }
-    source, target = files[manifest.tokenizer.source], files[manifest.tokenizer.target]
-    result: Files = {"source.spm": source, "target.spm": target}
-    if kind == "sentencepiece":
-        result[VOCABULARY] = _json(_numbered(source))
-        if not manifest.tokenizer.joint:
-            result[TARGET_VOCABULARY] = _json(_numbered(target))
-    else:
-        result[VOCABULARY] = files[manifest.tokenizer.vocabulary]
-        if manifest.tokenizer.target_vocabulary:
-            result[TARGET_VOCABULARY] = files[manifest.tokenizer.target_vocabulary]
-        described_marian["separate_vocabs"] = bool(manifest.tokenizer.target_vocabulary)
-    return {**result, "tokenizer_config.json": _json(described_marian)}
+    return {**result, "tokenizer_config.json": to_json(described)}
 
 
-def _numbered(proto: bytes) -> dict[str, int]:
-    import sentencepiece
-
-    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto)
-    return {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
-
-
-def _json(values: Mapping[str, Any]) -> bytes:
+def to_json(values: Mapping[str, Any]) -> bytes:
     return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()

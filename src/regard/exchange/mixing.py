@@ -1,30 +1,28 @@
-"""The weights of several models of one shape, so much of each.
+"""The weights of several models of one shape, mixed.
 
-A model and the one it went on from lie in one valley of the loss, and between the two something better than either is
-often found, which keeps more of what the first had learnt. Wortsman et al. 2022, Robust fine-tuning of zero-shot models
-(WiSE-FT).
+Weights between a fine-tuned model and the one it started from are often better than either, and keep more of what the
+first had learnt: Wortsman et al. 2022, Robust fine-tuning of zero-shot models (WiSE-FT).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from regard.errors import UsageError
 from regard.folder.checkpoint import CARD, read_files, read_tensors, save
-from regard.folder.manifest import Manifest, read_manifest
+from regard.folder.manifest import read_manifest
 
-_ADVICE = "mix only models of which one went on from the other"
-_FRONT_MATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 """what a hub reads of a card, scores among it"""
 
 
 def mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> None:
-    """Write the first model with a share of each other's weights in its own, as fp32 and without graphs."""
+    """Write the first model with a share of each other model's weights, in fp32 and without graphs."""
     own_share = 1 - sum(share for _, share in others)
     if own_share <= 0 or any(not share > 0 for _, share in others):
         raise UsageError(
@@ -35,36 +33,25 @@ def mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> Non
     files = read_files(folder, manifest)
     mixed = {name: own_share * tensor for name, tensor in read_tensors(folder, manifest).items()}
     for other, share in others:
-        their_manifest = read_manifest(other)
-        _check_alike(folder, manifest, other, their_manifest)
-        if read_files(other, their_manifest) != files:
-            raise UsageError(
-                f"models to mix must have one tokenizer: {other} has another than {folder}; {_ADVICE}"
-            )
-        for name, tensor in read_tensors(other, their_manifest).items():
-            mixed[name] += np.float32(share) * tensor
-    save(output, replace(manifest, weights="fp32"), mixed, files, _card(folder, own_share, others))
-
-
-def _check_alike(folder: Path, ours: Manifest, other: Path, theirs: Manifest) -> None:
-    for one, another, names in (
-        (ours, theirs, ("task", "source_language", "target_language")),
-        (ours.model, theirs.model, [field.name for field in fields(ours.model)]),
-    ):
-        for name in names:
-            own, their = getattr(one, name), getattr(another, name)
-            if own != their:
+        theirs = read_manifest(other)
+        for what, one, another in (
+            ("task", manifest.task, theirs.task),
+            ("source_language", manifest.source_language, theirs.source_language),
+            ("target_language", manifest.target_language, theirs.target_language),
+            ("shape", manifest.model, theirs.model),
+            ("tokenizer", files, read_files(other, theirs)),
+        ):
+            if one != another:
                 raise UsageError(
-                    f"models to mix must be alike: {folder} has {name}={own}, {other} has {their}; {_ADVICE}"
+                    f"models to mix must have one {what}: {other} has another than {folder}; "
+                    "mix only models of which one went on from the other"
                 )
-
-
-def _card(folder: Path, own_share: float, others: Sequence[tuple[Path, float]]) -> str:
-    """The first model's, which says before all else that it is a mix: its scores are not those of one."""
+        for name, tensor in read_tensors(other, theirs).items():
+            mixed[name] += np.float32(share) * tensor
     path = folder / CARD
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    shares = [(folder, own_share), *others]
-    mixed = ", ".join(f"{share:.3g} of {each.resolve().name}" for each, share in shares)
-    note = f"> Weights mixed by regard: {mixed}. What follows, scores too, is the card of the first of them.\n\n"
-    front = _FRONT_MATTER.match(text)
-    return note + text[front.end() if front else 0 :].lstrip()
+    card = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8")) if path.is_file() else ""
+    shares = ", ".join(
+        f"{share:.3g} of {each.resolve().name}" for each, share in [(folder, own_share), *others]
+    )
+    note = f"> Weights mixed by regard: {shares}. What follows, scores too, is the card of the first of them.\n\n"
+    save(output, replace(manifest, weights="fp32"), mixed, files, note + card.lstrip())

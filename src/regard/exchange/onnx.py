@@ -1,6 +1,6 @@
 """The CPU engine's graphs: encoder.onnx, run once a batch, and decoder.onnx, run once a token.
 
-Written straight from the configuration, box by box (`blocks`).
+They are written from the configuration, box by box (`onnx_blocks`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from regard.config import ModelConfig
-from regard.exchange.blocks import (
+from regard.exchange.onnx_blocks import (
     Rotation,
     activated,
     after,
@@ -31,26 +31,26 @@ from regard.exchange.blocks import (
     split_heads,
     width,
 )
-from regard.exchange.graph import Graph
-from regard.exchange.products import linear, scores
+from regard.exchange.onnx_graph import Graph
+from regard.exchange.onnx_products import linear, scores
 from regard.files import write_file
 from regard.folder.checkpoint import check_weights, read_header
 from regard.folder.manifest import read_manifest
 
-HIDDEN = float(np.finfo(np.float32).min)
-"""added to the score of a key that may not be seen"""
-MOST_BYTES = 1 << 30
-"""of a graph in one file; the format ends at twice as many"""
+MASKED = float(np.finfo(np.float32).min)
+"""added to the score of a masked key"""
+MAX_BYTES = 1 << 30
+"""size of a graph with its weights in one file; the format's limit is twice this"""
 KEY_MULTIPLE = 16
-"""The keys of a source are filled up to a multiple of this, as many numbers as the softmax adds up at a time:
-so padding changes no bit of a sum, and a sentence is translated alike in every batch."""
+"""multiple to which the keys of a source are padded: the softmax adds up as many numbers at a time, so padding changes
+no bit of a sum, and a sentence is translated alike in every batch"""
 
 
 def export(folder: str | Path) -> None:
-    """Write the graphs of a model folder, over its weight file as it lies there.
+    """Write the graphs of a model folder over its weight file.
 
-    A folder of int8 weights gets a second pair that computes in float32. A model that `covers` does not name
-    gets none: the torch engine runs it.
+    int8 weights get a second pair of graphs, which computes in float32. A model that `covers` refuses gets none: the
+    torch engine runs it.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
@@ -73,11 +73,11 @@ def export(folder: str | Path) -> None:
 
 
 def embed(folder: Path, output: Path) -> None:
-    """Write the graphs of a folder so that they hold their own weights; beside them where those are too large."""
+    """Write the graphs of a folder with their weights inside, or beside them if too large."""
     for path in sorted(folder.glob("*.onnx")):
         model = onnx.load(path)
         onnx.checker.check_model(model)
-        too_large = model.ByteSize() > MOST_BYTES
+        too_large = model.ByteSize() > MAX_BYTES
         onnx.save(
             model,
             output / path.name,
@@ -87,17 +87,14 @@ def embed(folder: Path, output: Path) -> None:
 
 
 def covers(config: ModelConfig) -> bool:
-    """Whether there are graphs for a model: not for recurrent ones, relative positions and a d_k of its own."""
+    """Whether a model has graphs: not recurrent, no relative positions, heads that fill d_model."""
     if config.is_recurrent or config.position == "relative":
         return False
     return config.d_attention == config.d_model
 
 
 def reader_graph(g: Graph) -> Graph:
-    """An encoder alone: tokens and lengths of texts to the log-probabilities of what stands at `places`.
-
-    They are counted through the rows of the tokens.
-    """
+    """An encoder alone: from tokens and lengths to the log-probabilities at `places`, counted through all rows."""
     config = g.config
     x, _, _ = _memory(g)
     if config.output_transform:
@@ -112,7 +109,7 @@ def reader_graph(g: Graph) -> Graph:
 
 
 def _memory(g: Graph) -> tuple[str, str, str]:
-    """What an encoder makes of tokens and lengths, how its keys are filled up, and which of them may be seen."""
+    """The encoder's output, the padding of its keys, and their mask."""
     config = g.config
     tokens = g.input("tokens", TensorProto.INT64, ["sentences", "source_len"])
     lengths = g.input("lengths", TensorProto.INT64, ["sentences"])
@@ -123,7 +120,7 @@ def _memory(g: Graph) -> tuple[str, str, str]:
     key_len = g.op("Add", source_len, g.op("Squeeze", missing))
     key_positions = g.op("Range", g.constant(0, np.int64), key_len, g.constant(1, np.int64))
     may_attend = g.op("Less", key_positions, g.column(lengths))
-    bias = g.op("Where", may_attend, g.constant(0), g.constant(HIDDEN))
+    bias = g.op("Where", may_attend, g.constant(0), g.constant(MASKED))
     bias = g.op("Unsqueeze", bias, g.integers(1, 2), called="source_bias")
     turn = rotation(g, positions)
     x = embedding(g, "source", tokens, positions, lengths)
@@ -138,7 +135,7 @@ def _memory(g: Graph) -> tuple[str, str, str]:
 
 
 def encoder_graph(g: Graph) -> Graph:
-    """tokens and lengths of the sources to the keys and values of every cross-attention."""
+    """From tokens and lengths of the sources to the keys and values of every cross-attention."""
     config = g.config
     x, fill, bias = _memory(g)
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
@@ -154,11 +151,10 @@ def encoder_graph(g: Graph) -> Graph:
 
 
 def decoder_graph(g: Graph) -> Graph:
-    """The newest tokens of each row, on top of the keys and values so far, to what follows them.
+    """From the newest tokens of each row and the cache to the log-probabilities of the next tokens.
 
-    `places` are the tokens, counted through the rows, after which that is asked for. The cross-attention's
-    keys and values are one a sentence; a sentence's rows stand together, and each sentence has the same number
-    of them.
+    `places` are the tokens, counted through the rows, whose successors are wanted. There is one set of cross-attention
+    keys and values a sentence; the rows of a sentence are adjacent, and each sentence has as many.
     """
     config = g.config
     tokens = g.input("tokens", TensorProto.INT64, ["rows", "length"])
@@ -197,7 +193,7 @@ def _encoder_attention(
     g: Graph, name: str, x: str, turn: Rotation | None, fill: str, bias: str
 ) -> str:
     config = g.config
-    # Three products, for splitting the words of whole sentences would cost more than one product saves.
+    # Three products: splitting one product for whole sentences would cost more than it saves.
     inputs = before(g, name, x)
     query, key, value = (linear(g, inputs, part) for part in parts(name))
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
@@ -214,7 +210,7 @@ def parts(name: str) -> list[str]:
 
 
 def _split(g: Graph, joined: str) -> tuple[str, str, str]:
-    """Query, key and value that one product made side by side."""
+    """Query, key and value from one product."""
     rest = [f"{joined}_key", f"{joined}_value"]
     return g.op("Split", joined, axis=-1, num_outputs=3, more_outputs=rest), rest[0], rest[1]
 

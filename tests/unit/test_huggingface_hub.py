@@ -17,7 +17,7 @@ from huggingface_fixtures import MAKERS
 from web_fixtures import serving
 
 from regard.api import load
-from regard.exchange.hub.get import ORIGIN
+from regard.exchange.hub import ORIGIN
 from regard.folder.manifest import read_manifest
 
 

@@ -1,43 +1,39 @@
-"""The boxes of the model as nodes of a graph; each function stands for the file of `model/` it is named after.
+"""The boxes of the model as nodes of a graph; each function is named after its file in `model/`.
 
 The vectors of a batch are [rows, length, d_model] throughout.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from regard.exchange.graph import CONTRIB, Graph
-from regard.exchange.products import linear
+from regard.exchange.onnx_graph import CONTRIB, Graph
+from regard.exchange.onnx_products import linear
 from regard.model.position import BASE
 
-
-class Rotation(NamedTuple):
-    cos: str
-    sin: str
+Rotation = tuple[str, str]
+"""the names of cosine and sine"""
 
 
-def angles(g: Graph, positions: str, frequencies: np.ndarray) -> str:
+def _angles(g: Graph, positions: str, frequencies: np.ndarray) -> str:
     number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
     return g.op("Mul", number, g.constant(frequencies))
 
 
-def frequencies(num_features: int) -> np.ndarray:
+def _frequencies(num_features: int) -> np.ndarray:
     pairs = np.arange(0, num_features, 2, dtype=np.float32)
     powers: np.ndarray = np.float32(BASE) ** (-pairs / np.float32(num_features))
     return powers
 
 
-def position(g: Graph, side: str, positions: str, lengths: str | None) -> str | None:
-    """What is added at each position, if anything; `lengths` where they are known."""
+def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str | None:
+    """What is added at each position, if anything; scaled positions use `lengths` if they are known."""
     config = g.config
     if config.position in ("rotary", "none"):
         return None
     if config.position == "sinusoidal":
-        angle = angles(g, positions, frequencies(config.d_model).repeat(2))
+        angle = _angles(g, positions, _frequencies(config.d_model).repeat(2))
         even = g.constant(np.arange(config.d_model) % 2 == 0, np.bool_)
         return g.op("Where", even, g.op("Sin", angle), g.op("Cos", angle))
     if config.position == "learned":
@@ -58,7 +54,7 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
         tokens,
         times=g.config.d_model**0.5 if g.config.scaled_embedding else 1.0,
     )
-    added = position(g, side, positions, lengths)
+    added = _position(g, side, positions, lengths)
     if added is not None:
         x = g.op("Add", x, added)
     return norm(g, f"{side}.norm", x) if g.config.embedding_norm else x
@@ -67,8 +63,8 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
 def rotation(g: Graph, positions: str) -> Rotation | None:
     if g.config.position != "rotary":
         return None
-    angle = angles(g, positions, frequencies(g.config.head_dim))
-    return Rotation(g.op("Cos", angle), g.op("Sin", angle))
+    angle = _angles(g, positions, _frequencies(g.config.head_dim))
+    return g.op("Cos", angle), g.op("Sin", angle)
 
 
 def rotate(g: Graph, x: str, by: Rotation | None) -> str:
@@ -79,8 +75,7 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
         "RotaryEmbedding",
         x,
         g.integers(0),  # the angles are those of the positions at hand, from the first on
-        by.cos,
-        by.sin,
+        *by,
         domain=CONTRIB,
         interleaved=1,
         num_heads=g.config.num_heads,
@@ -92,14 +87,14 @@ def attention(
 ) -> str:
     """Equation 1 over [rows, heads, length, head_dim].
 
-    The key comes turned over, [rows, heads, head_dim, length], and scaled: see `keys`.
+    The key is transposed, [rows, heads, head_dim, length], and scaled: see `keys`.
     """
     masked = g.op("Add", g.op("MatMul", query, key), bias)
     return g.op("MatMul", g.op("Softmax", masked, axis=-1, called=weights_called), value)
 
 
 def keys(g: Graph, x: str, shape: str, called: str = "") -> str:
-    """What `attention` takes: many queries meet a key, so it is scaled and turned over once."""
+    """Keys as `attention` takes them: scaled and transposed once, for many queries."""
     scaled = g.op("Mul", x, g.constant(g.config.head_dim**-0.5))
     return g.op("Transpose", g.op("Reshape", scaled, shape), perm=[0, 2, 3, 1], called=called)
 
@@ -116,9 +111,9 @@ def join_heads(g: Graph, x: str, shape: str) -> str:
 def cached_attention(
     g: Graph, query: str, key: str, value: str, past: tuple[str, str], new: tuple[str, str]
 ) -> str:
-    """Masked self-attention of the newest tokens, whose keys and values join those before them.
+    """Masked self-attention of the newest tokens, whose keys and values are appended to the cache.
 
-    They are written into the buffers that hold the others: `new` are the names of the same memory.
+    `past` and `new` name the same memory, before and after.
     """
     config = g.config
     query, key, value = (_widen_heads(g, each) for each in (query, key, value))
@@ -144,12 +139,12 @@ def cached_attention(
 
 
 def width(head_dim: int) -> int:
-    """How many features of a head a cache holds: the kernel wants a multiple of 8."""
+    """Features of a head in a cache: the kernel wants a multiple of 8."""
     return -(-head_dim // 8) * 8
 
 
 def _widen_heads(g: Graph, x: str) -> str:
-    """Add zeros to each head, where its size does not suit the kernel; they change no product."""
+    """Add zeros to each head up to the kernel's width; they change no product."""
     config = g.config
     missing = width(config.head_dim) - config.head_dim
     if not missing:
@@ -168,8 +163,8 @@ def norm(g: Graph, name: str, x: str) -> str:
         return g.op(
             "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=g.config.norm_epsilon
         )
-    # onnxruntime's LayerNormalization adds up number by number; with places as its channels
-    # InstanceNormalization is the same, several times as fast.
+    # InstanceNormalization with positions as channels computes the same as onnxruntime's LayerNormalization,
+    # several times as fast.
     length = g.op("Shape", "tokens", start=1)
     ones, zeros = (
         g.op(
@@ -184,7 +179,7 @@ def norm(g: Graph, name: str, x: str) -> str:
 
 
 def _folded(g: Graph, name: str, x: str) -> str:
-    """A batch norm, whose statistics stand fast: one product and one sum, made of them at loading."""
+    """A batch norm with fixed statistics: one product and one sum, computed when the graph is loaded."""
     mean, variance = (g.floats(f"{name}.{part}") for part in ("running_mean", "running_variance"))
     spread = g.op("Sqrt", g.op("Add", variance, g.constant(g.config.norm_epsilon)))
     scale = g.op("Div", g.floats(f"{name}.weight"), spread)
@@ -193,12 +188,12 @@ def _folded(g: Graph, name: str, x: str) -> str:
 
 
 def before(g: Graph, name: str, x: str) -> str:
-    """What a sub-layer reads."""
+    """The input of a sub-layer."""
     return norm(g, f"{name}.norm", x) if g.config.norm_placement == "pre" else x
 
 
 def after(g: Graph, name: str, x: str, output: str) -> str:
-    """What flows on from a sub-layer."""
+    """The output of a sub-layer with its residual."""
     residual = g.op("Add", x, output)
     return residual if g.config.norm_placement == "pre" else norm(g, f"{name}.norm", residual)
 
@@ -222,10 +217,10 @@ def activated(g: Graph, hidden: str, kind: str) -> str:
 
 
 def best(g: Graph, values: str, count: str) -> None:
-    """The `count` largest of each row of [places, vocabulary] and where they stand: best_values, best_tokens.
+    """The `count` largest of each row of [places, vocabulary] and their columns: best_values, best_tokens.
 
-    The `count` largest lie in the `count` blocks with the largest maxima, and a maximum is found much faster
-    than an order. The blocks are kept in order, so that equal values still come in the order of their tokens.
+    They lie in the `count` blocks with the largest maxima, and a maximum is found much faster than an order. The blocks
+    are kept in order, so that equal values come in the order of their tokens.
     """
     size = next(
         (size for size in (64, 50, 80, 40, 32) if g.config.target_vocab_size % size == 0), 1

@@ -24,10 +24,8 @@ from web_fixtures import Page, Web
 from regard.api import load
 from regard.data import download as fetching
 from regard.errors import DataError, ModelError, RegardError, UsageError
-from regard.exchange.hub import address as addresses
-from regard.exchange.hub.address import find_address
-from regard.exchange.hub.get import ORIGIN, get
-from regard.exchange.huggingface import Wanted
+from regard.exchange.hub import ORIGIN, find_address, get
+from regard.exchange.huggingface import ImportOptions
 from regard.folder.catalogue import available
 from regard.folder.checkpoint import SUMS
 
@@ -63,7 +61,7 @@ def sha256(content: bytes) -> str:
 
 
 def bring(url: str, **options: Any) -> Path:
-    return get(find_address(url, **options), Wanted())
+    return get(find_address(url, **options), ImportOptions())
 
 
 def in_folder(models: Path) -> list[str]:
@@ -155,7 +153,7 @@ def test_a_full_disk_leaves_what_has_arrived(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "tiny.tar.gz.part")
 
     with pytest.raises(OSError, match="No space left"):
-        get(find_address(f"{web.url}/tiny.tar.gz"), Wanted(), progress=lambda name: no_room)
+        get(find_address(f"{web.url}/tiny.tar.gz"), ImportOptions(), progress=lambda name: no_room)
     assert arrived and in_folder(models) == [".tiny.getting"]
     bring(f"{web.url}/tiny.tar.gz")
     assert in_folder(models) == ["tiny"]
@@ -236,44 +234,19 @@ def test_links_are_left_out_and_torn_archives_refused(
     assert "torn" not in in_folder(models)
 
 
-def test_a_name_of_the_list(
-    web: Web, models: Path, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    web.pages["/v1.tar.gz"] = Page(archive)
-    entry = {"url": f"{web.url}/v1.tar.gz", "sha256": sha256(archive), "bytes": len(archive)}
-    listed = tmp_path / "gettable.json"
-    listed.write_text(json.dumps({"teacher": entry}))
-    monkeypatch.setattr(addresses, "GETTABLE", listed)
-    assert bring("teacher") == models / "teacher"
-    with pytest.raises(
-        UsageError, match="one of teacher, .* got 'teaher' .*did you mean 'teacher'"
-    ):
-        find_address("teaher")
-
-
 @pytest.mark.parametrize(
     ("wanted", "options", "message"),
     [
         ("http://example.org/a.zip", {}, "over https://, or http:// from this machine"),
-        ("ftp://example.org/a.zip", {}, "over https://"),
         ("file:///etc/passwd", {}, "over https://"),
+        ("teacher", {}, "must be an address https://… or hf:owner/name: got 'teacher'"),
         ("https://example.org/", {}, "needs a name"),
         ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),
         ("https://example.org/a.zip", {"name": "../a"}, "letters, digits"),
         ("hf:model", {}, "written hf:owner/name"),
-        ("hf:a/b/c", {}, "written hf:owner/name"),
         ("hf:a/b", {"sha256": "0" * 64}, "hf:owner/name@revision instead"),
     ],
 )
 def test_addresses_that_are_none(wanted: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(RegardError, match=message):
         find_address(wanted, **options)
-
-
-def test_what_is_published_is_listed_completely() -> None:
-    listed = addresses.gettable()
-    assert isinstance(listed, dict)
-    for entry in listed.values():
-        assert {"url", "sha256", "bytes"} <= entry.keys() and str(entry["url"]).startswith(
-            "https://"
-        )

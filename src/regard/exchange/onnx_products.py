@@ -1,8 +1,7 @@
 """Products with the weights of a model folder, as nodes of a graph.
 
-What the file holds as int8 is multiplied as int8, with each row of activations quantized to its own largest
-values, so that a sentence's numbers do not depend on its neighbours; or it is widened once, when the graph is
-loaded.
+int8 weights are multiplied as int8, with each row of activations quantized by its own largest value, so that a
+sentence's numbers do not depend on its neighbours; or they are widened once, when the graph is loaded.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import math
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from regard.exchange.graph import CONTRIB, Graph
+from regard.exchange.onnx_graph import CONTRIB, Graph
 from regard.folder.tensors import SCALE, is_table
 
-WORTH_THE_NODES = 750_000
-"""From so many weights on `MatMulInteger` with all its nodes is the faster product of a step too."""
+_INTEGER_SIZE = 750_000
+"""number of weights from which `MatMulInteger` with its nodes is faster for the few rows of a step too"""
 
 
 def linear(g: Graph, x: str, *names: str, positive: bool = False) -> str:
@@ -37,11 +36,11 @@ def scores(g: Graph, x: str, name: str) -> str:
 def _product(
     g: Graph, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
 ) -> str:
-    by_row = g.places[names[0]].kind != "I8" or is_table(names[0])
-    if g.widened or g.places[names[0]].kind != "I8":
+    by_row = g.tensors[names[0]].kind != "I8" or is_table(names[0])
+    if g.widened or g.tensors[names[0]].kind != "I8":
         weight = _joined(g, [g.floats(name) for name in names], axis=1 - by_row)
         product = g.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
-    elif g.many_rows or wide or _num_weights(g, names) >= WORTH_THE_NODES:
+    elif g.many_rows or wide or _num_weights(g, names) >= _INTEGER_SIZE:
         product = _integer_product(g, x, names, by_row, flat=wide, positive=positive)
     else:
         return _bytes_product(g, x, names, bias, by_row)
@@ -49,12 +48,12 @@ def _product(
 
 
 def _num_weights(g: Graph, names: list[str]) -> int:
-    return sum(math.prod(g.places[name].shape) for name in names)
+    return sum(math.prod(g.tensors[name].shape) for name in names)
 
 
 def _sizes(g: Graph, names: list[str], by_row: bool) -> tuple[int, int]:
     """Of the product with all these matrices side by side: inputs and outputs."""
-    shapes = [g.places[name].shape for name in names]
+    shapes = [g.tensors[name].shape for name in names]
     return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
 
 

@@ -1,6 +1,6 @@
-"""A graph being written, node by node, over the weights of a model folder.
+"""An ONNX graph under construction, over the weights of a model folder.
 
-Weights are never copied into a graph: each is external data, a place in model.safetensors.
+Weights are never copied into a graph: each is external data, a position in model.safetensors.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ CONTRIB = "com.microsoft"
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
 
-class Place(NamedTuple):
-    """Where in the weight file a tensor lies."""
+class StoredTensor(NamedTuple):
+    """The position of a tensor in the weight file, in bytes."""
 
     kind: str
     shape: tuple[int, ...]
@@ -31,34 +31,32 @@ class Place(NamedTuple):
     length: int
 
 
-def places(header: bytes) -> dict[str, Place]:
-    entries = json.loads(header[8:])
-    entries.pop("__metadata__", None)
-    return {
-        name: Place(
-            entry["dtype"],
-            tuple(entry["shape"]),
-            len(header) + entry["data_offsets"][0],
-            entry["data_offsets"][1] - entry["data_offsets"][0],
-        )
-        for name, entry in entries.items()
-    }
+def stored_tensors(header: bytes) -> dict[str, StoredTensor]:
+    """The tensors that the header of a weight file lists."""
+    found: dict[str, StoredTensor] = {}
+    for name, entry in json.loads(header[8:]).items():
+        if name != "__metadata__":
+            begin, end = entry["data_offsets"]
+            found[name] = StoredTensor(
+                entry["dtype"], tuple(entry["shape"]), len(header) + begin, end - begin
+            )
+    return found
 
 
 class Graph:
-    """Adds nodes and returns the names of their outputs; every value is known by its name."""
+    """Adds nodes and returns the names of their outputs."""
 
     def __init__(
         self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool
     ) -> None:
         self.config = config
         self.header = header
-        self.places = places(header)
+        self.tensors = stored_tensors(header)
         self.ties = tied_names(config)
         self.widened = widened
-        """multiply in float32 whatever form the weights are stored in"""
+        """whether to multiply in float32 whatever form the weights have"""
         self.many_rows = many_rows
-        """made for the words of whole sentences, not for one word of each"""
+        """whether inputs are whole sentences, not one token of each"""
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.inputs: list[ValueInfoProto] = []
@@ -74,16 +72,13 @@ class Graph:
         more_outputs: Sequence[str] = (),
         **attributes: Any,
     ) -> str:
-        """A node, known by its first output; the same node asked for twice is one node."""
+        """Add a node and return its first output; an equal node is added once."""
         key = (kind, inputs, repr(sorted(attributes.items())))
         if key not in self._made:
             output = called or f"{kind}_{len(self.nodes)}"
             outputs = [output, *more_outputs]
-            self.nodes.append(
-                helper.make_node(
-                    kind, list(inputs), outputs, name=output, domain=domain, **attributes
-                )
-            )
+            node = helper.make_node(kind, inputs, outputs, output, domain=domain, **attributes)
+            self.nodes.append(node)
             self._made[key] = output
         return self._made[key]
 
@@ -97,22 +92,19 @@ class Graph:
         return self.constant(values, np.int64)
 
     def stored(self, name: str, kind: int | None = None) -> str:
-        """A tensor of the weight file as it lies there; its bytes may be read as another kind's."""
-        place = self.places[name]
+        """A tensor of the weight file as it is stored; its bytes may be read as another kind."""
+        stored = self.tensors[name]
         known = name if kind is None else f"{name}.{TensorProto.DataType.Name(kind)}"
         if known not in self.initializers:
             tensor = TensorProto(
                 name=known,
-                data_type=kind or _KINDS[place.kind],
+                data_type=kind or _KINDS[stored.kind],
                 data_location=TensorProto.EXTERNAL,
             )
-            tensor.dims.extend(place.shape)
-            for key, value in (
-                ("location", WEIGHTS),
-                ("offset", place.offset),
-                ("length", place.length),
-            ):
-                tensor.external_data.add(key=key, value=str(value))
+            tensor.dims.extend(stored.shape)
+            tensor.external_data.add(key="location", value=WEIGHTS)
+            tensor.external_data.add(key="offset", value=str(stored.offset))
+            tensor.external_data.add(key="length", value=str(stored.length))
             self.initializers[known] = tensor
         return known
 
@@ -121,12 +113,12 @@ class Graph:
         return name
 
     def output(self, name: str, shape: Sequence[str | int], kind: int = TensorProto.FLOAT) -> None:
-        """Hand out a value under its own name; one that nobody asks for then costs nothing."""
+        """Declare a value as an output; one that a caller does not ask for costs nothing."""
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
 
     def floats(self, name: str) -> str:
-        """A tensor of the weight file in float32; onnxruntime computes it once, when it loads the graph."""
-        kind = self.places[name].kind
+        """A tensor of the weight file in float32, computed once, when onnxruntime loads the graph."""
+        kind = self.tensors[name].kind
         if kind == "F32":
             return self.stored(name)
         wide = self.op("Cast", self.stored(name), to=TensorProto.FLOAT)
@@ -139,9 +131,9 @@ class Graph:
         return self.op("Unsqueeze", vector, self.integers(-1))
 
     def lookup(self, name: str, indices: str, times: float = 1.0) -> str:
-        """Rows of a table, all of them times a number."""
+        """Rows of a table, times a number."""
         rows = self.op("Gather", self.stored(name), indices)
-        kind = self.places[name].kind
+        kind = self.tensors[name].kind
         if kind == "I8":
             scales = self.column(self.stored(name + SCALE))
             if times != 1.0:

@@ -195,7 +195,7 @@ def test_onnx_runs_by_itself(tmp_path: Path) -> None:
     with torch.no_grad():
         layout = Layout.padded(torch.from_numpy(read["lengths"]), len(SOURCES[0]))
         memory = network.encode(torch.from_numpy(read["tokens"]), layout)
-        [expected, *_] = network.decoder.remember(memory)
+        [expected, *_] = network.decoder.project_memory(memory)
     [value] = session.run(["cross_value.0"], read)
     found = value[:, :, : len(SOURCES[0])]
     np.testing.assert_allclose(found, expected.value.numpy(), atol=1e-4)

@@ -48,15 +48,13 @@ def card(folder: Path) -> str:
     return (folder / CARD).read_text("utf-8")
 
 
-def test_the_front_is_for_machines(card: str) -> None:
+def test_what_every_card_says(card: str, folder: Path) -> None:
     front = re.match(r"---\n(.*?)\n---\n", card, re.DOTALL)
     assert front
     for key in ("library_name: regard", "pipeline_tag: ", "license: ", "language:"):
         assert key in front[1], key
-
-
-def test_what_it_is_and_how_it_was_made(card: str, folder: Path) -> None:
-    head = sections(card)[""]
+    parts = sections(card)
+    head = parts[""]
     for row in ("parameters", "weights", "steps", "time", "recipe"):
         assert re.search(rf"^\| {row} \| .+ \|$", head, re.MULTILINE), row
     recipes = re.findall(r"`(recipes/[\w-]+\.toml)`", head)
@@ -65,19 +63,12 @@ def test_what_it_is_and_how_it_was_made(card: str, folder: Path) -> None:
     assert re.search(r"^\| time \| .*(NVIDIA|CPU).*\|$", head, re.MULTILINE), "on what"
     size = re.search(r"^\| weights \| .*?(\d+) MB", head, re.MULTILINE)
     assert size and abs(int(size[1]) - (folder / WEIGHTS).stat().st_size / 1e6) < 1
-
-
-def test_the_text_it_was_trained_on(card: str) -> None:
-    rows = table(sections(card)["Training text"])
-    assert rows
-    for what, count, licence in rows:
+    corpora = table(parts["Training text"])
+    assert corpora
+    for what, count, licence in corpora:
         assert what and re.fullmatch(r"[\d,]+", count) and licence, what
-    assert len(sections(card)["Licence"].split()) > 5
-
-
-def test_what_it_is_not_good_for(card: str) -> None:
-    assert len(sections(card)["Good for, and not"].split()) > 20
-    failures = table(sections(card)["Where it fails"])
+    assert len(parts["Licence"].split()) > 5 and len(parts["Good for, and not"].split()) > 20
+    failures = table(parts["Where it fails"])
     assert len(failures) >= 3 and all(len(row) == 3 for row in failures), "given, got, right"
 
 

@@ -175,7 +175,7 @@ def test_a_corpus_of_one_pair_streams() -> None:
 
 
 def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(DataError, match="at most 1 pieces a side"):
+    with pytest.raises(DataError, match="at most 1 tokens a side"):
         stream(texts(31), max_length=1)
     for packing in (True, False):
         with pytest.raises(UsageError, match="batch_tokens must have room for the longest pair"):

@@ -74,5 +74,5 @@ def test_no_batch_asks_for_more_than_its_places_allow(share: float) -> None:
 
 
 def test_a_tokenizer_without_the_sign_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"must have the piece \[MASK\]"):
+    with pytest.raises(ModelError, match=r"must have the token \[MASK\]"):
         Masking(Tokenizer.train(TEXT, vocabulary=300, exact=False))

@@ -92,7 +92,7 @@ def test_pieces_are_made_once_and_found_again(
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
     first = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
-    monkeypatch.setattr(encoded.Encoded, "_make", None)
+    monkeypatch.setattr(encoded.EncodedPairs, "_make", None)
     again = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     assert again.num_too_long == first.num_too_long == 1
     assert all(map(same, islice(first, 41), islice(again, 41)))

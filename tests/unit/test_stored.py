@@ -77,9 +77,9 @@ def test_memory_does_not_grow_with_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored, "CHUNK", 101)
-    monkeypatch.setattr(stored, "_UNWRITTEN", 53)
+    monkeypatch.setattr(stored, "_UNWRITTEN_TEXTS", 53)
     # What is held of any text at once must be full with the smaller one already.
-    for name, amount in (("_PAIRS_TO_COMPARE", 211), ("_MOST_RATIOS", 307), ("_UNWRITTEN", 1024)):
+    for name, amount in (("_PAIRS_TO_COMPARE", 211), ("_MAX_RATIOS", 307), ("_UNWRITTEN", 1024)):
         monkeypatch.setattr(sys.modules["regard.data.cleaning"], name, amount)
     peaks = []
     for times in (8, 64):

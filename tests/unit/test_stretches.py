@@ -9,7 +9,7 @@ import pytest
 from batch_fixtures import epoch
 
 from regard.data.batches import Batch
-from regard.data.lm_batches import ProseStream, Stretches, even_batches
+from regard.data.lm_batches import ProseStream, TextChunks, even_batches
 from regard.data.masking import MASK, Masking
 from regard.errors import TrainingError, UsageError
 from regard.text.ragged import Ragged
@@ -30,8 +30,8 @@ def documents(sizes: list[int] = SIZES) -> Ragged:
 
 def stream(masked: bool = False, packing: bool = True, **changes: object) -> ProseStream:
     values = dict(batch_tokens=73, seed=3, masking=MASKING if masked else None)
-    stretches = Stretches.of(words() if masked else documents(), 12, masked=masked)
-    return ProseStream(stretches, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
+    chunks = TextChunks.of(words() if masked else documents(), 12, masked=masked)
+    return ProseStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
 
 
 def words() -> Ragged:
@@ -122,7 +122,7 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
 def test_a_changed_text_is_noticed() -> None:
     state = stream().state()
     other = ProseStream(
-        Stretches.of(documents([*SIZES[:-1], 6]), 12, masked=False),
+        TextChunks.of(documents([*SIZES[:-1], 6]), 12, masked=False),
         batch_tokens=73,
         packing=True,
         seed=3,
@@ -135,7 +135,7 @@ def test_rows_that_a_batch_cannot_hold_are_refused() -> None:
     with pytest.raises(UsageError, match="room for a row of 12 tokens: got 11"):
         stream(batch_tokens=11, packing=False)
     with pytest.raises(UsageError, match="max_length must be at least 2"):
-        Stretches.of(documents(), 1, masked=False)
+        TextChunks.of(documents(), 1, masked=False)
 
 
 def test_to_fill_in_blanks_texts_are_read_whole_and_short_ones_too() -> None:
@@ -149,12 +149,12 @@ def test_to_fill_in_blanks_texts_are_read_whole_and_short_ones_too() -> None:
 
 
 def test_validation_reads_all_of_it_always_with_the_same_blanks() -> None:
-    stretches = Stretches.of(words(), 12, masked=True)
-    first, second = (list(even_batches(stretches, 60, MASKING, 7)) for _ in range(2))
+    chunks = TextChunks.of(words(), 12, masked=True)
+    first, second = (list(even_batches(chunks, 60, MASKING, 7)) for _ in range(2))
     assert sum(len(i) - 1 for batch in first for i, _ in rows(batch)) == sum(SIZES)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one.target_input, other.target_input)
         assert np.array_equal(one.target_output, other.target_output)
-    plain = list(even_batches(Stretches.of(documents(), 12, masked=False), 60, None, 7))
+    plain = list(even_batches(TextChunks.of(documents(), 12, masked=False), 60, None, 7))
     steps = [s for batch in plain for i, o in rows(batch) for s in zip(i, o, strict=True)]
     assert sorted(steps) == expected_steps()

@@ -187,5 +187,5 @@ def test_text_alone_means_a_model_that_writes() -> None:
 def test_blanks_need_a_piece_for_them(text: DataConfig, tmp_path: Path) -> None:
     Tokenizer.train(WORDS, vocabulary=300, exact=False, path=tmp_path / "t.model")
     data = dataclasses.replace(text, tokenizer_file=str(tmp_path / "t.model"))
-    with pytest.raises(ModelError, match=r"must have the piece \[MASK\]"):
+    with pytest.raises(ModelError, match=r"must have the token \[MASK\]"):
         run(data, tmp_path / "run", model={**SHAPE, "architecture": "encoder-only"})

@@ -1,7 +1,7 @@
-"""Does line n of one side translate line n of the other? Lengths tell.
+"""Warns where line n of one side does not translate line n of the other.
 
-A long sentence has a long translation, so over a block of lines the lengths of the two sides move
-together. Where they do not, but would if one side were moved by a line or a few, a line is missing.
+A long sentence has a long translation, so over a block of lines the lengths of the two sides correlate. Where they do
+not, but would if one side were moved by a line or a few, a line is missing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     import numpy as np
 
 _BLOCK = 200
+"""lines whose lengths are correlated together"""
 _BLOCKS_AT_ONCE = 50
 _MAX_SHIFT = 3
-_ALIGNED = 0.5
-_NOT_ALIGNED = 0.25
+_ALIGNED, _NOT_ALIGNED = 0.5, 0.25
+"""correlation above which a block is aligned, and below which it is not"""
 
 
 @dataclass
-class _Stretch:
-    """Blocks that follow one another and look shifted alike."""
+class _ShiftedLines:
+    """Neighbouring blocks with the same shift."""
 
     first_line: int
     last_line: int
@@ -31,15 +32,15 @@ class _Stretch:
 
 
 class AlignmentCheck:
-    """Sees the lengths of pairs one after another, and holds those of a few thousand."""
+    """Gets the lengths of pairs one after another, and holds those of a few thousand."""
 
     def __init__(self) -> None:
         self._lines = array("Q")
         self._sources, self._targets = array("Q"), array("Q")
         self._start = 0
-        """which of those held is the first of the block to judge next"""
+        """index of the first line of the next block"""
         self._num_blocks = 0
-        self._stretches: list[_Stretch] = []
+        self._shifted: list[_ShiftedLines] = []
 
     def add(self, line: int, source_length: int, target_length: int) -> None:
         self._lines.append(line)
@@ -49,14 +50,14 @@ class AlignmentCheck:
             self._judge(_BLOCKS_AT_ONCE)
 
     def warnings(self, name: str) -> list[str]:
-        """After the last pair: one for each stretch of lines that looks shifted against its translations."""
+        """To be called after the last pair: one for each run of lines that look shifted."""
         self._judge((len(self._lines) - self._start) // _BLOCK)
-        if self._stretches and self._stretches[-1].last_block == self._num_blocks - 1:
-            self._stretches[-1].last_line = self._lines[-1]
+        if self._shifted and self._shifted[-1].last_block == self._num_blocks - 1:
+            self._shifted[-1].last_line = self._lines[-1]
         return [
             f"{name}: lines {each.first_line} to {each.last_line} look shifted by {abs(each.shift)}: "
             f"a line is missing in the {'source' if each.shift > 0 else 'target'} near the first"
-            for each in self._stretches
+            for each in self._shifted
         ]
 
     def _judge(self, num_blocks: int) -> None:
@@ -66,14 +67,16 @@ class AlignmentCheck:
         for start in range(self._start, self._start + num_blocks * _BLOCK, _BLOCK):
             if shift := _shift(source, target, start):
                 last_line = self._lines[start + _BLOCK - 1]
-                last = self._stretches[-1] if self._stretches else None
+                last = self._shifted[-1] if self._shifted else None
                 if last and (last.last_block, last.shift) == (self._num_blocks - 1, shift):
                     last.last_block, last.last_line = self._num_blocks, last_line
                 else:
                     first_line = self._lines[start]
-                    self._stretches.append(_Stretch(first_line, last_line, self._num_blocks, shift))
+                    self._shifted.append(
+                        _ShiftedLines(first_line, last_line, self._num_blocks, shift)
+                    )
             self._num_blocks += 1
-        # The next block is compared with the end of this one as well.
+        # The next block is also compared with the end of this one.
         superfluous = max(0, self._start + num_blocks * _BLOCK - _MAX_SHIFT)
         self._start += num_blocks * _BLOCK - superfluous
         for held in (self._lines, self._sources, self._targets):

@@ -1,12 +1,11 @@
 """An endless stream of batches from a corpus, the same from the same seed, and exact to resume.
 
-An epoch is one shuffle of the pairs (`order`), cut into windows. A window is encoded (drawing new segmentations when
-sampling), grouped and laid out by itself, from nothing but its pairs and (seed, epoch, window): so any window can be
-built by any process in any order.
+An epoch is one shuffle of the pairs (`order`), cut into windows. The batches of a window depend only on its pairs and on
+(seed, epoch, window), so any process can build any window in any order.
 
-The batches of an update come from as many lanes: lane n of N reads windows n, n + N, n + 2N and so on, over all
-epochs. A process builds the windows of its own lanes only, and the text comes in the same order on any number of
-processes. A position in the stream is two numbers for each lane: its window, counted over all epochs, and the batch.
+An update of N batches reads N lanes: lane n reads windows n, n + N, n + 2N and so on, over all epochs. A process builds
+the windows of its own lanes only, so the text comes in the same order on any number of processes. A position in the
+stream is two numbers for each lane: its window, counted over all epochs, and the batch.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from typing import Any, Protocol
 import numpy as np
 
 from regard.data.batches import Batch, Buffer, Rows
-from regard.data.encoding import Builder, Encoded, batch_from_message
+from regard.data.encoding import Builder, EncodedPairs, batch_from_message
 from regard.data.order import Lanes, Order
-from regard.data.workers import Message, Workers, pieces_to_arrays, texts_to_arrays
+from regard.data.workers import Message, Workers, texts_to_arrays, tokens_to_arrays
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
 _BATCHES_IN_WORK = 64
-"""of all lanes together"""
-_LEAST_BATCHES_PER_WINDOW = 8
+"""batches of the current windows of all lanes"""
+_MIN_BATCHES_PER_WINDOW = 8
 _MIN_PAIRS_PER_WINDOW = 1024
 _NUM_PAIRS_MEASURED = 2000
 _SHUFFLE_WINDOW = 1_000_000
 
 
 class Pairs(Protocol):
-    """What a stream needs of a corpus; without sources it is text for a language model."""
+    """A corpus; without sources it is text for a language model."""
 
     @property
     def sources(self) -> Sequence[str]: ...
@@ -53,30 +52,28 @@ class Pairs(Protocol):
 
 
 _Window = tuple[int, Callable[[int], Batch]]
-"""How many batches a window has, and how to get one"""
+"""number of batches of a window, and a function that returns one of them"""
 
 
 @dataclass
 class _Lane:
-    """Where one lane stands, and what is being made for it."""
+    """The position of a lane, its current window, and windows that workers are building for it."""
 
     window: int
     batch: int = 0
     built: _Window | None = None
     ahead: deque[Future[Message]] = field(default_factory=deque)
-    """the windows from the next to be built on"""
 
 
 class BatchStream:
-    """Batches without end; iterate, and `close` (or use as a context) when workers were asked for.
+    """Batches without end; `close` it (or use it as a context) if it has workers.
 
     tokenizers: of the source and of the target; no source tokenizer means a language model.
     batch_tokens: tokens of a batch, both sides and padding included.
-    num_workers: processes that prepare batches ahead; any number gives the same batches.
-    lanes: of this process; in place of another's batches comes None.
+    num_workers: processes that build batches ahead; any number gives the same batches.
+    lanes: those of this process; None stands for the batches of other processes.
     shuffle_window: pairs that are shuffled with one another; see `order`.
-    folder: where the corpus is kept cut into pieces, for other processes and another time too; a folder is of one
-    corpus.
+    folder: where the tokens of this corpus are kept, for other processes and later runs.
     """
 
     def __init__(
@@ -102,23 +99,23 @@ class BatchStream:
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="regard-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._pairs = Encoded.of(
+        self._pairs = EncodedPairs.of(
             corpus.sources,
             corpus.targets,
             plain,
             folder,
-            keeps_pieces=not sampling,
+            keeps_tokens=not sampling,
             num_processes=num_readers,
         )
         facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
-        """no sequence of any batch is longer, its end included"""
+        """maximum tokens of a sequence, its end included"""
         self.num_pairs = len(self._pairs)
         self.num_too_long = facts.num_read - self.num_pairs
-        """pairs left out because a side has more than max_length pieces"""
+        """pairs left out because a side has more than max_length tokens"""
         if not self.num_pairs:
             raise DataError(
-                f"the corpus must hold a pair of at most {max_length} pieces a side: got none of "
+                f"the corpus must hold a pair of at most {max_length} tokens a side: got none of "
                 f"{facts.num_read}; raise max_length"
             )
         settings = (batch_tokens, packing, sampling, max_length, seed, self._lanes.count)
@@ -133,7 +130,7 @@ class BatchStream:
             self._workers = Workers("regard.data.encoding", firsts)
 
     def _prepare(self, plain: Builder, packing: bool, sampling: float) -> Builder:
-        """Measure what a pair of sequences takes, and size windows and buffers by it."""
+        """Measure the mean length of a pair, and size windows and buffers by it."""
         builder = dataclasses.replace(plain, sampling=sampling)
         num_measured = min(self.num_pairs, _NUM_PAIRS_MEASURED)
         places = np.linspace(0, self.num_pairs - 1, num_measured).astype(np.int64)
@@ -141,23 +138,18 @@ class BatchStream:
         source_mean = source.lengths.mean()
         target_mean = target.lengths.mean() - 1
         self.tokens_per_epoch = round(float(source_mean + target_mean) * self.num_pairs)
-        """an estimate, both sides, as segmented in training"""
+        """estimate, both sides, as segmented in training"""
         pairs_per_batch = plain.batch_tokens / (source_mean + target_mean)
-        batches = max(_LEAST_BATCHES_PER_WINDOW, _BATCHES_IN_WORK // self._lanes.count)
+        batches = max(_MIN_BATCHES_PER_WINDOW, _BATCHES_IN_WORK // self._lanes.count)
         wanted = math.ceil(self.num_pairs / max(batches * pairs_per_batch, _MIN_PAIRS_PER_WINDOW))
         # A window for each lane lets all of them read the same epoch.
         self._num_windows = min(max(wanted, self._lanes.count), self.num_pairs)
+        buffer, rooms = None, [plain.batch_tokens // 2]
         if packing:
             buffer = Buffer.sized(plain.batch_tokens, source_mean, target_mean, plain.max_length)
             rooms = [buffer.target_room] + [buffer.source_room] * bool(buffer.source)
-            builder = dataclasses.replace(
-                builder, buffer=buffer, max_length=min(plain.max_length, *(r - 1 for r in rooms))
-            )
-        else:
-            builder = dataclasses.replace(
-                builder, max_length=min(plain.max_length, plain.batch_tokens // 2 - 1)
-            )
-        return builder
+        max_length = min(plain.max_length, *(room - 1 for room in rooms))
+        return dataclasses.replace(plain, sampling=sampling, buffer=buffer, max_length=max_length)
 
     def _check_room(self, source_longest: int, target_longest: int) -> None:
         buffer = self._builder.buffer
@@ -173,21 +165,21 @@ class BatchStream:
 
     @property
     def buffer(self) -> Buffer | None:
-        """The fixed shape of the batches when packing."""
+        """The fixed shape of packed batches."""
         return self._builder.buffer
 
     @property
     def epoch(self) -> int:
-        """Of the last batch; a fresh stream is in epoch 0."""
+        """The epoch of the last batch; a fresh stream is in epoch 0."""
         return self._current[self._last_lane].window // self._num_windows
 
     def state(self) -> dict[str, Any]:
-        """Where the stream stands after the last batch, for `restore`; fit for JSON. Of this process's lanes."""
+        """The position after the last batch of this process's lanes, for `restore`; fit for JSON."""
         lanes = {str(number): [lane.window, lane.batch] for number, lane in self._current.items()}
         return {"lanes": lanes, "fingerprint": self._fingerprint}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go to a position, of all lanes, before an update; the batches after it are the same as they were."""
+        """Go to a position of all lanes, before an update; the batches after it are the same as they were."""
         if state["fingerprint"] != self._fingerprint:
             raise TrainingError(
                 "a run must be resumed with the text and the batch settings it began with: "
@@ -219,7 +211,7 @@ class BatchStream:
         return lane.built[1](lane.batch - 1)
 
     def _build(self, lane: _Lane) -> _Window:
-        """The batches of a lane's window: from the workers, which then go on with a later one, or made here."""
+        """The batches of a lane's window: built here, or by workers, which go on with later windows."""
         if self._workers is None:
             seed = self._window_seed(lane.window)
             batches = self._builder.build(*self._sequences(lane.window), seed)
@@ -234,15 +226,15 @@ class BatchStream:
 
     def _task(self, window: int) -> Message:
         header = {"seed": self._window_seed(window)}
-        if self._pairs.keeps_pieces:
-            return header, pieces_to_arrays(*self._sequences(window))
+        if self._pairs.keeps_tokens:
+            return header, tokens_to_arrays(*self._sequences(window))
         sources, targets = self._pairs.texts(self._places(window))
         return header, texts_to_arrays("source", sources) | texts_to_arrays("target", targets)
 
     def _sequences(self, window: int) -> tuple[Ragged, Ragged]:
         places = self._places(window)
-        if self._pairs.keeps_pieces:
-            return self._pairs.token_strings(places)
+        if self._pairs.keeps_tokens:
+            return self._pairs.tokens(places)
         return self._builder.encode(*self._pairs.texts(places), self._window_seed(window))
 
     def _places(self, window: int) -> Rows:

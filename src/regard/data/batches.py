@@ -147,7 +147,7 @@ def group_by_length(source: Lengths, target: Lengths, batch_tokens: int) -> list
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences of a step, in rows padded to the longest, or packed end to end in one row.
+    """Sequences of a training step: rows padded to the longest, or one row packed end to end.
 
     Packed, the lengths are in the order of the sequences; dummies of padding cover the end of the row
     and slots of length 0 come last, so that every batch of a stream has the same shape.
@@ -160,7 +160,7 @@ class Batch:
     target_lengths: NDArray[np.int32]
     packed: bool
     num_tokens: int
-    """real tokens, source and target"""
+    """tokens of both sides, without padding"""
 
 
 def batches_of(
@@ -171,7 +171,7 @@ def batches_of(
     buffer: Buffer | None,
     seed: Sequence[int],
 ) -> list[Batch]:
-    """All sequences in batches: packed where there is a buffer, else rows of like length in random order."""
+    """All sequences in batches: packed if there is a buffer, else rows of like length in random order."""
     source_lengths, target_lengths = source.lengths, target.lengths - 1
     if buffer is not None:
         groups = pack(source_lengths, target_lengths, buffer)
@@ -240,10 +240,7 @@ def batches_for_inference(ids: Sequence[Sequence[int]], max_tokens: int) -> list
 def padded_batches(
     sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], batch_tokens: int
 ) -> Iterator[Batch]:
-    """Given pieces, each pair once in padded batches of like length: for a loss over a whole set.
-
-    For a language model the sources are empty.
-    """
+    """Each pair once in padded batches of like length, for a loss over a whole set; a language model has no sources."""
     source = Ragged.of([[*ids, EOS_ID] for ids in sources] if sources else [()] * len(targets))
     target = Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in targets])
     for rows in group_by_length(source.lengths, target.lengths - 1, batch_tokens):

@@ -1,7 +1,6 @@
-"""Pairs that would teach the wrong thing are left out, each reason counted, nothing silently.
+"""Cleaning of a parallel corpus: bad pairs are left out, and each reason is counted.
 
-The corpus is gone through a few times, a piece at a time, and what was found about each pair stands in files: memory
-does not grow with the corpus.
+The corpus is read a few times, chunk by chunk, and the findings lie in files: memory does not grow with the corpus.
 """
 
 from __future__ import annotations
@@ -40,27 +39,28 @@ LANGUAGE = "wrong language"
 _REASONS = ("", EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE)
 _NUMBER = {reason: number for number, reason in enumerate(_REASONS)}
 
-# A SentencePiece piece has at most this many characters, so a longer text has more than max_length pieces.
-_CHARACTERS_PER_PIECE = 16
-# Greetings, numbers and names differ in length as they please.
+_CHARACTERS_PER_TOKEN = 16
+"""maximum characters of a SentencePiece token"""
 _RATIO_GRACE = 15
-_MOST_RATIOS = 100_000
-# Names, numbers and titles are rightly the same in both languages; sentences are not.
+"""characters by which short texts such as greetings and names may differ"""
+_MAX_RATIOS = 100_000
+"""pairs from which the usual ratio is measured"""
+# Names, numbers and titles are the same in both languages; sentences are not.
 _COPY_MIN_WORDS = 4
 _COPY_MIN_CHARACTERS = 25
 _PAIRS_TO_COMPARE = 100_000
-"""whose digests are in memory together; more of them from a hundred million pairs on"""
-_MOST_BUCKETS = 1024
+"""pairs whose digests are in memory together, up to a hundred million pairs in all"""
+_MAX_BUCKETS = 1024
 _UNWRITTEN = 1 << 14
-"""bytes of each bucket"""
+"""bytes of each bucket before they are written"""
 _WORTH_PROCESSES = 100_000
-"""pairs from which on starting processes takes less time than they save"""
+"""pairs above which processes save more time than they take to start"""
 _DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int64)])
 
 
 @dataclass
 class CleaningReport:
-    """How many pairs came, and how many left for which reason."""
+    """Pairs read, and pairs dropped for each reason."""
 
     num_read: int
     dropped: Counter[str] = field(default_factory=Counter)
@@ -82,12 +82,12 @@ def clean(
 ) -> tuple[Corpus, CleaningReport]:
     """The pairs worth training on.
 
-    A pair is left out for the first of these that holds: a side is blank; a side is certainly longer than
-    max_length pieces; the lengths in characters, scaled by the corpus' median, differ more than max_ratio
-    times (and by more than a few characters); the pair came before in the same file (a file named twice
-    is sampled twice); a whole sentence is the same on both sides; a side is in another language.
+    A pair is dropped for the first of these that holds: a side is blank; a side is certainly longer than max_length
+    tokens; the lengths in characters, scaled by the corpus' median ratio, differ more than max_ratio times (and by more
+    than a few characters); the pair came before in the same file (a file named twice is sampled twice); a whole
+    sentence is the same on both sides; a side is in another language.
 
-    folder: where to write which ones they are, of a corpus that is in files. num_processes: to tell languages.
+    folder: where the rows kept are written, for a corpus in files. num_processes: for language identification.
     """
     report = CleaningReport(len(corpus))
     with ExitStack() as stack:
@@ -113,7 +113,7 @@ def clean(
 
 
 def select(corpus: Corpus, rows: Column) -> Corpus:
-    """Some pairs of a corpus; of one in files, those rows of all that are stored."""
+    """Some pairs of a corpus; of a corpus in files, rows of all that are stored."""
     if isinstance(corpus.sources, StoredTexts) and isinstance(corpus.targets, StoredTexts):
         return Corpus(corpus.sources.chosen(rows), corpus.targets.chosen(rows), [], corpus.report)
     places = rows.slice(0, len(rows))
@@ -122,12 +122,12 @@ def select(corpus: Corpus, rows: Column) -> Corpus:
 
 
 def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
-    """For each pair the number of the reason against it, or 0; languages apart."""
+    """The number of the reason to drop each pair, or 0; languages are judged later."""
     scale = _scale(corpus)
     reasons = Column(scratch / "reasons", np.uint8)
     buckets = [
         Column(scratch / f"digests{number}", _DIGEST, _UNWRITTEN)
-        for number in range(min(_MOST_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE))
+        for number in range(min(_MAX_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE))
     ]
     parts = corpus.parts or [Part("", 0, len(corpus))]
     part_starts = np.array([part.start for part in parts])
@@ -148,8 +148,8 @@ def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
 
 
 def _scale(corpus: Corpus) -> float:
-    """How many characters of the target a character of the source has, in a pair in the middle."""
-    stride = -(-len(corpus) // _MOST_RATIOS)
+    """The median number of target characters per source character."""
+    stride = -(-len(corpus) // _MAX_RATIOS)
     ratios = []
     for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
         first = -start % stride
@@ -170,7 +170,7 @@ def _scale(corpus: Corpus) -> float:
 def _reasons(
     sources: Iterable[str], targets: Iterable[str], scale: float, config: DataConfig
 ) -> Iterator[int]:
-    limit = config.max_length * _CHARACTERS_PER_PIECE
+    limit = config.max_length * _CHARACTERS_PER_TOKEN
     for source, target in zip(sources, targets, strict=True):
         source_length, target_length = len(source), len(target)
         shorter, longer = sorted((source_length * scale, float(target_length)))
@@ -197,7 +197,7 @@ def _is_copy(source: str, target: str) -> bool:
 def _digests(
     sources: Sequence[str], targets: Sequence[str], places: Rows, parts: list[int]
 ) -> Numbers:
-    """128 bits by which two pairs of one part are told apart."""
+    """A 128-bit hash of each pair and its part."""
     texts = (
         f"{part}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
         for place, part in zip(places.tolist(), parts, strict=True)
@@ -210,7 +210,7 @@ def _digests(
 
 
 def _repeated(bucket: Column) -> Rows:
-    """The rows of pairs that came before."""
+    """The rows of pairs that are in the bucket a second time."""
     digests = bucket.slice(0, len(bucket))
     order = np.lexsort((digests["row"], digests["low"], digests["high"]))
     digests = digests[order]
@@ -229,7 +229,7 @@ def _judge_languages(
     scratch: Path,
     workers: Workers | None,
 ) -> None:
-    """Give the reason to every pair with a side in another language than most of the side."""
+    """Mark every pair with a side in another language than most of that side."""
     num_kept = sum(int((chunk == 0).sum()) for _, chunk in _with_starts(reasons))
     if num_kept < language.MIN_LINES:
         return
@@ -258,23 +258,23 @@ def _judge_languages(
 def _judged(
     corpus: Corpus, reasons: Column, detect: language.Detect, workers: Workers | None
 ) -> Iterator[tuple[Numbers, dict[str, list[str]]]]:
-    """Which pairs of a piece of the corpus are still in it, and the languages of those; piece by piece."""
+    """Chunk by chunk: which pairs are not dropped yet, and the languages of those."""
 
-    def pieces() -> Iterator[tuple[Numbers, list[str], list[str]]]:
+    def chunks() -> Iterator[tuple[Numbers, list[str], list[str]]]:
         for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
             is_in = reasons.slice(start, start + len(targets)) == 0
             places = np.flatnonzero(is_in).tolist()
             yield is_in, [sources[i] for i in places], [targets[i] for i in places]
 
     if workers is None:
-        for is_in, *sides in pieces():
+        for is_in, *sides in chunks():
             judged = (language.judge(side, detect) for side in sides)
             yield is_in, dict(zip(SIDES, judged, strict=True))
         return
     waiting: list[Numbers] = []
 
     def messages() -> Iterator[Message]:
-        for is_in, *sides in pieces():
+        for is_in, *sides in chunks():
             waiting.append(is_in)
             arrays: Arrays = {}
             for side, texts in zip(SIDES, sides, strict=True):

@@ -1,8 +1,7 @@
 """Files of parallel text, read so that line n of one side stays beside line n of the other.
 
-A line ends at the byte `\\n` and nowhere else: U+2028, form feeds and lone carriage returns stay inside
-it. A line that cannot be used (not UTF-8, holding NUL, far too long) is left out together with its
-partner, counted, and named; nothing is ever repaired by guessing.
+A line that cannot be used (not UTF-8, holding NUL, far too long) is left out together with its partner, counted and
+named. Nothing is repaired by guessing.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 _NUM_NAMED = 20
 NO_TAB = "no tab between source and target"
+_END = b"\n\n"
+"""stands for the missing line of the shorter file; no line can hold it"""
 
 
 @dataclass
@@ -34,6 +35,11 @@ class ReadingReport:
     named: list[str] = field(default_factory=list)
     """the first unusable lines as file:line: reason"""
     warnings: list[str] = field(default_factory=list)
+
+    def refuse(self, where: str, problem: str) -> None:
+        self.unusable[problem] += 1
+        if len(self.named) < _NUM_NAMED:
+            self.named.append(f"{where}: {problem}")
 
     def __str__(self) -> str:
         parts = [f"{self.num_lines:,} lines read"]
@@ -64,42 +70,34 @@ class Corpus:
         return len(self.targets)
 
 
-class _Found:
-    """The usable pairs of one file, or pair of files, or of those lines of it that have a label."""
+class _FilePairs:
+    """The usable pairs of one file or pair of files, or of its lines with one label."""
 
     def __init__(self, folder: Path | None, name: str = "part") -> None:
         self.sources = _no_texts(folder, f"{name}.source")
         self.targets = _no_texts(folder, f"{name}.target")
-        self.num_lines = 0
-        self.unusable: Counter[str] = Counter()
-        self.first: list[tuple[str, str]] = []
-        """where the first unusable lines are, and what they are"""
-        self.alignment = AlignmentCheck()
+        self.report = ReadingReport()
+        self._alignment = AlignmentCheck()
 
     def add(self, number: int, source: str, target: str) -> None:
         self.sources.append(source)
         self.targets.append(target)
-        self.alignment.add(number, len(source), len(target))
-
-    def refuse(self, where: str, problem: str) -> None:
-        self.unusable[problem] += 1
-        if len(self.first) < _NUM_NAMED:
-            self.first.append((where, problem))
+        self._alignment.add(number, len(source), len(target))
 
     def add_to(self, corpus: Corpus, name: str, advice: str | None) -> None:
-        if self.first and advice is not None:
-            where, problem = self.first[0]
+        """advice: what to do about the first unusable line, where none is allowed."""
+        if self.report.named and advice is not None:
+            where, _, problem = self.report.named[0].rpartition(": ")
             raise DataError(f"{where}: every line must be usable: this one is {problem}; {advice}")
         start = len(corpus)
         corpus.sources.extend(self.sources)
         corpus.targets.extend(self.targets)
         corpus.parts.append(Part(name, start, len(corpus)))
         report = corpus.report
-        report.num_lines += self.num_lines
-        report.unusable.update(self.unusable)
-        room = max(0, _NUM_NAMED - len(report.named))
-        report.named += [f"{where}: {problem}" for where, problem in self.first[:room]]
-        report.warnings += self.alignment.warnings(name)
+        report.num_lines += self.report.num_lines
+        report.unusable.update(self.report.unusable)
+        report.named = [*report.named, *self.report.named][:_NUM_NAMED]
+        report.warnings += self._alignment.warnings(name)
 
 
 def _no_texts(folder: Path | None, name: str) -> list[str] | StoredTexts:
@@ -150,32 +148,32 @@ def read_pairs(
 
 def _read_side_by_side(
     source: Path, target: Path, sides: tuple[str, str], folder: Path | None
-) -> _Found:
-    found = _Found(folder)
+) -> _FilePairs:
+    found = _FilePairs(folder)
     num_source = num_target = 0
-    for number, (source_line, target_line) in enumerate(
-        zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END), start=1
-    ):
+    both = zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END)
+    for number, (source_line, target_line) in enumerate(both, start=1):
         num_source += source_line is not _END
         num_target += target_line is not _END
         if source_line is _END or target_line is _END:
             continue
         source_text, source_problem = decode(source_line)
         target_text, target_problem = decode(target_line)
-        for path, problem in ((source, source_problem), (target, target_problem)):
-            if problem:
-                found.refuse(f"{path}:{number}", problem)
+        if source_problem:
+            found.report.refuse(f"{source}:{number}", source_problem)
+        if target_problem:
+            found.report.refuse(f"{target}:{number}", target_problem)
         if not source_problem and not target_problem:
             found.add(number, source_text, target_text)
     for path, count in ((source, num_source), (target, num_target)):
         if count == 0:
-            raise DataError(f"{path} must hold text: it is empty; give another file")
+            raise _empty(path)
     if num_source != num_target:
         raise DataError(
             f"{sides[0]} and {sides[1]} must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
-    found.num_lines = num_source
+    found.report.num_lines = num_source
     return found
 
 
@@ -189,16 +187,13 @@ def _read_tab_separated(
     """Each file is read once, however often and with whichever labels it is named."""
     wanted = [split_label(name) for name in names]
     num_left = Counter(path for path, _ in wanted)
-    labels: dict[str, dict[str, None]] = {}
-    for path, label in wanted:
-        labels.setdefault(path, {})[label] = None
-    held: dict[str, dict[str, _Found]] = {}
+    held: dict[str, dict[str, _FilePairs]] = {}
     for name, (path, label) in zip(names, wanted, strict=True):
         if path not in held:
-            start = len(corpus.parts)
+            labels = dict.fromkeys(each for other, each in wanted if other == path)
+            prefix = f"part{len(corpus.parts)}"
             held[path] = {
-                each: _Found(folder, f"part{start}.{number}")
-                for number, each in enumerate(labels[path])
+                each: _FilePairs(folder, f"{prefix}.{number}") for number, each in enumerate(labels)
             }
             _read_table(Path(path), held[path], swapped)
         held[path][label].add_to(corpus, name, advice)
@@ -217,7 +212,7 @@ def split_label(name: str) -> tuple[str, str]:
     return (name, "") if not label or Path(name).exists() else (path, label)
 
 
-def _read_table(path: Path, labels: dict[str, _Found], swapped: bool) -> None:
+def _read_table(path: Path, labels: dict[str, _FilePairs], swapped: bool) -> None:
     number = 0
     for number, line in enumerate(raw_lines(path), start=1):
         text, problem = decode(line)
@@ -229,25 +224,25 @@ def _read_table(path: Path, labels: dict[str, _Found], swapped: bool) -> None:
             # A line that cannot be read has no label; it is named where the whole file is read.
             if wanted and (problem or not _is_within(label, wanted)):
                 continue
-            found.num_lines += 1
+            found.report.num_lines += 1
             if problem:
-                found.refuse(f"{path}:{number}", problem)
+                found.report.refuse(f"{path}:{number}", problem)
             else:
                 found.add(number, *((second, first) if swapped else (first, second)))
     if number == 0:
-        raise DataError(f"{path} must hold text: it is empty; give another file")
+        raise _empty(path)
     for wanted, found in labels.items():
-        if not found.num_lines:
+        if not found.report.num_lines:
             raise DataError(
                 f"{path} must hold lines whose third column is {wanted}: it has none; "
                 "check the label after #"
             )
 
 
+def _empty(path: Path) -> DataError:
+    return DataError(f"{path} must hold text: it is empty; give another file")
+
+
 def _is_within(label: str, wanted: str) -> bool:
     """Whether a line's third column is the label, or a part of it such as news/2008 of news."""
     return label == wanted or label.startswith((f"{wanted}/", f"{wanted}-"))
-
-
-_END = b"\n\n"
-"""Stands for the missing line of the shorter file; no line can hold it."""

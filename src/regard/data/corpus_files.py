@@ -1,8 +1,11 @@
-"""A corpus from its publisher into a data folder: fetched, checked, unpacked, and each file there whole or not at all.
+"""The files of a public corpus: fetched, checked and unpacked into a data folder, each whole or not at all.
 
 data/multi30k/train.de.gz …   the files
-data/checksums.json           their checksums, and those of what was fetched: recorded once, the same ever after
-data/.fetched/                what is on its way
+data/checksums.json           their checksums, and those of the downloads: recorded once, then compared
+data/.fetched/                downloads
+
+Only the wanted members of an archive are read, as streams, and only regular files: nothing is written under a name that
+an archive chooses.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ def obtain(
     say: Callable[[str], None] = lambda text: None,
     progress: Callable[[str], Progress] = lambda name: lambda done, total: None,
 ) -> list[Path]:
-    """The files of a corpus below a folder; those that are there already are only checked.
+    """Fetch the files of a corpus; those that are there already are only checked.
 
-    `accept` takes what has another checksum than the known one. `progress` is asked for a bar for each file fetched.
+    `accept` takes files whose checksum is not the known one. `progress` makes a progress bar for each download.
     """
     if not corpus.files:
         raise UsageError(
@@ -74,7 +77,7 @@ def obtain(
 
 
 def text_sha256(path: Path) -> str:
-    """Of the text inside, however it is packed."""
+    """The checksum of the text inside, however it is packed."""
     if path.name.removesuffix(".new").endswith(".gz"):
         with gzip.open(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -82,7 +85,7 @@ def text_sha256(path: Path) -> str:
 
 
 class _Checksums:
-    """What is known of earlier files, on the disk before it is relied on."""
+    """The checksums of earlier files, in a file."""
 
     def __init__(self, path: Path, accept: bool) -> None:
         self._path, self.accept = path, accept
@@ -96,7 +99,7 @@ class _Checksums:
             ) from error
 
     def check(self, name: str, found: str, otherwise: str) -> None:
-        """Record it, or compare it with what was recorded; `otherwise` says what is wrong if they differ."""
+        """Record a checksum, or compare it with the recorded one; `otherwise` explains a difference."""
         expected = self.known.get(name)
         if expected not in (None, found) and not self.accept:
             raise DataError(
@@ -125,7 +128,7 @@ def _place_of(url: str, folder: Path) -> Path:
 
 
 def _make(file: DataFile, folder: Path, fresh: Path) -> None:
-    """Write the file under a name of its own, on the disk."""
+    """Write the file under the name `fresh`, safely on the disk."""
     places = [_place_of(source.url, folder) for source in file.sources]
     source = file.sources[0]
     as_it_is = len(places) == 1 and not source.member and source.column is None
@@ -170,13 +173,13 @@ def _check_text(file: DataFile, fresh: Path, accept: bool) -> None:
 
 
 MOST_BYTES = 1 << 24
-"""of a line; an archive of a few bytes can hold endless ones"""
+"""maximum bytes of a line; a small archive can hold an endless one"""
 _SEGMENT = re.compile(rb"<seg[^<>]*>((?:[^<]|<(?!/?seg))*+)</seg>")
 _BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 
 
 def lines_of(fetched: Path, source: Source) -> Iterator[bytes]:
-    """Without their ends."""
+    """The lines of a source without their ends."""
     try:
         with _opened(fetched, source) as file:
             while line := file.readline(MOST_BYTES):

@@ -1,4 +1,4 @@
-"""One file from the web, whole and checked: taken up where it was cut off, named only when it is complete."""
+"""Download of one file: resumed where it was cut off, checked, and named only when it is complete."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from regard.errors import DataError
 from regard.files import sync
 
 ATTEMPTS = 5
-"""in a row that bring nothing"""
+"""attempts in a row that bring nothing"""
 TIMEOUT = 30.0
 """seconds without a byte"""
 _CHUNK = 1 << 16
 
 Progress = Callable[[int, int | None], None]
-"""told the bytes that are there, and how many there will be where the server says so"""
+"""called with the bytes so far and, if the server says so, the total"""
 
 
 class Advice(NamedTuple):
-    """What an error says to do about a file that is not there, or that is another than it was."""
+    """What an error says to do about a file that is missing or changed."""
 
     if_gone: str
     if_changed: str
@@ -39,7 +39,7 @@ OF_A_CORPUS = Advice(
 
 
 class _Interruption(Exception):
-    """What another attempt may mend."""
+    """A failure that another attempt may mend."""
 
 
 def fetch(
@@ -52,9 +52,9 @@ def fetch(
     pause: float = 1.0,
     timeout: float = TIMEOUT,
 ) -> None:
-    """Bring a file under its final name; `checksum` is such as sha256:0a1b…, empty where none is known.
+    """Fetch a file; `checksum` is such as sha256:0a1b…, empty where none is known.
 
-    What has arrived stays beside it as NAME.part, and is gone on with by the next call if the file is still the same.
+    What has arrived stays beside it as NAME.part, and the next call resumes from it if the file is still the same.
     """
     assert url.startswith(("http://", "https://")), url
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def digest(path: Path, algorithm: str = "sha256") -> str:
 
 
 def _transfer(url: str, part: Path, progress: Progress, timeout: float, advice: Advice) -> None:
-    """Add what is missing to the part, or write it anew where the server cannot go on."""
+    """Append what is missing to the part, or write it anew if the server cannot resume."""
     tag = _tag_of(part)
     have = _size(part) if tag.exists() else 0
     headers = {"User-Agent": "regard"}
@@ -117,7 +117,7 @@ def _answer(request: urllib.request.Request, part: Path, timeout: float, advice:
     except urllib.error.HTTPError as error:
         with error:
             answer = f"its server answered {error.code} {error.reason}"
-        if error.code == 416:  # what is there is no beginning of this file
+        if error.code == 416:  # the part is not the beginning of this file
             part.unlink(missing_ok=True)
         if error.code in (408, 416, 429) or error.code >= 500:
             raise _Interruption(answer) from error
@@ -128,7 +128,7 @@ def _answer(request: urllib.request.Request, part: Path, timeout: float, advice:
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows to other addresses of the web, never from a secured one to an open one."""
+    """Follows redirects, never from https to http."""
 
     def redirect_request(
         self,
@@ -164,7 +164,7 @@ def _begins_at(content_range: str, start: int) -> bool:
 
 
 def _remember_tag(tag: Path, headers: http.client.HTTPMessage) -> None:
-    """What tells this file from a later one of the same name; without it nothing can be gone on with."""
+    """Store what tells this file from a later one of the same name; without it nothing can be resumed."""
     etag = headers.get("ETag", "")
     known = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
     if known:

@@ -1,4 +1,4 @@
-"""Pairs cut into tokens once, by several processes, into files; and windows of them made into batches."""
+"""Pairs encoded into files once, by several processes, and windows of pairs made into batches."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ from regard.data.workers import (
     Arrays,
     Message,
     Workers,
-    pieces_from_arrays,
-    pieces_to_arrays,
     serve,
     texts_from_arrays,
     texts_to_arrays,
+    tokens_from_arrays,
+    tokens_to_arrays,
 )
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 
 _INDEX = "pieces.json"
 _WORTH_PROCESSES = 50_000
-"""pairs from which on starting processes takes less time than they save"""
+"""pairs above which processes save more time than they take to start"""
 
 
 @dataclass
 class Facts:
-    """What is known of the pairs when all have been read."""
+    """Figures of an encoded corpus."""
 
     key: int
-    """of what they were made with"""
+    """checksum of the tokenizers and settings it was made with"""
     num_read: int = 0
     source_longest: int = 0
     target_longest: int = 0
-    """tokens of the longest sequence that is kept"""
+    """tokens of the longest sequence kept"""
     checksum: int = 0
-    """of every text and every length"""
+    """checksum of every text and every length"""
 
 
-class Encoded:
-    """Pairs by their places among those that are short enough; as texts, and as pieces where those are kept."""
+class EncodedPairs:
+    """The pairs of a corpus that are short enough: their texts and, without sampling, their tokens in files."""
 
     def __init__(
-        self, sources: Sequence[str], targets: Sequence[str], folder: Path, keeps_pieces: bool
+        self, sources: Sequence[str], targets: Sequence[str], folder: Path, keeps_tokens: bool
     ) -> None:
         self._texts = (sources, targets)
-        self._folder, self.keeps_pieces = folder, keeps_pieces
+        self._folder, self.keeps_tokens = folder, keeps_tokens
         self.facts = Facts(0)
 
     @classmethod
@@ -65,15 +65,15 @@ class Encoded:
         builder: Builder,
         folder: Path,
         *,
-        keeps_pieces: bool,
+        keeps_tokens: bool,
         num_processes: int = 1,
-    ) -> Encoded:
-        """Made in a folder, or found there if it was made before with the same tokenizers and settings.
+    ) -> EncodedPairs:
+        """Encode into a folder, or open what was encoded there with the same tokenizers and settings.
 
-        A folder is of one corpus: who reads another must empty it.
+        A folder is of one corpus: it must be emptied for another.
         """
-        encoded = cls(sources, targets, folder, keeps_pieces)
-        key = zlib.crc32(repr((builder.max_length, keeps_pieces, len(targets))).encode())
+        encoded = cls(sources, targets, folder, keeps_tokens)
+        key = zlib.crc32(repr((builder.max_length, keeps_tokens, len(targets))).encode())
         for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
             key = zlib.crc32(tokenizer.proto if tokenizer else b"", key)
         if not encoded._open(key):
@@ -89,7 +89,7 @@ class Encoded:
         sources, targets = self._texts
         return taken(sources, rows) if len(sources) else [], taken(targets, rows)
 
-    def token_strings(self, places: Rows) -> tuple[Ragged, Ragged]:
+    def tokens(self, places: Rows) -> tuple[Ragged, Ragged]:
         """Both sides of some pairs as the sequences that a model sees."""
         source, target = (
             Ragged(side[0].map(), side[1].map()).take(places) for side in self._columns
@@ -105,7 +105,7 @@ class Encoded:
             return False
         self.facts = facts
         self._kept = Column.open(self._folder / "short", np.int64)
-        if self.keeps_pieces:
+        if self.keeps_tokens:
             self._columns = [
                 (Column.open(ids, np.int32), Column.open(offsets, np.int64))
                 for ids, offsets in self._names()
@@ -122,7 +122,7 @@ class Encoded:
         (self._folder / _INDEX).unlink(missing_ok=True)
         self.facts = facts = Facts(key)
         self._kept = Column(self._folder / "short", np.int64)
-        if self.keeps_pieces:
+        if self.keeps_tokens:
             self._columns = [
                 (Column(ids, np.int32), Column(offsets, np.int64)) for ids, offsets in self._names()
             ]
@@ -150,7 +150,7 @@ class Encoded:
             return
         facts.source_longest = max(facts.source_longest, int(source_lengths[fits].max()))
         facts.target_longest = max(facts.target_longest, int(target_lengths[fits].max()))
-        if self.keeps_pieces:
+        if self.keeps_tokens:
             for (ids, offsets), side in zip(self._columns, (source, target), strict=True):
                 short = side.take(fits)
                 offsets.extend(len(ids) + short.offsets[1:])
@@ -159,7 +159,7 @@ class Encoded:
     def _encode(
         self, builder: Builder, checksums: list[int], num_processes: int
     ) -> Iterator[tuple[Ragged, Ragged]]:
-        """The corpus piece by piece; the checksums of its texts are brought up to date on the way."""
+        """The corpus chunk by chunk; updates the checksums of its texts on the way."""
 
         def chunks() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
             for _, *sides in chunks_of_pairs(*self._texts):
@@ -180,12 +180,12 @@ class Encoded:
         firsts = [builder.to_message()] * num_processes
         with Workers("regard.data.encoding", firsts) as workers:
             for _, arrays in workers.in_order(messages):
-                yield pieces_from_arrays(arrays)
+                yield tokens_from_arrays(arrays)
 
 
 @dataclass(frozen=True)
 class Builder:
-    """Makes the batches of a window. Everything that decides their content is in here or in the window."""
+    """Makes the batches of a window; nothing else decides what is in them."""
 
     source_tokenizer: Tokenizer | None
     target_tokenizer: Tokenizer
@@ -214,7 +214,7 @@ class Builder:
         too_long = np.flatnonzero(sampled.lengths > self.max_length)
         if not len(too_long):
             return sampled
-        # Pairs are admitted by their plain length; a draw that is too long is replaced by that.
+        # Pairs are admitted by their plain length; it replaces a segmentation that is too long.
         plain = Ragged.of(tokenizer.encode_batch([texts[row] for row in too_long.tolist()]))
         rows = np.arange(len(sampled))
         rows[too_long] = len(sampled) + np.arange(len(plain))
@@ -245,15 +245,15 @@ class Builder:
         )
 
     def answer(self, message: Message) -> Message:
-        """In a child process: a window's texts or ids in, its batches out; without a seed, texts in, ids out."""
+        """In a worker: texts or tokens of a window in, its batches out; without a seed, texts in, tokens out."""
         header, arrays = message
         if "target_bytes" in arrays:
             sources, targets = (texts_from_arrays(side, arrays) for side in SIDES)
             source, target = self.encode(sources, targets, header.get("seed", [0]))
         else:
-            source, target = pieces_from_arrays(arrays)
+            source, target = tokens_from_arrays(arrays)
         if "seed" not in header:
-            return {}, pieces_to_arrays(source, target)
+            return {}, tokens_to_arrays(source, target)
         return _batches_to_message(self.build(source, target, header["seed"]))
 
 
@@ -281,5 +281,5 @@ _ARRAYS = {
 
 
 def main() -> None:
-    """The life of a child process."""
+    """A worker process."""
     serve(lambda first: Builder.from_message(first).answer)

@@ -1,6 +1,6 @@
-"""Lines of text files, plain, .gz or .xz: read whole, or as they arrive.
+"""Lines of text files, plain, .gz or .xz: one after another, or in blocks as they arrive.
 
-A line ends at the byte `\\n` and nowhere else.
+A line ends at the byte `\\n` and nowhere else: U+2028, form feeds and lone carriage returns stay inside it.
 """
 
 from __future__ import annotations
@@ -17,90 +17,16 @@ from typing import IO, Any, BinaryIO, cast
 
 from regard.errors import DataError
 
-_BLOCK_BYTES = 1 << 16
-
-_MOST_BYTES = 1 << 26
-"""in one line: far above any text, and below what a packed file of nothing can swell to"""
-
-_UTF8_MARK = b"\xef\xbb\xbf"
-_LINE_ENDS = re.compile("\r\n|[\r\n]")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    text: str
-    end: str
-    """how it ended, so that an answer can end likewise"""
-
-
-def open_lines(path: Path) -> IO[bytes]:
-    """A file to read lines from; .gz and .xz are unpacked on the way."""
-    opener: Any = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
-    try:
-        file: IO[bytes] = opener(path, "rb")
-    except OSError as error:
-        raise DataError(
-            f"{path} must be a readable file: {error.strerror}; check its name"
-        ) from error
-    return file
-
-
-def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
-    """The lines of a file in blocks; an undecodable one is an error after all lines before it."""
-    number = 0
-    for block in _blocks(file, name):
-        lines: list[Line] = []
-        for line in block:
-            number += 1
-            ended = b"\r\n" if line.endswith(b"\r") else b"\n"
-            line = line.removesuffix(b"\r")
-            if number == 1:
-                line = line.removeprefix(_UTF8_MARK)
-            try:
-                lines.append(Line(line.decode(), ended.decode()))
-            except UnicodeDecodeError as error:
-                if lines:
-                    yield lines
-                raise DataError(
-                    f"{name}:{number}: a line must be UTF-8 text: {error.reason} at byte "
-                    f"{error.start + 1}; mend it or convert the file with iconv"
-                ) from error
-        yield lines
-
-
-def on_one_line(text: str) -> str:
-    """A model can write a line end; in a file of lines it would be one line too many."""
-    return _LINE_ENDS.sub(" ", text)
-
-
-def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
-    """Whole lines without their `\\n`; the last one need not have had any."""
-    unfinished: list[bytes] = []
-    waiting = 0
-    # One read of what is there; `read` would wait for a full block.
-    read: Any = getattr(file, "read1", file.read)
-    try:
-        while block := read(_BLOCK_BYTES):
-            head, newline, tail = block.rpartition(b"\n")
-            if newline:
-                yield b"".join([*unfinished, head]).split(b"\n")
-                unfinished, waiting = [tail] if tail else [], len(tail)
-            else:
-                unfinished.append(block)
-                waiting += len(block)
-            if waiting > _MOST_BYTES:
-                raise DataError(
-                    f"{name}: a line must have at most {_MOST_BYTES >> 20} MiB: got a longer one; it is no "
-                    "text, or has no line ends"
-                )
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise DataError(f"{name} must be a readable file: {error}; check it") from error
-    if unfinished:
-        yield [b"".join(unfinished)]
-
-
 MAX_LINE_BYTES = 1 << 16
-"""A longer line is dropped while it is read, so that it never lies in memory as a whole."""
+"""maximum bytes of a line of a corpus; a longer one is dropped while it is read"""
+_MAX_ARRIVING_BYTES = 1 << 26
+"""maximum bytes of a line that arrives: far above any text, far below what a small .gz can unpack to"""
+_BLOCK_BYTES = 1 << 16
+_BUFFER_BYTES = 1 << 20
+
+NOT_UTF8 = "not UTF-8"
+HOLDS_NUL = "holds a NUL byte"
+TOO_LONG = f"longer than {MAX_LINE_BYTES} bytes"
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _OTHER_MARKS = {
@@ -109,10 +35,16 @@ _OTHER_MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
+_DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
+_LINE_ENDS = re.compile("\r\n|[\r\n]")
 
-NOT_UTF8 = "not UTF-8"
-HOLDS_NUL = "holds a NUL byte"
-TOO_LONG = f"longer than {MAX_LINE_BYTES} bytes"
+
+def open_bytes(path: Path) -> BinaryIO:
+    """The bytes of a file; .gz and .xz are unpacked on the way."""
+    if path.suffix in (".gz", ".xz"):
+        packed = gzip.open(path, "rb") if path.suffix == ".gz" else lzma.open(path, "rb")
+        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER_BYTES))
+    return open(path, "rb", buffering=_BUFFER_BYTES)
 
 
 def raw_lines(path: Path) -> Iterator[bytes | None]:
@@ -132,18 +64,9 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
                     while (line := file.readline(MAX_LINE_BYTES)) and not line.endswith(b"\n"):
                         pass
                     yield None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+    except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
         raise DataError(f"{path} must be a readable file: {reason}; check its name") from error
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """The bytes of a file, plain, .gz or .xz."""
-    if path.suffix == ".gz":
-        return cast(BinaryIO, io.BufferedReader(gzip.open(path, "rb"), 1 << 20))
-    if path.suffix == ".xz":
-        return cast(BinaryIO, io.BufferedReader(lzma.open(path, "rb"), 1 << 20))
-    return open(path, "rb", buffering=1 << 20)
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:
@@ -157,7 +80,7 @@ def _without_mark(line: bytes, path: Path) -> bytes:
 
 
 def decode(line: bytes | None) -> tuple[str, str]:
-    """The text of a line, and what is wrong with it (nothing: an empty string)."""
+    """The text of a line, and what is wrong with it: an empty string if nothing is."""
     if line is None:
         return "", TOO_LONG
     if b"\0" in line:
@@ -177,3 +100,78 @@ def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
             raise DataError(f"{path}:{number}: a line must be UTF-8 text: {problem}; mend the file")
         lines.append(text)
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    end: str
+    """how the line ended, so that the answer to it can end likewise"""
+
+
+def open_lines(path: Path) -> IO[bytes]:
+    """A file for `arriving`."""
+    try:
+        return open_bytes(path)
+    except OSError as error:
+        raise DataError(
+            f"{path} must be a readable file: {error.strerror}; check its name"
+        ) from error
+
+
+def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
+    """The lines of a file in blocks, without waiting for more than have arrived.
+
+    A program that writes one line and waits gets its answer at once; a file comes in blocks of many lines. An
+    undecodable line is an error after all lines before it.
+    """
+    number = 0
+    for block in _blocks(file, name):
+        lines: list[Line] = []
+        for line in block:
+            number += 1
+            end = "\r\n" if line.endswith(b"\r") else "\n"
+            line = line.removesuffix(b"\r")
+            if number == 1:
+                line = line.removeprefix(_UTF8_MARK)
+            try:
+                lines.append(Line(line.decode(), end))
+            except UnicodeDecodeError as error:
+                if lines:
+                    yield lines
+                raise DataError(
+                    f"{name}:{number}: a line must be UTF-8 text: {error.reason} at byte "
+                    f"{error.start + 1}; mend it or convert the file with iconv"
+                ) from error
+        yield lines
+
+
+def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
+    """Whole lines without their `\\n`; the last one need not have had any."""
+    unfinished: list[bytes] = []
+    num_waiting = 0
+    # read1 returns what has arrived; read would wait for a full block.
+    read: Any = getattr(file, "read1", file.read)
+    try:
+        while block := read(_BLOCK_BYTES):
+            head, newline, tail = block.rpartition(b"\n")
+            if newline:
+                yield b"".join([*unfinished, head]).split(b"\n")
+                unfinished, num_waiting = [], 0
+            if tail:
+                unfinished.append(tail)
+                num_waiting += len(tail)
+            if num_waiting > _MAX_ARRIVING_BYTES:
+                raise DataError(
+                    f"{name}: a line must have at most {_MAX_ARRIVING_BYTES >> 20} MiB: got a longer one; it is no "
+                    "text, or has no line ends"
+                )
+    except _DAMAGED as error:
+        raise DataError(f"{name} must be a readable file: {error}; check it") from error
+    if unfinished:
+        yield [b"".join(unfinished)]
+
+
+def on_one_line(text: str) -> str:
+    """The text with spaces for its line ends: in a file of lines each would be one line too many."""
+    return _LINE_ENDS.sub(" ", text)

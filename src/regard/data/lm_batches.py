@@ -1,11 +1,11 @@
 """An endless stream of batches from running text, the same from the same seed, and exact to resume.
 
-An epoch cuts every document into stretches of so many pieces as a row may have, each time in other places; a stretch
-goes over line ends, so that a story goes on. They are shuffled and laid out window by window, as pairs are
-(`regard.data.batch_stream`). Beginning and end are told only where a document begins and ends.
+Each epoch cuts every document into chunks as long as a row, each time in other places; a chunk goes over line ends. The
+chunks are shuffled and made into batches window by window, as pairs are (`batch_stream`). Only chunks at the beginning
+or the end of a document have its begin or end token.
 
-To fill in blanks a stretch is read whole, with its end, as any text is in use; and one in ten is cut in two, so that
-short texts are read as well (Devlin et al. 2019, appendix A.2).
+For masked language modelling a chunk always has an end token, as any text in use; and one chunk in ten is cut in two, so
+that short texts are read as well (Devlin et al. 2019, appendix A.2).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Stretches:
-    """Documents as a model reads them, and how they are cut."""
+class TextChunks:
+    """Documents as token ids, and how they are cut into chunks."""
 
     documents: Ragged
     max_length: int
@@ -40,22 +40,22 @@ class Stretches:
     masked: bool
 
     @classmethod
-    def of(cls, pieces: Ragged, max_length: int, *, masked: bool) -> Stretches:
+    def of(cls, tokens: Ragged, max_length: int, *, masked: bool) -> TextChunks:
         if max_length < 2:
             raise UsageError(
                 f"max_length must be at least 2 for running text: got {max_length}; raise it"
             )
-        documents = pieces if masked else pieces.beginning_with(BOS_ID).ending_with(EOS_ID)
+        documents = tokens if masked else tokens.beginning_with(BOS_ID).ending_with(EOS_ID)
         return cls(documents, max_length, masked)
 
     @property
     def num_tokens(self) -> int:
-        """That are read in an epoch, about."""
+        """About the number of tokens read in an epoch."""
         rows = len(self.documents) + self.documents.offsets[-1] // self.max_length
         return int(self.documents.offsets[-1] + (rows if self.masked else -len(self.documents)))
 
     def cut(self, generator: np.random.Generator | None) -> tuple[Places, Places]:
-        """Where stretches begin and end in the flat array: all of the text once; without a generator evenly."""
+        """Where the chunks begin and end in the flat array; without a generator they are cut evenly."""
         row = self.max_length - 1 if self.masked else self.max_length
         lengths = self.documents.lengths - (not self.masked)
         first = np.full(len(lengths), row)
@@ -80,63 +80,61 @@ class Stretches:
         return starts, stops
 
     def sequences(self, starts: Places, stops: Places) -> Ragged:
-        """The stretches as batches take them: one token more than is read, since the first has none before it."""
+        """The chunks with one token more than is read: what comes after the last."""
         if self.masked:
             return self.documents.between(starts, stops).beginning_with(EOS_ID).ending_with(EOS_ID)
         return self.documents.between(starts, stops + 1)
 
 
 class ProseStream:
-    """Batches without end; `masking` hides pieces of them."""
+    """Batches of running text without end."""
 
     num_too_long = 0
-    """nothing is left out: what is too long for a row is cut"""
+    """nothing is left out: long documents are cut"""
 
     def __init__(
         self,
-        stretches: Stretches,
+        chunks: TextChunks,
         *,
         batch_tokens: int,
         packing: bool,
         masking: Masking | None = None,
         seed: int = 1,
     ) -> None:
-        assert stretches.masked == (masking is not None)
-        self._stretches, self._masking = stretches, masking
+        assert chunks.masked == (masking is not None)
+        self._chunks, self._masking = chunks, masking
         self._batch_tokens, self._seed = batch_tokens, seed
-        self.max_sequence_length = stretches.max_length
-        """no sequence of any batch is longer"""
-        starts, stops = stretches.cut(None)
+        self.max_sequence_length = chunks.max_length
+        starts, stops = chunks.cut(None)
         if not len(starts):
-            raise DataError("the text must hold a piece: got none; give more text")
-        self.tokens_per_epoch = stretches.num_tokens
+            raise DataError("the text must hold a token: got none; give more text")
+        self.tokens_per_epoch = chunks.num_tokens
         mean = self.tokens_per_epoch / len(starts)
-        self.buffer = (
-            Buffer.sized(batch_tokens, 0.0, mean, stretches.max_length) if packing else None
-        )
+        self.buffer = Buffer.sized(batch_tokens, 0.0, mean, chunks.max_length) if packing else None
         room = batch_tokens if self.buffer is None else self.buffer.target_room
-        if int((stops - starts).max()) + stretches.masked > room:
+        if int((stops - starts).max()) + chunks.masked > room:
             raise UsageError(
-                f"batch_tokens must have room for a row of {stretches.max_length} tokens: got {batch_tokens}; "
+                f"batch_tokens must have room for a row of {chunks.max_length} tokens: got {batch_tokens}; "
                 "raise it, or lower max_length"
             )
         num_batches = self.tokens_per_epoch / batch_tokens
         self._num_windows = max(1, math.ceil(num_batches / _BATCHES_PER_WINDOW))
-        settings = (batch_tokens, packing, stretches.max_length, seed, _drawn(masking))
+        shares = () if masking is None else (masking.share, masking.hidden, masking.random)
+        settings = (batch_tokens, packing, chunks.max_length, seed, shares)
         self._fingerprint = zlib.crc32(repr(settings).encode())
         # One after the other: joined they would be another copy of the text.
-        for numbers in (stretches.documents.offsets, stretches.documents.ids):
+        for numbers in (chunks.documents.offsets, chunks.documents.ids):
             self._fingerprint = zlib.crc32(numbers.data, self._fingerprint)
         self._last_epoch: tuple[int, Places, Places] | None = None
         self.restore({"epoch": 0, "window": 0, "batch": 0, "fingerprint": self._fingerprint})
 
     @property
     def epoch(self) -> int:
-        """Of the last batch; a fresh stream is in epoch 0."""
+        """The epoch of the last batch; a fresh stream is in epoch 0."""
         return self._position[0]
 
     def state(self) -> dict[str, int]:
-        """Where the stream stands after the last batch, for `restore`; fit for JSON."""
+        """The position after the last batch, for `restore`; fit for JSON."""
         epoch, window = self._position
         return {
             "epoch": epoch,
@@ -176,10 +174,16 @@ class ProseStream:
 
     def _build(self) -> list[Batch]:
         epoch, window = self._position
-        starts, stops = self._cut(epoch)
+        # Windows of one epoch follow one another, so the last epoch is nearly always the one.
+        if self._last_epoch is None or self._last_epoch[0] != epoch:
+            generator = np.random.default_rng([self._seed, epoch])
+            starts, stops = self._chunks.cut(generator)
+            order = generator.permutation(len(starts))
+            self._last_epoch = (epoch, starts[order], stops[order])
+        _, starts, stops = self._last_epoch
         bounds = np.linspace(0, len(starts), self._num_windows + 1).astype(np.int64)
         part = slice(bounds[window], bounds[window + 1])
-        target = self._stretches.sequences(starts[part], stops[part])
+        target = self._chunks.sequences(starts[part], stops[part])
         return batches_of(
             Ragged.of([()] * len(target)),
             target,
@@ -188,18 +192,8 @@ class ProseStream:
             seed=[self._seed, *self._position],
         )
 
-    def _cut(self, epoch: int) -> tuple[Places, Places]:
-        """The stretches of an epoch, shuffled."""
-        # Windows of one epoch follow one another, so the last one is nearly always the one.
-        if self._last_epoch is None or self._last_epoch[0] != epoch:
-            generator = np.random.default_rng([self._seed, epoch])
-            starts, stops = self._stretches.cut(generator)
-            order = generator.permutation(len(starts))
-            self._last_epoch = (epoch, starts[order], stops[order])
-        return self._last_epoch[1:]
-
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing is open; a `BatchStream` has workers."""
 
     def __enter__(self) -> ProseStream:
         return self
@@ -208,15 +202,11 @@ class ProseStream:
         self.close()
 
 
-def _drawn(masking: Masking | None) -> tuple[float, ...]:
-    return () if masking is None else (masking.share, masking.hidden, masking.random)
-
-
 def even_batches(
-    stretches: Stretches, batch_tokens: int, masking: Masking | None, seed: int
+    chunks: TextChunks, batch_tokens: int, masking: Masking | None, seed: int
 ) -> Iterator[Batch]:
-    """All of a text once in padded batches, always the same, blanks included: for losses that compare."""
-    target = stretches.sequences(*stretches.cut(None))
+    """All of a text once in padded batches, always the same, blanks included: for comparable losses."""
+    target = chunks.sequences(*chunks.cut(None))
     source = Ragged.of([()] * len(target))
     batches = batches_of(source, target, batch_tokens=batch_tokens, buffer=None, seed=[seed])
     for number, batch in enumerate(batches):

@@ -1,8 +1,8 @@
-"""In which order the pairs of a corpus come: shuffled anew each epoch, the same from the same seed.
+"""The order of the pairs of a corpus: shuffled anew each epoch, the same from the same seed.
 
-A corpus of at most `window` pairs is shuffled as a whole. Of a larger one, blocks of neighbouring pairs are shuffled,
-and then the pairs within so many blocks as hold a window. Pairs that stood further apart than a block come at any
-distance from one another; what is in memory are the places of one window, and a number for each block.
+A corpus of at most `window` pairs is shuffled as a whole. In a larger one, blocks of neighbouring pairs are shuffled,
+and then the pairs within a window of 256 blocks. Only the indices of one window, and a number for each block, lie in
+memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _BLOCKS_IN_A_WINDOW = 256
 
 @dataclass(frozen=True)
 class Lanes:
-    """How many batches an update has, and which of them this process is to build: every `step`th."""
+    """The number of batches of an update, and those that this process builds: every `step`th."""
 
     count: int = 1
     first: int = 0
@@ -26,12 +26,12 @@ class Lanes:
 
     @property
     def own(self) -> range:
-        # A process for which there is no batch gets one all the same, to take part in the computing.
+        # A process without a batch of its own gets one all the same, to take part in the computation.
         return range(self.first % self.count, self.count, self.step)
 
 
 class Order:
-    """Each pair once an epoch."""
+    """Indices of pairs; each comes once an epoch."""
 
     def __init__(self, num_pairs: int, seed: int, window: int) -> None:
         self.num_pairs, self._seed = num_pairs, seed
@@ -42,7 +42,7 @@ class Order:
         self._last: tuple[tuple[int, int], Rows] | None = None
 
     def rows(self, epoch: int, start: int, stop: int) -> Rows:
-        """The pairs that come at some places of an epoch."""
+        """The pairs at positions start to stop of an epoch."""
         if self._num_windows == 1:
             return self._window(epoch, 0)[start:stop]
         _, starts = self._blocks(epoch)
@@ -54,7 +54,7 @@ class Order:
         return np.concatenate(parts)
 
     def _blocks(self, epoch: int) -> tuple[Rows, Rows]:
-        """The blocks in their order, and where in the epoch each window of them begins."""
+        """The shuffled blocks, and the position in the epoch where each window of them begins."""
         held = self._shuffled
         if held is None or held[0] != epoch:
             order = self._generator(epoch).permutation(len(self._bounds) - 1)
@@ -63,7 +63,7 @@ class Order:
         return held[1:]
 
     def _window(self, epoch: int, window: int) -> Rows:
-        # One window is read from for long, so the last is nearly always the one.
+        # Positions come in order, so the last window is nearly always the one.
         held = self._last
         if held is None or held[0] != (epoch, window):
             held = self._last = ((epoch, window), self._shuffle(epoch, window))

@@ -1,7 +1,7 @@
-"""Running text of one language: files of paragraphs, a line each, that follow from one another.
+"""Running text of one language: files of paragraphs, a line each.
 
 An empty line ends a document, as does the end of a file: a book, a chapter, an article. The paragraphs of a document
-are one text with a line end between two of them, and its pieces are those of that text.
+are one text with a line end between two of them, and are encoded as that text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from regard.errors import DataError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
-_NUM_NAMED = 20
 _CHUNK = 100_000
-"""lines that are encoded together"""
+"""lines encoded together"""
 
 Document = list[str]
 
@@ -56,11 +55,10 @@ def read_prose(
     advice: what an error about an unusable line says to do, where `strict` allows none.
     """
     prose = Prose([])
-    report = prose.report
     for file in files:
         document: Document = []
         for number, line in enumerate(raw_lines(Path(file)), start=1):
-            report.num_lines += 1
+            prose.report.num_lines += 1
             text, problem = decode(line)
             if problem and strict:
                 raise DataError(
@@ -68,9 +66,7 @@ def read_prose(
                     f"{advice or 'mend the file'}"
                 )
             if problem:
-                report.unusable[problem] += 1
-                if len(report.named) < _NUM_NAMED:
-                    report.named.append(f"{file}:{number}: {problem}")
+                prose.report.refuse(f"{file}:{number}", problem)
                 continue
             is_blank = not text.strip()
             if (is_blank or each_line) and document:
@@ -87,7 +83,7 @@ def read_prose(
 
 
 def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document]) -> Ragged:
-    """The pieces of each document, without beginning and end."""
+    """The tokens of each document, without beginning and end."""
     texts = [
         line if number == 0 else f"\n{line}"
         for document in documents
@@ -106,7 +102,7 @@ def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document]) -> Rag
 
 
 def _without_first(encoded: Ragged, which: np.ndarray, tokenizer: Tokenizer) -> Ragged:
-    """Lines that go on lose the space that SentencePiece puts before a text; no piece reaches over a line end."""
+    """Later lines lose the space that SentencePiece puts before a text; no token crosses a line end."""
     first = encoded.offsets[:-1][which]
     assert (encoded.ids[first] == tokenizer.id_of("\u2581")).all()
     return Ragged.of_lengths(np.delete(encoded.ids, first), encoded.lengths - which)

@@ -6,8 +6,6 @@ process's memory, in the end the whole corpus.
 
 from __future__ import annotations
 
-import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -16,28 +14,37 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 Numbers = NDArray[Any]
+Rows = NDArray[np.int64]
 
-_UNWRITTEN = 1 << 17
+CHUNK = 1 << 12
+"""texts read together"""
+_UNWRITTEN_BYTES = 1 << 17
+_UNWRITTEN_TEXTS = 1 << 11
+_COPIED_BYTES = 1 << 22
 
 
 class Column:
-    """Numbers of one kind: added at the end, read by place. A new one replaces the file; `open` keeps it."""
+    """Numbers of one type: added at the end, read by index."""
 
-    def __init__(self, path: Path, dtype: DTypeLike, unwritten: int = _UNWRITTEN) -> None:
-        """unwritten: bytes that are gathered before they are written."""
+    def __init__(
+        self,
+        path: Path,
+        dtype: DTypeLike,
+        unwritten: int = _UNWRITTEN_BYTES,
+        *,
+        existing: bool = False,
+    ) -> None:
+        """A new column replaces the file. unwritten: bytes that are gathered before they are written."""
         self.path, self.dtype, self._unwritten = path, np.dtype(dtype), unwritten
-        path.write_bytes(b"")
-        self._num_written = 0
+        if not existing:
+            path.write_bytes(b"")
+        self._num_written = path.stat().st_size // self.dtype.itemsize
         self._pending: list[Numbers] = []
         self._num_pending = 0
 
     @classmethod
     def open(cls, path: Path, dtype: DTypeLike) -> Column:
-        column = cls.__new__(cls)
-        column.path, column.dtype, column._unwritten = path, np.dtype(dtype), _UNWRITTEN
-        column._num_written = os.path.getsize(path) // column.dtype.itemsize
-        column._pending, column._num_pending = [], 0
-        return column
+        return cls(path, dtype, existing=True)
 
     def __len__(self) -> int:
         return self._num_written + self._num_pending
@@ -49,7 +56,6 @@ class Column:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is still in memory."""
         if not self._num_pending:
             return
         with self.path.open("ab") as file:
@@ -59,20 +65,19 @@ class Column:
         self._pending, self._num_pending = [], 0
 
     def map(self, mode: Any = "r") -> Numbers:
-        """All of them; let go of it soon."""
+        """All numbers, memory-mapped; do not keep it."""
         self.flush()
         if not self._num_written:
             return np.zeros(0, self.dtype)
         return np.memmap(self.path, self.dtype, mode, shape=(self._num_written,))
 
-    def take(self, places: NDArray[np.int64]) -> Numbers:
+    def take(self, places: Rows) -> Numbers:
         return np.asarray(self.map()[places])
 
     def slice(self, start: int, stop: int) -> Numbers:
-        """Those from `start` up to, but without, `stop`."""
         return np.array(self.map()[start:stop])
 
-    def put(self, places: NDArray[np.int64], number: int) -> None:
+    def put(self, places: Rows, number: int) -> None:
         self.map("r+")[places] = number
 
     def chunks(self, size: int) -> Iterator[Numbers]:
@@ -80,16 +85,8 @@ class Column:
             yield self.slice(start, start + size)
 
 
-Rows = NDArray[np.int64]
-
-CHUNK = 1 << 12
-"""texts that are looked at together"""
-_UNWRITTEN_TEXTS = 1 << 11
-_BYTES_AT_ONCE = 1 << 22
-
-
 class StoredTexts(Sequence[str]):
-    """Texts added at the end and read by place, or those of some rows of them."""
+    """Texts added at the end and read by index; with `rows`, a selection of them."""
 
     def __init__(self, data: Column, ends: Column, rows: Column | None = None) -> None:
         self._data, self._ends, self._rows = data, ends, rows
@@ -98,7 +95,7 @@ class StoredTexts(Sequence[str]):
 
     @classmethod
     def new(cls, path: Path) -> StoredTexts:
-        """None yet, in files whose names begin like the path."""
+        """Empty, in the files PATH.text and PATH.ends."""
         return cls(Column(_data(path), np.uint8), Column(_ends(path), np.int64))
 
     @classmethod
@@ -118,7 +115,7 @@ class StoredTexts(Sequence[str]):
             return
         texts.flush()
         self._add_pending()
-        for data in texts._data.chunks(_BYTES_AT_ONCE):
+        for data in texts._data.chunks(_COPIED_BYTES):
             self._data.extend(data)
         for ends in texts._ends.chunks(CHUNK):
             self._ends.extend(self._end + ends)
@@ -155,7 +152,7 @@ class StoredTexts(Sequence[str]):
             yield from self[start : start + CHUNK]
 
     def take(self, places: Rows) -> list[str]:
-        """Some, in the order asked for."""
+        """The texts at these indices, in that order."""
         self._add_pending()
         if not len(places):
             return []
@@ -165,32 +162,30 @@ class StoredTexts(Sequence[str]):
         starts = np.where(rows > 0, ends[np.maximum(rows - 1, 0)], 0).tolist()
         stops = ends[rows].tolist()
         self._data.flush()
-        # Read, not mapped: around each text a map would count far more of the file as memory than is looked at.
+        # Read, not mapped: a map would count whole pages around each text as memory.
         with self._data.path.open("rb", buffering=0) as file:
 
             def read(start: int, stop: int) -> bytes:
                 file.seek(start)
                 return file.read(stop - start)
 
+            places_in_file = zip(starts, stops, strict=True)
             first, last = min(starts), max(stops)
             if last - first > 2 * (sum(stops) - sum(starts)):
-                found = [read(*place) for place in zip(starts, stops, strict=True)]
-            else:  # neighbours, at one go
+                found = [read(start, stop) for start, stop in places_in_file]
+            else:  # neighbours are read at once
                 data = read(first, last)
-                found = [
-                    data[start - first : stop - first]
-                    for start, stop in zip(starts, stops, strict=True)
-                ]
+                found = [data[start - first : stop - first] for start, stop in places_in_file]
         return [str(text, "utf-8", "surrogatepass") for text in found]
 
     def chosen(self, rows: Column) -> StoredTexts:
-        """Those of some rows of all that are stored."""
+        """A selection of all that are stored."""
         self.flush()
         return StoredTexts(self._data, self._ends, rows)
 
 
 def rows_of(texts: Sequence[str], start: int, stop: int) -> Rows:
-    """Which of all texts that are stored those at some places are; of a list, those places."""
+    """The stored rows of texts[start:stop]; of a list, the indices themselves."""
     if isinstance(texts, StoredTexts) and texts._rows is not None:
         return texts._rows.slice(start, stop)
     return np.arange(start, stop)
@@ -206,10 +201,8 @@ def taken(texts: Sequence[str], places: Rows) -> list[str]:
 def chunks_of_pairs(
     sources: Sequence[str], targets: Sequence[str], size: int = CHUNK
 ) -> Iterator[tuple[int, Sequence[str], Sequence[str]]]:
-    """Both sides piece by piece, with the place of the first of each."""
-    for start in itertools.count(0, size):
-        if start >= len(targets):
-            return
+    """Both sides in chunks, with the index of the first pair of each."""
+    for start in range(0, len(targets), size):
         yield start, sources[start : start + size], targets[start : start + size]
 
 

@@ -1,12 +1,16 @@
-"""Word vectors that others have trained: word2vec (text and binary), GloVe, fastText (.vec and .bin).
+"""Pretrained word vectors: word2vec (text and binary), GloVe, fastText (.vec and .bin).
 
     word2vec, fastText .vec   a line "words width", then a line "word number number ..." for each word
     GloVe                     the same without the first line; words may hold spaces
     word2vec binary           the same first line, then for each word its bytes, a space, and 4 bytes a number
     fastText .bin             dictionary and matrix; a word's vector is the mean of its own row and its subwords'
 
-Which one a file is follows from its first bytes, not from its name; the first three may be .gz or .xz. Only the
-vectors of wanted words are kept, so that memory does not depend on the file, nor on what it claims to hold.
+The first bytes of a file tell its format; the first three formats may be .gz or .xz. Only the vectors of wanted words are
+kept, so memory does not depend on the size of the file.
+
+fastText .bin (Bojanowski et al. 2017) is read as fastText's own source writes format 12: settings, dictionary, input
+matrix. A character n-gram of "<word>" has the row of its hash (FNV-1a over signed bytes), after the words' rows. The
+matrix stays on disk; only rows in use are read.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ Vectors = dict[str, np.ndarray]
 
 
 def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vectors:
-    """The vectors of those wanted words that the file has; they must be `width` numbers each."""
+    """The vectors, of `width` numbers each, of the wanted words in the file."""
     path = Path(path)
     try:
         with open_bytes(path) as file:
@@ -71,7 +75,7 @@ def _checked(path: Path, vectors: Vectors) -> Vectors:
 def _plain(
     path: Path, file: BinaryIO, wanted: set[str], width: int
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """The three formats without an index, a word after the other."""
+    """word2vec and GloVe, word by word."""
     check = _width_check(path, width)
     first = file.readline(MAX_LINE_BYTES)
     counts = first.split()
@@ -94,14 +98,14 @@ def _plain(
         file.seek(0)
         rows = _lines(path, file, width, 1)
     for word, vector in rows:
-        # Taken out of the wanted, so that of a word that comes twice the first counts.
+        # Removed, so that the first counts of a word that comes twice.
         if word in wanted:
             wanted.remove(word)
             yield word, vector()
 
 
 def _num_numbers(line: bytes) -> int:
-    """How many numbers a line ends with; its first field is the word, whatever it looks like."""
+    """How many numbers a line ends with; its first field is the word, even if it is a number."""
     fields = line.split()[1:]
     for count, field in enumerate(reversed(fields)):
         try:
@@ -112,7 +116,7 @@ def _num_numbers(line: bytes) -> int:
 
 
 Row = tuple[str, Callable[[], np.ndarray]]
-"""a word, and how to get its vector, for most are not wanted"""
+"""a word, and a function that parses its vector: most are not wanted"""
 
 
 def _lines(path: Path, file: BinaryIO, width: int, number: int) -> Iterator[Row]:
@@ -139,7 +143,7 @@ def _lines(path: Path, file: BinaryIO, width: int, number: int) -> Iterator[Row]
 
 
 def _bytes(path: Path, file: BinaryIO, count: int, width: int) -> Iterator[Row]:
-    """Binary: a word, a space, and its numbers as bytes; some writers end each with a line's end."""
+    """Binary: a word, a space, and its numbers as bytes; some writers add a line end."""
     for number in range(1, count + 1):
         word = bytearray()
         while (byte := file.read(1)) != b" ":
@@ -176,7 +180,7 @@ _SHAPE = struct.Struct("<?2q")
 def read_fasttext(
     path: Path, wanted: Collection[str], check_width: Callable[[int], None]
 ) -> Iterator[tuple[str, np.ndarray]]:
-    """The vectors of those wanted words that its dictionary has."""
+    """The vectors of the wanted words in a fastText model."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         magic, version = struct.unpack_from("<2i", data, 0)
         if version != VERSION:
@@ -232,7 +236,7 @@ def _dictionary(
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:
-    """The character n-grams of a word between its marks, in the order of fastText.
+    """The character n-grams of <word>, in the order of fastText.
 
     >>> ngrams("ab", 2, 3)
     [b'<a', b'<ab', b'ab', b'ab>', b'b>']
@@ -246,7 +250,7 @@ def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:
             gram = marked[start : start + size]
             if len(gram) < size:
                 break
-            # A mark alone says nothing.
+            # Not < or > alone.
             if size > 1 or 0 < start < len(marked) - 1:
                 found.append(gram.encode())
     return found

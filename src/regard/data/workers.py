@@ -1,7 +1,7 @@
-"""Child processes that read text, and prepare batches while the parent trains.
+"""Worker processes that read text and build batches while the parent trains.
 
-They are plain children that speak over pipes: unlike `multiprocessing` this neither imports the caller's
-main script again nor pickles anything. A child ends when its pipe closes, so it never outlives the parent.
+They talk over pipes. Unlike `multiprocessing` this neither imports the caller's main script again nor pickles anything.
+A worker ends when its pipe closes, so it never outlives the parent.
 
 A message is the length of a JSON header (8 bytes), the header, and the arrays that it names.
 """
@@ -63,7 +63,7 @@ def _read(file: IO[bytes], size: int) -> bytes:
 
 
 class Workers:
-    """Children running `main` of a module, one for each of `firsts`: it gets that, then answers one message at a time."""
+    """Processes that run `main` of a module, one for each of `firsts`: its first message. Then it answers messages."""
 
     def __init__(self, module: str, firsts: Sequence[Message]) -> None:
         self.num_workers = len(firsts)
@@ -77,7 +77,7 @@ class Workers:
             self._children.put(child)
 
     def submit(self, prepare: Callable[[], Message]) -> Future[Message]:
-        """The answer to a message; both are made while the caller goes on."""
+        """The answer to a message; `prepare`, too, runs in a thread of its own."""
         return self._threads.submit(self._ask, prepare)
 
     def _ask(self, prepare: Callable[[], Message]) -> Message:
@@ -95,10 +95,10 @@ class Workers:
             self._children.put(child)
 
     def in_order(self, messages: Iterable[Message]) -> Iterator[Message]:
-        """The answers to many messages one after another, of which few are in memory at a time."""
+        """The answers to many messages in their order; few are in memory at a time."""
         waiting: deque[Future[Message]] = deque()
         for message in messages:
-            waiting.append(self.submit(partial(_given, message)))
+            waiting.append(self.submit(partial(_same, message)))
             if len(waiting) > self.num_workers + 1:
                 yield waiting.popleft().result()
         while waiting:
@@ -115,12 +115,12 @@ class Workers:
         self._finalizer()
 
 
-def _given(message: Message) -> Message:
+def _same(message: Message) -> Message:
     return message
 
 
 def _start(module: str) -> subprocess.Popen[bytes]:
-    # Children compute nothing with matrices: without this each would start a thread a core.
+    # Workers multiply no matrices: without this each would start a thread per core.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
@@ -143,10 +143,10 @@ def _stop(children: list[subprocess.Popen[bytes]]) -> None:
 
 
 def serve(begin: Callable[[Message], Callable[[Message], Message]]) -> None:
-    """In a child: learn from the first message what to do, then answer until the pipe closes."""
-    # Ctrl-C reaches the whole group; the parent decides when its children end.
+    """In a worker: `begin` gets the first message and returns what answers the others, until the pipe closes."""
+    # Ctrl-C reaches the whole process group; the parent decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Whatever a library prints must not get between the answers.
+    # What a library prints must not get between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -155,14 +155,14 @@ def serve(begin: Callable[[Message], Callable[[Message], Message]]) -> None:
             write_message(answers, answer(read_message(sys.stdin.buffer)))
 
 
-def pieces_to_arrays(source: Ragged, target: Ragged) -> Arrays:
+def tokens_to_arrays(source: Ragged, target: Ragged) -> Arrays:
     arrays: Arrays = {}
-    for side, pieces in zip(SIDES, (source, target), strict=True):
-        arrays |= {f"{side}_ids": pieces.ids, f"{side}_offsets": pieces.offsets}
+    for side, tokens in zip(SIDES, (source, target), strict=True):
+        arrays |= {f"{side}_ids": tokens.ids, f"{side}_offsets": tokens.offsets}
     return arrays
 
 
-def pieces_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:
+def tokens_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:
     source, target = (Ragged(arrays[f"{side}_ids"], arrays[f"{side}_offsets"]) for side in SIDES)
     return source, target
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from regard.config import DataConfig, TrainConfig
-from regard.data.lm_batches import ProseStream, Stretches, even_batches
+from regard.data.lm_batches import ProseStream, TextChunks, even_batches
 from regard.data.masking import MASK, Masking
 from regard.data.prose import Prose, encode_documents, read_prose
 from regard.errors import TrainingError, UsageError
@@ -130,7 +130,7 @@ def prose_stream(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> ProseStream:
             f"max_length={plan.data.max_length}; lower it, or raise max_positions"
         )
     return ProseStream(
-        _stretches(plan, prose, tokenizer),
+        _chunks(plan, prose, tokenizer),
         batch_tokens=plan.train.batch_tokens,
         packing=bool(plan.train.packing),
         masking=masking_for(plan.train, tokenizer),
@@ -138,9 +138,9 @@ def prose_stream(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> ProseStream:
     )
 
 
-def _stretches(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> Stretches:
+def _chunks(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> TextChunks:
     pieces = encode_documents(tokenizer, prose.documents)
-    return Stretches.of(pieces, plan.data.max_length, masked=plan.train.objective == "masked")
+    return TextChunks.of(pieces, plan.data.max_length, masked=plan.train.objective == "masked")
 
 
 class ProseValidator:
@@ -155,7 +155,7 @@ class ProseValidator:
     ) -> None:
         self.tokenizers, self.settings, self.processes = tokenizers, plan.train, processes
         self._masking = masking_for(plan.train, tokenizers[1])
-        self._stretches = _stretches(plan, prose, tokenizers[1])
+        self._chunks = _chunks(plan, prose, tokenizers[1])
         self._num_words = sum(len(line.split()) for line in prose.lines())
 
     def __call__(self, model: Model) -> Validation:
@@ -167,7 +167,7 @@ class ProseValidator:
         assert self.settings.batch_tokens is not None
         device = next(model.parameters()).device
         batches = even_batches(
-            self._stretches, self.settings.batch_tokens, self._masking, VALIDATION_SEED
+            self._chunks, self.settings.batch_tokens, self._masking, VALIDATION_SEED
         )
         total, num_pieces = 0.0, 0.0
         for batch in islice(batches, self.processes.rank, None, self.processes.size):

@@ -18,10 +18,9 @@ from fixtures import make_model_folder, make_random_folder
 
 from regard.config import DecodeConfig
 from regard.serve.app import App
-from regard.serve.logs import Log
-from regard.serve.metrics import Metrics
 from regard.serve.models import Models, load_models
-from regard.serve.running import Server, address_of, bind
+from regard.serve.monitoring import Log, Metrics
+from regard.serve.server import Server, address_of, bind
 from regard.serve.settings import Settings
 
 KEY = "a-key-of-twenty-three-c"

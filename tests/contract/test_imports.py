@@ -53,7 +53,7 @@ def test_translating_needs_no_torch(tmp_path: Path) -> None:
 
 
 def test_serving_needs_no_torch() -> None:
-    modules = modules_after("import regard.serve.app, regard.serve.models, regard.serve.running")
+    modules = modules_after("import regard.serve.app, regard.serve.models, regard.serve.server")
     assert "starlette" in modules and not modules & {"torch", "onnx", "sacrebleu", "transformers"}
 
 

@@ -254,7 +254,7 @@ def test_turns_are_typed_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = iter(["Hello", "", "Bye"])
 
     def typed(prompt: str) -> str:
-        assert prompt == cli_chat._PROMPT
+        assert prompt == "> "
         try:
             return next(lines)
         except StopIteration:

@@ -4,7 +4,7 @@ from cli_fixtures import assert_one_sentence, run
 
 from regard import load
 from regard.api import Model
-from regard.cli.auto import ByLanguage
+from regard.cli.model_choice import LanguageRouter
 
 FRENCH = "Le petit chat dort sur la table rouge de la cuisine."
 ENGLISH = "The small cat is sleeping on the red table in the kitchen."
@@ -28,28 +28,28 @@ def test_a_first_line_in_another_language_does_not_decide() -> None:
 
 
 def test_every_portion_helps_to_decide_until_there_is_enough() -> None:
-    by_language = ByLanguage(opened, None)
-    first, _ = by_language.translate(["OK"], where=line)
-    later, [answer] = by_language.translate([FRENCH * 3], where=line)
+    router = LanguageRouter(opened, None)
+    first, _ = router.translate(["OK"], where=line)
+    later, [answer] = router.translate([FRENCH * 3], where=line)
     assert (
         later is not None and later.manifest.source_language == "fr" and answer.text != FRENCH * 3
     )
-    last, [kept] = by_language.translate([ENGLISH], where=line)
+    last, [kept] = router.translate([ENGLISH], where=line)
     assert last is later and kept.text == ENGLISH and kept.sentences == []
     assert first is not None and first.manifest.task == "translate"
 
 
 def test_what_is_in_the_wanted_language_waits_for_something_to_translate() -> None:
-    by_language = ByLanguage(opened, "en")
-    none, answers = by_language.translate([ENGLISH, "OK"], where=line)
+    router = LanguageRouter(opened, "en")
+    none, answers = router.translate([ENGLISH, "OK"], where=line)
     assert none is None and [each.text for each in answers] == [ENGLISH, "OK"]
-    model, [answer] = by_language.translate([FRENCH], where=line)
+    model, [answer] = router.translate([FRENCH], where=line)
     assert model is not None and answer.text == model.translate(FRENCH) != FRENCH
 
 
 def test_the_target_that_is_named_holds() -> None:
-    by_language = ByLanguage(opened, "fr")
-    main, answers = by_language.translate([ENGLISH, FRENCH], where=line)
+    router = LanguageRouter(opened, "fr")
+    main, answers = router.translate([ENGLISH, FRENCH], where=line)
     assert main is not None and main.manifest.target_language == "fr"
     assert answers[0].text == load("en-fr").translate(ENGLISH) and answers[1].text == FRENCH
 

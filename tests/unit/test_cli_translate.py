@@ -12,7 +12,7 @@ from fixtures import make_model_folder
 
 from regard.api import load
 from regard.cli import lines as cli_lines
-from regard.data.lines import Line
+from regard.data.lines import Line, on_one_line
 from regard.errors import RegardWarning
 
 
@@ -130,9 +130,9 @@ def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(
             [Line(text, "\n") for text in texts[start : start + size]]
             for start in range(0, len(texts), size)
         ]
-        monkeypatch.setattr(cli_lines, "arriving_lines", lambda paths, p=portions: iter(p))
+        monkeypatch.setattr(cli_lines, "arriving_lines", lambda path, p=portions: iter(p))
         result = run("translate", "-m", folder, *flags)
-        assert result.stdout == "".join(f"{cli_lines.on_one_line(text)}\n" for text in expected)
+        assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)
 
 
 def test_json(folder: str) -> None:
@@ -184,7 +184,7 @@ def test_who_types_is_told_that_lines_are_awaited(
     stdin = io.TextIOWrapper(io.BytesIO(b"Bonjour\n"))
     monkeypatch.setattr(stdin, "isatty", lambda: typed)
     monkeypatch.setattr("sys.stdin", stdin)
-    [lines] = cli_lines.arriving_lines([Path("-")])
+    [lines] = cli_lines.arriving_lines(Path("-"))
     assert [line.text for line in lines] == ["Bonjour"]
     captured = capsys.readouterr()
     assert captured.out == "" and ("Ctrl-D ends" in captured.err) == typed
@@ -223,7 +223,7 @@ def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.Monke
     """Nothing and "Hi" do not; what comes after them is not held to be French for it."""
     lines = ["", "Hi", ENGLISH, "Merci"]
     portions = [[Line(text, "\n")] for text in lines]
-    monkeypatch.setattr(cli_lines, "arriving_lines", lambda paths: iter(portions))
+    monkeypatch.setattr(cli_lines, "arriving_lines", lambda path: iter(portions))
     into_english, into_french = load("fr-en"), load("en-fr")
     wanted = [into_english.translate(text) for text in lines[:2]]
     wanted += [into_french.translate(text) for text in lines[2:]]

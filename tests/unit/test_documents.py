@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
 from regard.documents.segments import Cancelled, check_cancelled
-from regard.serve.libretranslate import _Documents
+from regard.serve.files import DocumentTranslator
 from regard.text.placeholders import placeholders
 
 LANGUAGES = ("fr", "en")
@@ -264,7 +264,7 @@ def test_even_one_paragraph_is_cancelled_midway(suffix: str, unit: str) -> None:
 
 
 def test_the_server_drops_a_file_when_its_client_has_gone() -> None:
-    documents, asked_of_the_model = _Documents(), []
+    documents, asked_of_the_model = DocumentTranslator(), []
 
     class Model:
         def __getattr__(self, name: str) -> object:

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serve_fixtures import KEY, Running, make_folders, multipart, running, wait_until
+from serve_fixtures import KEY, Answer, Running, make_folders, running, wait_until
 
-from regard.serve import connection, guard, worker
-from regard.serve import running as running_module
+from regard.serve import server as server_module
+from regard.serve import settings as limits
+from regard.serve import worker
 from regard.serve.site import page_names
 
 SECRET = "Jane dort à Zanzibar"
 ASK = {"q": SECRET, "source": "fr", "target": "en"}
+CHAT = {"model": "fr-en", "messages": [{"role": "user", "content": SECRET}], "stream": True}
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +46,11 @@ class Held:
     def __init__(
         self, server: Running, monkeypatch: pytest.MonkeyPatch, name: str = "fr-en"
     ) -> None:
-        self.engine: Any = server.app.models.all[name].translator.engine
+        engine: Any = server.app.models.all[name].translator.engine
         self.is_open, self.num_steps = threading.Event(), 0
         for name in ("step", "step_best"):
-            if hasattr(self.engine, name):
-                monkeypatch.setattr(self.engine, name, self._held(getattr(self.engine, name)))
+            if hasattr(engine, name):
+                monkeypatch.setattr(engine, name, self._held(getattr(engine, name)))
 
     def _held(self, step: Any) -> Any:
         def held(*arguments: Any) -> Any:
@@ -57,6 +59,13 @@ class Held:
             return step(*arguments)
 
         return held
+
+
+def kill(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(*_: Any, **__: Any) -> Any:
+        raise SystemExit
+
+    monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", die)
 
 
 def response(client: socket.socket) -> tuple[int, bytes]:
@@ -77,53 +86,51 @@ def response(client: socket.socket) -> tuple[int, bytes]:
     return int(head.split(b" ")[1]), body
 
 
-# D1: bodies
+def head(path: str, length: int, method: str = "POST") -> bytes:
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
+    )
 
 
-@pytest.mark.parametrize(
-    "path", ["/translate", "/detect", "/v1/chat/completions", "/page/translate"]
-)
-def test_a_large_body_is_refused_before_it_is_read(server: Running, path: str) -> None:
-    with server.connect() as client:
-        head = f"POST {path} HTTP/1.1\r\nHost: x.localhost\r\nContent-Length: 100000000\r\n\r\n"
-        client.sendall(head.replace("x.localhost", "localhost").encode())
-        status, body = response(client)
-    assert status == 413 and "error" in json.loads(body)
+def is_closed(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == b""
+    except ConnectionError:
+        return True
 
 
-def test_a_large_body_without_a_length_is_cut_off(server: Running) -> None:
+# bodies
+
+
+def test_a_large_body_is_refused_before_it_is_read_and_the_connection_goes_on(
+    server: Running,
+) -> None:
+    for path in ("/translate", "/v1/chat/completions"):
+        with server.connect() as client:
+            client.sendall(head(path, 100_000_000))
+            status, body = response(client)
+        assert status == 413 and "error" in json.loads(body)
     chunk = b"2710\r\n" + b"a" * 10_000 + b"\r\n"
     with server.connect() as client:
         client.sendall(
             b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
-        for _ in range(6):
-            client.sendall(chunk)
+        client.sendall(chunk * 6)
         assert response(client)[0] == 413
-
-
-def test_a_file_may_be_larger_than_a_text_but_has_its_limit(server: Running) -> None:
-    fields = {"source": "fr", "target": "en"}
-    assert server.upload("a.txt", b"7 " * 30_000, **fields).status == 200
-    body, headers = multipart("a.txt", b"7 " * 40_000, fields)
-    answer = server.ask("POST", "/translate_file", body, headers)
-    assert answer.status == 413 and "70000 bytes" in answer.json["error"]
-    assert server.post("/translate", b" " * 60_000).status == 413
-
-
-def test_a_compressed_body_is_not_opened(server: Running) -> None:
-    bomb = gzip.compress(b"0" * 10_000_000)
-    answer = server.post("/translate", bomb, **{"Content-Encoding": "gzip"})
-    assert answer.status == 415
-
-
-def test_a_refused_body_does_not_spoil_the_connection(server: Running) -> None:
     with server.connect() as client:
-        head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n\r\n"
-        client.sendall(head + b"a" * 60_000)
+        client.sendall(head("/translate", 60_000) + b"a" * 60_000)
         assert response(client)[0] == 413
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.sendall(head("/health", 0, "GET"))
         assert response(client)[0] == 200
+
+
+def test_a_file_may_be_larger_than_a_text_and_nothing_compressed(server: Running) -> None:
+    fields = {"source": "fr", "target": "fr"}
+    assert server.upload("a.txt", b"7 " * 30_000, **fields).status == 200
+    answer = server.upload("a.txt", b"7 " * 40_000, **fields)
+    assert answer.status == 413 and "70000 bytes" in answer.json["error"]
+    bomb = gzip.compress(b"0" * 10_000_000)
+    assert server.post("/translate", bomb, **{"Content-Encoding": "gzip"}).status == 415
 
 
 @pytest.mark.parametrize(
@@ -131,7 +138,6 @@ def test_a_refused_body_does_not_spoil_the_connection(server: Running) -> None:
     [
         b"NONSENSE\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
-        b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost:1\r\n\r\n",
     ],
 )
@@ -142,81 +148,59 @@ def test_what_is_no_http_is_answered_in_json(server: Running, raw: bytes) -> Non
     assert status == 400 and "error" in json.loads(body)
 
 
-# D4: slow clients
+# slow clients
 
 
-def closed(client: socket.socket) -> bool:
-    try:
-        return client.recv(1) == b""
-    except ConnectionError:
-        return True
-
-
-def test_slow_heads_and_idle_connections_are_cut(
+def test_slow_heads_idle_connections_and_slow_bodies_are_cut(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(connection._SECONDS, "head", 0.2)
+    for name in ("HEAD_TIMEOUT", "BODY_TIMEOUT", "REFUSED_BODY_TIMEOUT"):
+        monkeypatch.setattr(limits, name, 0.2)
     slow = [server.connect() for _ in range(5)]
     for client in slow[1:]:
         client.sendall(b"POST /translate HTTP/1.1\r\nHost: loc")
-    assert all(map(closed, slow))
-    assert server.get("/health").status == 200
+    assert all(map(is_closed, slow))
     for client in slow:
         client.close()
-
-
-def test_a_second_head_that_never_ends_is_cut(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(connection._SECONDS, "head", 0.2)
     with server.connect() as client:
-        client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.sendall(head("/health", 0, "GET"))
         assert response(client)[0] == 200
         client.sendall(b"GET /hea")
-        assert closed(client)
-
-
-def test_slow_bodies_are_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard.limits, "MOST_WAIT_FOR_BODY", 0.2)
-    monkeypatch.setitem(connection._SECONDS, "rest", 0.2)
+        assert is_closed(client)
     with server.connect() as client:
-        client.sendall(
-            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{"
-        )
+        client.sendall(head("/translate", 99) + b"{")
         assert response(client)[0] == 408
-        assert closed(client)
+        assert is_closed(client)
 
 
 def test_more_connections_than_there_is_room_for(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 3)
     kept = [server.connect() for _ in range(3)]
     wait_until(lambda: len(server.server.server_state.connections) >= 3)
     with server.connect() as client:
-        answer = b"".join(iter(lambda: client.recv(65536), b""))
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 503 ") and set(json.loads(body)) == {"error"}
-    assert f"\r\nContent-Length: {len(body)}".encode() in head
+        status, body = response(client)
+    assert status == 503 and set(json.loads(body)) == {"error"}
     for each in kept:
         each.close()
 
 
 def test_who_does_not_read_is_cut(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection.settings, "MOST_WAIT_FOR_READER", 0.2)
+    monkeypatch.setattr(limits, "READER_TIMEOUT", 0.2)
     with running(folders, file_bytes=30 << 20, file_timeout=60) as server:
         url = server.upload("a.txt", b"7 " * (5 << 20), source="fr", target="fr").json
         path = url["translatedFileUrl"].removeprefix(server.url)
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             client.connect(server.address)
-            client.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            client.sendall(head(path, 0, "GET"))
             wait_until(lambda: server.server.server_state.connections)
             wait_until(lambda: not server.server.server_state.connections)
         assert server.get("/health").status == 200
 
 
-# D5, D6, D7, D9: too much, too long, gone, dead
+# too much, too long, cancelled, dead
 
 
 def test_more_than_can_wait_is_told_to_come_back(
@@ -235,12 +219,7 @@ def test_more_than_can_wait_is_told_to_come_back(
         wait_until(lambda: server.worker().num_waiting == 2)
         refused = server.post("/translate", ASK)
         assert refused.status == 503 and refused.headers["Retry-After"] == "1"
-        asked = {
-            "model": "fr-en",
-            "messages": [{"role": "user", "content": SECRET}],
-            "stream": True,
-        }
-        streamed = server.post("/v1/chat/completions", asked)
+        streamed = server.post("/v1/chat/completions", CHAT)
         assert streamed.status == 503 and streamed.json["error"]["type"] == "server_error"
         held.is_open.set()
         for thread in threads:
@@ -256,12 +235,7 @@ def test_what_takes_too_long_is_given_up(
         held = Held(server, monkeypatch)
         answer = server.post("/translate", ASK)
         assert answer.status == 504 and "longer than 0.3 seconds" in answer.json["error"]
-        asked = {
-            "model": "fr-en",
-            "messages": [{"role": "user", "content": SECRET}],
-            "stream": True,
-        }
-        assert server.post("/v1/chat/completions", asked).status == 504
+        assert server.post("/v1/chat/completions", CHAT).status == 504
         before = held.num_steps
         held.is_open.set()
         wait_until(lambda: server.worker().num_waiting == 0 and not server.worker()._batch)
@@ -291,8 +265,7 @@ def test_when_the_client_goes_the_work_stops(
     held = Held(server, monkeypatch)
     body = json.dumps({**ASK, "q": [SECRET] * 40}).encode()
     with server.connect() as client:
-        head = f"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-        client.sendall(head.encode() + body)
+        client.sendall(head("/translate", len(body)) + body)
         wait_until(lambda: held.num_steps)
     wait_until(lambda: any(event.get("status") == 499 for event in server.logged()))
     before = held.num_steps
@@ -302,36 +275,32 @@ def test_when_the_client_goes_the_work_stops(
 
 
 def test_streams_that_are_left_stop_and_leak_nothing(server: Running) -> None:
-    body = json.dumps(
-        {"model": "story", "prompt": "a", "max_tokens": 1000, "stream": True}
-    ).encode()
-    head = (
-        f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    for _ in range(100):
+    asked = {"model": "story", "prompt": "a", "max_tokens": 1000, "stream": True}
+    body = json.dumps(asked).encode()
+    for _ in range(20):
         with server.connect() as client:
-            client.sendall(head.encode() + body)
+            client.sendall(head("/v1/completions", len(body)) + body)
             assert client.recv(4096).startswith(b"HTTP/1.1 200")
     wait_until(lambda: server.worker("story").num_waiting == 0)
     wait_until(lambda: not server.server.server_state.tasks)
     assert server.get("/health").status == 200
 
 
-def test_health_tells_of_a_dead_model(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_health_tells_of_a_dead_model_and_one_that_stays_dead_ends_the_server(
+    folders: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_GIVE_UP_AFTER", 1.0)
     with running(folders) as server:
         assert server.get("/health").json == {"status": "ok"}
-
-        def die(*_: Any, **__: Any) -> Any:
-            raise SystemExit
-
-        monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", die)
+        kill(server, monkeypatch)
         first = server.post("/translate", ASK)
         assert first.status == 503 and "does not answer" in first.json["error"]
         assert server.get("/health").status == 503
         assert server.get("/health").json["models"] == ["fr-en"]
-        assert server.post("/translate", ASK).status == 503
         story = server.post("/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 3})
         assert story.status == 200
+        wait_until(lambda: server.server.has_failed)
+        assert {"unwell", "fault"} <= {event["event"] for event in server.logged()}
 
 
 def test_health_tells_of_a_model_that_hangs(
@@ -346,25 +315,7 @@ def test_health_tells_of_a_model_that_hangs(
         wait_until(lambda: server.get("/health").status == 200)
 
 
-def test_a_model_that_stays_dead_ends_the_server(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(running_module, "_GIVE_UP_AFTER", 0.1)
-    with running(folders) as server:
-
-        def die(*_: Any, **__: Any) -> Any:
-            raise SystemExit
-
-        monkeypatch.setattr(server.app.models.all["fr-en"].translator.engine, "start", die)
-        assert server.post("/translate", ASK).status == 503
-        wait_until(lambda: server.server.has_failed)
-        assert {"unwell", "fault"} <= {event["event"] for event in server.logged()}
-
-
-# D10: a tidy end
-
-
-def test_what_was_begun_is_finished_and_nothing_new_is_taken(
+def test_at_shutdown_open_requests_are_finished_and_new_ones_refused(
     folders: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(folders) as server:
@@ -390,10 +341,7 @@ def test_what_was_begun_is_finished_and_nothing_new_is_taken(
         assert answers == [200]
 
 
-# D19: nothing outside
-
-
-def test_nobody_else_is_asked(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_other_machine_is_asked(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     connect = socket.socket.connect
 
@@ -404,111 +352,84 @@ def test_nobody_else_is_asked(folders: list[Path], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(socket.socket, "connect", watched)
     with running(folders) as server:
         server.post("/translate", {**ASK, "source": "auto", "alternatives": 2})
-        server.post("/detect", ASK)
         server.upload("a.html", b"<p>Jane</p>", source="fr", target="en")
         server.post("/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 3})
     assert asked and {address[0] for address in asked} == {"127.0.0.1"}
 
 
-# D11: keys
+# keys and rates
 
 
 def test_every_route_but_health_and_the_page_needs_a_key(locked: Running) -> None:
     routes = [(method, route.path) for route in locked.app.routes for method in route.methods or ()]
     assert len({path for _, path in routes}) >= 16
+    wrong = "wrong-key-of-some-length"
     for method, path in routes:
         address = (
             path.replace("{name}", "index.html").replace("{look}", "a").replace("{path:path}", "b")
         )
         answers = [
             locked.ask(method, address),
-            locked.ask(
-                method, address, headers={"Authorization": "Bearer wrong-key-of-some-length"}
-            ),
-            locked.ask(method, f"{address}?api_key=wrong-key-of-some-length"),
+            locked.ask(method, address, headers={"Authorization": f"Bearer {wrong}"}),
+            locked.ask(method, f"{address}?api_key={wrong}"),
         ]
-        statuses = {answer.status for answer in answers}
-        if path in ("/", "/health") or path.removeprefix("/") in page_names():
-            assert statuses == {200}, path
-        elif path.startswith("/v1/"):
-            assert statuses == {401}, path
-        else:
-            assert statuses == {403}, path
+        is_open = path in ("/", "/health") or path.removeprefix("/") in page_names()
+        expected = 200 if is_open else 401 if path.startswith("/v1/") else 403
+        assert {answer.status for answer in answers} == {expected}, path
 
 
-@pytest.mark.parametrize("way", ["header", "json", "form", "query", "multipart"])
-def test_a_key_opens_whichever_way_it_comes(locked: Running, way: str) -> None:
-    if way == "header":
-        answer = locked.post("/translate", ASK, Authorization=f"Bearer {KEY}")
-    elif way == "json":
-        answer = locked.post("/translate", {**ASK, "api_key": KEY})
-    elif way == "form":
-        answer = locked.form("/translate", f"q=Jane&source=fr&target=en&api_key={KEY}")
-    elif way == "query":
-        answer = locked.post(f"/translate?api_key={KEY}", ASK)
-    else:
-        answer = locked.upload("a.txt", b"Jane", source="fr", target="en", api_key=KEY)
-    assert answer.status == 200, answer.body
-
-
-def test_a_key_is_neither_logged_nor_told(locked: Running) -> None:
-    locked.post(f"/translate?api_key={KEY}", {**ASK, "api_key": KEY}, Authorization=f"Bearer {KEY}")
+def test_a_key_opens_whichever_way_it_comes_and_is_never_told(locked: Running) -> None:
+    answers: list[Answer] = [
+        locked.post("/translate", ASK, Authorization=f"Bearer {KEY}"),
+        locked.post("/translate", {**ASK, "api_key": KEY}),
+        locked.form("/translate", f"q=Jane&source=fr&target=en&api_key={KEY}"),
+        locked.post(f"/translate?api_key={KEY}", ASK),
+        locked.upload("a.txt", b"Jane", source="fr", target="en", api_key=KEY),
+    ]
+    assert [answer.status for answer in answers] == [200] * 5
     wrong = locked.post("/translate", {**ASK, "api_key": "wrong-key-of-some-length"})
-    assert b"wrong-key" not in wrong.body
-    assert KEY not in locked.log.getvalue() and "wrong-key" not in locked.log.getvalue()
+    assert wrong.status == 403 and b"wrong-key" not in wrong.body
     metrics = locked.get("/metrics", Authorization=f"Bearer {KEY}")
-    assert metrics.status == 200 and KEY not in metrics.body.decode()
+    for text in (locked.log.getvalue(), metrics.body.decode()):
+        assert KEY not in text and "wrong-key" not in text
 
 
-# D12: rates
-
-
-def test_a_rate_holds_for_a_client_whatever_it_says_it_is(folders: list[Path]) -> None:
-    with running(folders, rate=3) as server:
+def test_a_rate_holds_for_each_client_whatever_it_claims(folders: list[Path]) -> None:
+    with running(folders, rate=2) as server:
         statuses = [
-            server.get("/languages", **{"X-Forwarded-For": f"10.0.0.{i}"}).status for i in range(5)
+            server.get("/languages", **{"X-Forwarded-For": f"10.0.0.{i}"}).status for i in range(3)
         ]
-        assert statuses == [200, 200, 200, 429, 429]
-        slow = server.get("/languages")
-        assert int(slow.headers["Retry-After"]) >= 1 and slow.json["error"].startswith("Slowdown")
+        assert statuses == [200, 200, 429]
+        refused = server.get("/v1/models")
+        assert refused.status == 429 and int(refused.headers["Retry-After"]) > 0
+        assert refused.json["error"]["type"] == "rate_limit_error"
         assert server.get("/health").status == 200
-
-
-def test_a_trusted_proxy_is_believed(folders: list[Path]) -> None:
     with running(folders, rate=2, proxies=("127.0.0.1",)) as server:
-        forged = "1.2.3.4, 10.0.0.{}"
+        chain = "1.2.3.4, 10.0.0.{}"
         statuses = [
-            server.get("/languages", **{"X-Forwarded-For": forged.format(i // 2)}).status
+            server.get("/languages", **{"X-Forwarded-For": chain.format(i // 2)}).status
             for i in range(4)
         ]
         assert statuses == [200] * 4
         assert server.get("/languages", **{"X-Forwarded-For": "6.6.6.6, 10.0.0.1"}).status == 429
 
 
-# D14: other sites
+# other sites
 
 
-@pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "a@localhost", "", "localhost:x"]
-)
-def test_another_name_is_refused(server: Running, host: str) -> None:
-    answer = server.get("/health", Host=host)
-    assert answer.status in (400, 403) and "error" in answer.json
+def test_only_our_own_names_and_addresses_are_answered(server: Running) -> None:
+    for host in ("evil.example", "localhost.evil.example", "a@localhost", "", "localhost:x"):
+        answer = server.get("/health", Host=host)
+        assert answer.status in (400, 403) and "error" in answer.json, host
+    for host in ("localhost:99", "127.0.0.1", "[::1]:8000", "10.1.2.3"):
+        assert server.get("/health", Host=host).status == 200, host
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "localhost:99", "127.0.0.1", "[::1]:8000", "10.1.2.3"]
-)
-def test_our_own_names_and_addresses_are_fine(server: Running, host: str) -> None:
-    assert server.get("/health", Host=host).status == 200
-
-
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", ""])
-def test_pages_of_others_may_not_ask(server: Running, origin: str) -> None:
-    answer = server.post("/translate", ASK, Origin=origin)
-    assert answer.status == 403 and "Access-Control-Allow-Origin" not in answer.headers
-    preflight = server.ask("OPTIONS", "/translate", headers={"Origin": origin})
-    assert preflight.status == 403
+def test_pages_of_others_may_not_ask(server: Running) -> None:
+    for origin in ("https://evil.example", "null", "http://localhost:1", ""):
+        answer = server.post("/translate", ASK, Origin=origin)
+        assert answer.status == 403 and "Access-Control-Allow-Origin" not in answer.headers
+        assert server.ask("OPTIONS", "/translate", headers={"Origin": origin}).status == 403
 
 
 def test_our_page_may_ask_and_those_that_were_allowed(folders: list[Path]) -> None:
@@ -516,8 +437,7 @@ def test_our_page_may_ask_and_those_that_were_allowed(folders: list[Path]) -> No
     with running(folders, origins=(friend,), hosts=("translate.home",)) as server:
         own = server.post("/translate", ASK, Origin=server.url)
         assert own.status == 200 and "Access-Control-Allow-Origin" not in own.headers
-        preflight = server.ask("OPTIONS", "/translate", headers={"Origin": friend})
-        assert preflight.status == 204
+        assert server.ask("OPTIONS", "/translate", headers={"Origin": friend}).status == 204
         allowed = server.post("/translate", ASK, Origin=friend)
         assert allowed.status == 200 and allowed.headers["Access-Control-Allow-Origin"] == friend
         assert "Access-Control-Allow-Credentials" not in allowed.headers
@@ -534,77 +454,44 @@ def test_every_answer_has_safe_headers(server: Running) -> None:
         assert headers["Server"] is None
 
 
-# D15: paths
+# paths
 
 
 def traversals() -> list[str]:
-    ups = [
-        "../",
-        "..\\",
-        "%2e%2e/",
-        "%2e%2e%2f",
-        "..%2f",
-        "..%5c",
-        "%252e%252e%252f",
-        "....//",
-        "..;/",
-    ]
-    ends = [
-        "etc/passwd",
-        "settings.py",
-        "__init__.py",
-        "page/index.html",
-        "config.json",
-        "%00",
-        "x%00.js",
-    ]
-    names = [
-        "/etc/passwd",
-        "C:\\windows\\win.ini",
-        "\\\\host\\share",
-        "file:///etc/passwd",
-        "~/.ssh/id_rsa",
-    ]
-    names += [up * depth + end for up in ups for depth in (1, 2, 3, 7) for end in ends]
-    starts = ["/", "/download_file/", "/v1/models/", "/look/a/", "/page/"]
-    return [start + name for start in starts for name in names]
+    ups = ["../", "..\\", "%2e%2e%2f", "..%5c", "%252e%252e%252f", "....//"]
+    names = ["/etc/passwd", "C:\\windows\\win.ini", "file:///etc/passwd"]
+    ends = ["etc/passwd", "settings.py", "page/index.html", "x%00.js"]
+    return names + [up * depth + end for up in ups for depth in (1, 7) for end in ends]
 
 
 def test_no_path_leads_outside(server: Running) -> None:
-    paths = traversals()
-    assert len(paths) >= 1000
-    for path in paths:
-        with server.connect() as client:
-            address = path.replace(" ", "%20").replace("\\", "%5c")
-            client.sendall(
-                f"GET {address} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-            )
-            answer = b""
-            while part := client.recv(65536):
-                answer += part
-        assert answer.split(b" ")[1] in (b"400", b"404", b"405"), (path, answer[:200])
-        assert b"root:" not in answer and b"import" not in answer
+    for start in ("/", "/download_file/", "/v1/models/", "/look/a/", "/page/"):
+        for name in traversals():
+            address = (start + name).replace("\\", "%5c")
+            with server.connect() as client:
+                client.sendall(
+                    f"GET {address} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+                )
+                answer = b""
+                while part := client.recv(65536):
+                    answer += part
+            assert answer.split(b" ")[1] in (b"400", b"404", b"405"), (address, answer[:200])
+            assert b"root:" not in answer and b"import" not in answer
 
 
 def test_no_name_of_a_model_or_of_a_file_leads_outside(server: Running) -> None:
-    names = [path.removeprefix("/page/") for path in traversals() if path.startswith("/page/")]
-    names += [
-        f"{names[0]}\x00",
-        str(Path(__file__).parent),
-        str(server.app.models.all["fr-en"].folder),
-    ]
+    names = [*traversals(), "a\x00", str(server.app.models.all["fr-en"].folder)]
     for name in names:
         assert server.post("/v1/completions", {"model": name, "prompt": "a"}).status == 404, name
         assert server.post("/page/look", {"model": name, "text": "a"}).status == 404, name
-    for name in names[::17]:
-        answer = server.upload(
-            f"{name}.txt".replace("\x00", ""), b"7", source="fr", target="en"
-        ).json
+    for name in names[::7]:
+        file = f"{name}.txt".replace("\x00", "")
+        answer = server.upload(file, b"7", source="fr", target="en").json
         kept = answer["translatedFileUrl"].rpartition("/download_file/")[2]
         assert not {"/", "\\", "%", "\x00"} & set(kept), name
 
 
-# D18: logs
+# logs and metrics
 
 
 def test_the_log_is_json_without_anyones_words(
@@ -615,13 +502,12 @@ def test_the_log_is_json_without_anyones_words(
 
     monkeypatch.setattr("tempfile.TemporaryFile", no_file)
     server.post("/translate", ASK)
-    server.post(f"/translate?q={'Zanzibar'}&source=fr&target=en", b"")
+    server.post("/translate?q=Zanzibar&source=fr&target=en", b"")
     server.get("/Zanzibar")
     server.upload("Zanzibar.txt", SECRET.encode(), source="fr", target="en")
     server.upload("Zanzibar.txt", SECRET.encode() * 100_000, source="fr", target="fr")
     server.post("/translate", {**ASK, "source": "Zanzibar"})
-    events = server.logged()
-    requests = [event for event in events if event["event"] == "request"]
+    requests = [event for event in server.logged() if event["event"] == "request"]
     assert {"id", "time", "method", "route", "status", "seconds"} <= set(requests[-1])
     assert "Zanzibar" not in server.log.getvalue()
     assert "none" in {event["route"] for event in requests}

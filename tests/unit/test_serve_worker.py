@@ -14,9 +14,20 @@ from regard.config import DecodeConfig
 from regard.generate.chat import reply_candidates
 from regard.generate.prompts import chat_prompt
 from regard.serve import worker as worker_module
-from regard.serve.models import Served
-from regard.serve.ticket import Busy, Dead, Drafting, Stream, Ticket, Translating
+from regard.serve.jobs import (
+    Job,
+    ModelStopped,
+    Overloaded,
+    ReplyTask,
+    TextStream,
+    TranslateTask,
+)
 from regard.serve.worker import Worker
+from regard.translate.translator import Translator
+
+DECODE = DecodeConfig(max_length=7)
+TASK = TranslateTask(DECODE)
+WORDS = ("Bonjour", "Je vais bien", "Le chat dort", "Jane visite", "il fait beau", "Jane")
 
 
 class Engine:
@@ -47,183 +58,140 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_folders(tmp_path_factory.mktemp("models"), ("fr-en",))[0]
 
 
+class Thread:
+    """A model's worker, and the engine that it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        models, metrics = load([folder], queue=7)
+        [served] = models.all.values()
+        self.translator: Translator = served.translator
+        self.engine = Engine(self.translator.engine)
+        self.translator.engine = self.engine
+        self.worker = Worker("fr-en", self.translator, 7, metrics)
+        self.worker.start()
+
+    def hold(self) -> Job:
+        """Stop the worker in the middle of a batch, so that what is submitted now waits."""
+        self.engine.open.clear()
+        first = job(1)
+        self.worker.submit(first)
+        wait_until(lambda: self.worker._batch)
+        return first
+
+    def taken(self) -> list[tuple[int, int]]:
+        """How many items the next batch takes of each job, by the job's size."""
+        counts: dict[int, int] = {}
+        for each, _ in self.worker._take():
+            counts[len(each.futures)] = counts.get(len(each.futures), 0) + 1
+        return sorted(counts.items())
+
+
 @pytest.fixture
-def served(folder: Path) -> Iterator[Served]:
-    """A model whose thread stands ready and has not begun."""
-    models, metrics = load([folder], queue=7)
-    [each] = models.all.values()
-    engine = Engine(each.translator.engine)
-    each.translator.engine = engine
-    started = Served("fr-en", folder, each.translator, Worker("fr-en", each.translator, 7, metrics))
+def thread(folder: Path) -> Iterator[Thread]:
+    started = Thread(folder)
     yield started
-    engine.open.set()
+    started.engine.open.set()
     started.worker.stop()
 
 
-def engine_of(served: Served) -> Engine:
-    engine: Any = served.translator.engine
-    assert isinstance(engine, Engine)
-    return engine
-
-
-DECODE = DecodeConfig(max_length=7)
-WORDS = ("Bonjour", "Je vais bien", "Le chat dort", "Jane visite", "il fait beau", "Jane")
-
-
-def ticket(count: int, length: int = 5, **options: Any) -> Ticket:
+def job(count: int, length: int = 5, task: TranslateTask = TASK) -> Job:
     sentences = [f"{WORDS[i % len(WORDS)]} {100 * count + i}." for i in range(count)]
-    wish = Translating(DECODE, alignment=options.pop("alignment", False))
-    return Ticket(wish, sentences, [length] * count, **options)
+    return Job(task, sentences, [length] * count)
 
 
-def taken(worker: Worker) -> list[int]:
-    """How many sentences of each ticket, by its length, the next batch takes."""
-    batch = worker._take()
-    worker._batch = []
-    counts: dict[int, int] = {}
-    for each, _ in batch:
-        counts[len(each.results)] = counts.get(len(each.results), 0) + 1
-    return sorted(counts.items())  # type: ignore[return-value]
+def results(each: Job) -> list[Any]:
+    return [future.result(20) for future in each.futures]
 
 
-def test_each_request_has_its_turn(served: Served) -> None:
+def test_each_request_has_its_turn(thread: Thread) -> None:
     """A text of 100 sentences does not keep those of 2 and of 1 waiting."""
-    worker = served.worker
-    worker.start()
-    engine_of(served).open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
+    thread.hold()
     for count in (101, 2, 3):
-        worker.submit(ticket(count))
-    assert taken(worker) == [(2, 2), (3, 3), (101, 11)]
-    assert taken(worker) == [(101, 16)]
-    worker.submit(ticket(5))
-    assert taken(worker) == [(5, 5), (101, 11)]
+        thread.worker.submit(job(count))
+    assert thread.taken() == [(2, 2), (3, 3), (101, 11)]
+    assert thread.taken() == [(101, 16)]
+    thread.worker.submit(job(5))
+    assert thread.taken() == [(5, 5), (101, 11)]
 
 
-def test_sentences_of_a_batch_are_of_like_length(served: Served) -> None:
-    worker = served.worker
-    worker.start()
-    engine_of(served).open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    worker.submit(ticket(2, length=50))
-    worker.submit(ticket(3, length=10))
-    worker.submit(ticket(4, length=40))
-    worker.submit(ticket(5, length=3))
-    assert taken(worker) == [(2, 2), (4, 4)]
-    assert taken(worker) == [(3, 3), (5, 5)]
+def test_a_batch_is_of_like_length_and_of_equal_tasks_and_not_too_large(thread: Thread) -> None:
+    thread.hold()
+    for count, length in ((2, 50), (3, 10), (4, 40), (5, 3)):
+        thread.worker.submit(job(count, length))
+    assert thread.taken() == [(2, 2), (4, 4)]
+    assert thread.taken() == [(3, 3), (5, 5)]
+    thread.worker.submit(job(11, 200))
+    assert thread.taken() == [(11, 2)]
+    thread.worker._jobs.clear()
+    thread.worker.submit(job(2))
+    thread.worker.submit(job(3, task=TranslateTask(DECODE, alignment=True)))
+    assert thread.taken() == [(2, 2)]
+    assert thread.taken() == [(3, 3)]
 
 
-def test_a_batch_of_long_sentences_is_small(served: Served) -> None:
-    worker = served.worker
-    worker.start()
-    engine_of(served).open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    worker.submit(ticket(11, length=200))
-    assert taken(worker) == [(11, 2)]
+def test_shared_batches_change_no_answer(thread: Thread) -> None:
+    thread.hold()
+    jobs = [job(count) for count in (2, 11, 3)]
+    for each in jobs:
+        thread.worker.submit(each)
+    thread.engine.open.set()
+    for each in jobs:
+        found = results(each)
+        alone = TASK.run(thread.translator, [translation.source for translation in found])
+        assert [one.text for one in found] == [one.text for one in alone]
+    assert max(thread.engine.batches) == 16
 
 
-def test_requests_that_ask_otherwise_do_not_share_a_batch(served: Served) -> None:
-    worker = served.worker
-    worker.start()
-    engine_of(served).open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    worker.submit(ticket(2))
-    worker.submit(ticket(3, alignment=True))
-    assert taken(worker) == [(2, 2)]
-    assert taken(worker) == [(3, 3)]
-
-
-def test_shared_batches_change_no_answer(served: Served) -> None:
-    worker = served.worker
-    worker.start()
-    engine = engine_of(served)
-    engine.open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    tickets = [ticket(count) for count in (2, 11, 3)]
-    for each in tickets:
-        worker.submit(each)
-    engine.open.set()
-    for each in tickets:
-        texts = [translation.source for translation in each.future.result(20)]
-        alone = served.translator.translate(texts, DECODE, sentences=False)
-        assert [one.text for one in each.future.result()] == [one.text for one in alone]
-    assert max(engine.batches) == 16
-
-
-def test_only_so_many_wait(served: Served) -> None:
-    worker = served.worker
-    worker.start()
-    engine_of(served).open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
+def test_only_so_many_wait(thread: Thread) -> None:
+    thread.hold()
     for _ in range(7):
-        worker.submit(ticket(1))
-    with pytest.raises(Busy):
-        worker.submit(ticket(1))
-    assert worker.num_waiting == 7
+        thread.worker.submit(job(1))
+    with pytest.raises(Overloaded):
+        thread.worker.submit(job(1))
+    assert thread.worker.num_waiting == 7
 
 
-def test_one_that_fails_does_not_take_the_others_with_it(served: Served) -> None:
-    worker, engine = served.worker, engine_of(served)
-    poison, wish = served.translator.source_ids(["Jane 5."])[0], Translating(DECODE)
+def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None:
+    poison = thread.translator.source_ids(["Jane 5."])[0]
 
     def fail(sources: Any) -> None:
         if poison in [list(source) for source in sources]:
             raise ValueError("poisoned")
 
-    worker.start()
-    engine.open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    engine.fail = fail
-    good, bad = [ticket(count) for count in (2, 3, 4, 6)], Ticket(wish, ["Jane 5."], [5])
+    thread.hold()
+    thread.engine.fail = fail
+    good, bad = [job(count) for count in (2, 3, 4, 6)], Job(TASK, ["Jane 5."], [5])
     for each in (*good[:2], bad, *good[2:]):
-        worker.submit(each)
-    engine.open.set()
-    assert all(each.future.result(20)[0].text for each in good)
+        thread.worker.submit(each)
+    thread.engine.open.set()
+    assert all(results(each)[0].text for each in good)
     with pytest.raises(ValueError, match="poisoned"):
-        bad.future.result(20)
-    assert worker.is_well and engine.batches[1] == 16
+        results(bad)
+    assert thread.worker.is_alive and thread.engine.batches[1] == 16
 
 
-def test_what_nobody_waits_for_is_not_computed(served: Served) -> None:
-    worker, engine = served.worker, engine_of(served)
-    worker.start()
-    engine.open.clear()
-    begun, waiting = ticket(3), ticket(5)
-    worker.submit(begun)
-    wait_until(lambda: engine.num_steps)
-    worker.submit(waiting)
-    assert begun.future.cancel() and waiting.future.cancel()
-    engine.open.set()
-    wait_until(lambda: not worker._tickets and not worker._batch)
-    assert engine.num_steps == 1 and engine.batches == [3]
+def test_what_nobody_waits_for_is_not_computed(thread: Thread) -> None:
+    begun, waiting = thread.hold(), job(5)
+    wait_until(lambda: thread.engine.num_steps)
+    thread.worker.submit(waiting)
+    begun.cancel()
+    waiting.cancel()
+    thread.engine.open.set()
+    wait_until(lambda: not thread.worker._jobs and not thread.worker._batch)
+    assert thread.engine.num_steps == 1 and thread.engine.batches == [1]
 
 
-def test_a_stream_goes_on_while_a_batch_runs(served: Served) -> None:
-    worker, engine = served.worker, engine_of(served)
+def test_a_stream_goes_on_while_a_batch_runs(thread: Thread) -> None:
     arrived: list[Any] = []
-    worker.start()
-    engine.open.clear()
-    long = ticket(16)
-    worker.submit(long)
-    wait_until(lambda: worker._batch)
-    worker.stream(Stream(lambda model: iter(range(4)), arrived.append))
-    engine.open.set()
-    long.future.result(20)
+    thread.hold()
+    thread.worker.submit(TextStream(lambda model: iter(range(4)), arrived.append))
+    thread.engine.open.set()
     wait_until(lambda: arrived and arrived[-1] is None)
     assert arrived == [0, 1, 2, 3, None]
-    assert engine.num_steps >= 4
 
 
-def test_no_stream_waits_for_another(served: Served) -> None:
-    """One that begins late goes as many steps as the others do meanwhile."""
-    worker = served.worker
+def test_no_stream_waits_for_another(thread: Thread) -> None:
+    """One that begins late makes as many steps as the others do meanwhile."""
     order: list[int] = []
     gate = threading.Event()
 
@@ -239,47 +207,39 @@ def test_no_stream_waits_for_another(served: Served) -> None:
         if item is not None:
             order.append(item)
 
-    worker.start()
-    worker.stream(Stream(counted(0, 1), deliver))
-    for name, count in ((1, 97), (2, 89), (3, 5)):
-        worker.stream(Stream(counted(name, count), deliver))
+    for name, count in ((0, 1), (1, 97), (2, 89), (3, 5)):
+        thread.worker.submit(TextStream(counted(name, count), deliver))
     gate.set()
     wait_until(lambda: len(order) == 192)
     assert order[:16] == [0, *([1, 2, 3] * 5)]
 
 
-def test_conversations_share_batches_and_each_has_its_own_reply(served: Served) -> None:
-    translator, worker, engine = served.translator, served.worker, engine_of(served)
+def test_conversations_share_batches_and_each_has_its_own_reply(thread: Thread) -> None:
     decode = DecodeConfig(method="sample", n_best=3, max_length=7, seed=11)
-    prompts = [chat_prompt(translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
-    worker.start()
-    engine.open.clear()
-    worker.submit(ticket(1))
-    wait_until(lambda: worker._batch)
-    tickets = [
-        Ticket(Drafting(decode), [(prompt, number)], [prompt.num_tokens])
+    prompts = [chat_prompt(thread.translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
+    thread.hold()
+    jobs = [
+        Job(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens])
         for number, prompt in enumerate(prompts)
     ]
-    for each in tickets:
-        worker.submit(each)
-    engine.open.set()
-    for number, (each, prompt) in enumerate(zip(tickets, prompts, strict=True)):
-        [found] = each.future.result(20)
-        [alone] = reply_candidates(translator, [prompt], decode, [number])
+    for each in jobs:
+        thread.worker.submit(each)
+    thread.engine.open.set()
+    for number, (each, prompt) in enumerate(zip(jobs, prompts, strict=True)):
+        [found] = results(each)
+        [alone] = reply_candidates(thread.translator, [prompt], decode, [number])
         assert [draft.text for draft in found] == [draft.text for draft in alone]
-    assert engine.batches[1] == len(WORDS)
+    assert thread.engine.batches[1] == len(WORDS)
 
 
-def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(served: Served) -> None:
-    worker = served.worker
-    worker.start()
+def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(thread: Thread) -> None:
     arrived: list[Any] = []
 
     def fails(model: Any) -> Iterator[int]:
         yield 1
         raise ValueError("no more")
 
-    worker.stream(Stream(fails, arrived.append))
+    thread.worker.submit(TextStream(fails, arrived.append))
     wait_until(lambda: len(arrived) == 2)
     assert arrived[0] == 1 and isinstance(arrived[1], ValueError)
 
@@ -287,57 +247,44 @@ def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(served: Served) -
         while True:
             yield 7
 
-    left = Stream(endless, arrived.append)
-    worker.stream(left)
+    left = TextStream(endless, arrived.append)
+    thread.worker.submit(left)
     wait_until(lambda: len(arrived) > 5)
-    left.is_abandoned = True
-    wait_until(lambda: worker.num_waiting == 0)
-    assert worker.is_well
+    left.is_cancelled = True
+    wait_until(lambda: thread.worker.num_waiting == 0)
+    assert thread.worker.is_alive
 
 
-def test_a_thread_that_ends_fails_all_who_wait(served: Served) -> None:
-    worker, engine = served.worker, engine_of(served)
-
+def test_a_thread_that_ends_fails_all_who_wait(thread: Thread) -> None:
     def fail(sources: Any) -> None:
         raise SystemExit
 
-    engine.fail = fail
-    first = ticket(1)
-    worker.start()
-    worker.submit(first)
-    with pytest.raises(Dead):
-        first.future.result(20)
-    assert not worker.is_well
-    with pytest.raises(Dead):
-        worker.submit(ticket(1))
+    thread.engine.fail = fail
+    first = job(1)
+    thread.worker.submit(first)
+    with pytest.raises(ModelStopped):
+        results(first)
+    assert not thread.worker.is_alive
+    with pytest.raises(ModelStopped):
+        thread.worker.submit(job(1))
 
 
-def test_a_thread_that_hangs_is_unwell(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thread_that_hangs_is_not_alive(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_module, "_STALLED_AFTER", 0.05)
-    worker, engine = served.worker, engine_of(served)
-    worker.start()
-    assert worker.is_well
-    engine.open.clear()
-    waiting = ticket(1)
-    worker.submit(waiting)
-    wait_until(lambda: not worker.is_well)
-    with pytest.raises(Dead):
-        worker.submit(ticket(1))
-    engine.open.set()
-    assert waiting.future.result(20)
-    wait_until(lambda: worker.is_well)
+    assert thread.worker.is_alive
+    waiting = thread.hold()
+    wait_until(lambda: not thread.worker.is_alive)
+    with pytest.raises(ModelStopped):
+        thread.worker.submit(job(1))
+    thread.engine.open.set()
+    assert results(waiting)
+    wait_until(lambda: thread.worker.is_alive)
 
 
-def test_sentences_come_in_order_to_who_reads_along(served: Served) -> None:
-    places: list[int] = []
+def test_sentences_come_in_order_to_who_reads_along(thread: Thread) -> None:
     sentences = ["Jane dort.", "Bonjour, comment allez-vous ?", "Le chat."]
-    wish = Translating(DECODE)
-    each = Ticket(wish, sentences, [3, 30, 2], on_each=lambda place, _: places.append(place))
-    assert [job.place for job in each.waiting] == [0, 1, 2]
-    like_ones_together = Ticket(wish, sentences, [3, 30, 2])
-    assert [job.place for job in like_ones_together.waiting] == [1, 0, 2]
-    served.worker.start()
-    served.worker.submit(each)
-    each.future.result(20)
-    assert sorted(places) == [0, 1, 2]
-    assert [job.source for job in each.future.result()] == sentences
+    each = Job(TASK, sentences, [3, 30, 2], in_order=True)
+    assert [item.length for item in each.waiting] == [3, 30, 2]
+    assert [item.length for item in Job(TASK, sentences, [3, 30, 2]).waiting] == [30, 3, 2]
+    thread.worker.submit(each)
+    assert [translation.source for translation in results(each)] == sentences

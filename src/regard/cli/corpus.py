@@ -6,71 +6,58 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from regard.cli.options import (
-    Beam,
-    Device,
-    Engine,
-    From,
-    ModelName,
-    To,
-    decode_options,
-    search_setting,
-)
+from regard.cli import options as opt
 
 
 def translate_corpus(
     inputs: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")
+        list[Path], Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")
     ],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", metavar="FOLDER", help="A translation for each, there."),
+        Path, Option("--output", "-o", metavar="FOLDER", help="A translation of each file, there.")
     ],
-    model: ModelName = None,
-    source: From = None,
-    target: To = None,
+    model: opt.ModelName = None,
+    source: opt.From = None,
+    target: opt.To = None,
     side: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--side",
             metavar="1|2",
             min=1,
             max=2,
-            help="The files hold pairs with a tab between: translate this side, and write it with its "
-            "translation, in the same columns.",
+            help="The files hold source TAB target: translate this side only, and write both columns.",
         ),
     ] = None,
     ray: Annotated[
-        str | None,
-        typer.Option("--ray", metavar="ADDRESS", help="Of a Ray cluster; local, auto or where."),
+        str | None, Option("--ray", metavar="ADDRESS", help="A Ray cluster: local, auto, or where.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", help="Processes of the cluster; all if not said.")
+        int | None, Option("--workers", help="Processes of the cluster; all by default.")
     ] = None,
     block_bytes: Annotated[
-        int, typer.Option("--block-bytes", min=1, help="What is done, and lost, at a time.")
+        int,
+        Option("--block-bytes", min=1, help="Bytes translated, and lost if stopped, at a time."),
     ] = 1 << 19,
-    beam: Beam = None,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Take each line as one sentence, not to be cut.")
-    ] = False,
-    settings: Annotated[list[str] | None, search_setting("seed=1")] = None,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    threads: Annotated[int | None, typer.Option("--threads", help="CPU threads of each.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
+    beam: opt.Beam = None,
+    whole: opt.Whole = False,
+    settings: Annotated[list[str] | None, opt.search_setting("seed=1")] = None,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Translate files of any size, line by line, here or on a cluster of many machines.
 
-    Each block of lines is a file when it is done: the same command again goes on with what is left. As many lines come
-    out as went in, the same ones that translate would write, in the same order.
+    Each finished block of lines is a file: the same command again continues with the rest. As many lines come out as
+    went in, the same ones that translate would write, in the same order.
     """
     from regard.folder.catalogue import find_model
     from regard.translate.blockwise import Execute, Job, here
 
-    options = decode_options(settings, beam=beam)
+    options = opt.decode_options(settings, beam=beam)
     execute: Execute = here
     if ray is not None:
         from regard.translate.on_ray import OnRay

@@ -1,14 +1,15 @@
-"""What `translate` does with whole documents."""
+"""Whole documents, for the verb translate."""
 
 from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.lines import Writer, check_output, with_progress
+from regard.cli.lines import Writer, check_output, portions
+from regard.cli.model_choice import LanguageCheck, ModelChoice
 from regard.documents import SUFFIXES, TranslatedDocument, segment_texts, translate_document
 from regard.errors import DataError, RegardWarning, UsageError
 
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1 << 28
 
-_OF_OFFICES = frozenset(".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split())
-"""what is no text when it is piped"""
-_OTHER_SUFFIXES = _OF_OFFICES | frozenset(".csv .json .rst .tex .tsv .xml".split())
-"""of documents that cannot be read here: who names one means no text"""
+_OFFICE_SUFFIXES = frozenset(
+    ".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split()
+)
+"""documents that cannot be piped as text either"""
+_OTHER_SUFFIXES = _OFFICE_SUFFIXES | frozenset(".csv .json .rst .tex .tsv .xml".split())
+"""documents that cannot be read: an argument with such a suffix is a file's name, not a text"""
 
 
 def named_documents(texts: Sequence[str]) -> list[Path]:
@@ -41,7 +44,7 @@ def named_documents(texts: Sequence[str]) -> list[Path]:
 
 
 def _check_kind(text: str) -> None:
-    """A text that is all the name of something there is surely meant as that."""
+    """Refuse a text that is the name of an existing file or folder which is no document."""
     try:
         path = Path(text)
         if not text or not path.exists() or path.is_file() and path.suffix.lower() in SUFFIXES:
@@ -49,7 +52,7 @@ def _check_kind(text: str) -> None:
     except (OSError, ValueError):  # too long for a name, or with a null
         return
     advice = f"pipe it to have it line by line:  regard translate < {path}"
-    if path.suffix.lower() in _OF_OFFICES:
+    if path.suffix.lower() in _OFFICE_SUFFIXES:
         advice = "save it as .html or .txt first, in the program that wrote it"
     if path.is_dir():
         advice = "name the files in this folder, or give a text on standard input"
@@ -57,7 +60,7 @@ def _check_kind(text: str) -> None:
 
 
 def _is_name(text: str) -> bool:
-    """A text may end like a file's name, but then it has a space or is a file's name."""
+    """Whether a text that ends like a file's name is one: it has no white space, or the file exists."""
     suffix = Path(text).suffix.lower()
     if not (suffix in SUFFIXES or suffix in _OTHER_SUFFIXES) or "\n" in text or len(text) > 1000:
         return False
@@ -67,28 +70,26 @@ def _is_name(text: str) -> bool:
 def translate_documents(
     paths: Sequence[Path],
     output: Path | None,
-    open_model: Callable[[list[str]], Model],
+    choice: ModelChoice,
+    check: LanguageCheck,
     options: dict[str, Any],
     *,
-    encoding: str | None = None,
-    as_json: bool = False,
-    force: bool = False,
+    encoding: str | None,
+    as_json: bool,
+    force: bool,
 ) -> None:
-    """Translate each document with the model that is opened for its texts.
-
-    With JSON a line for each segment goes to stdout, and the documents only where an output is named.
-    """
+    """Translate each document; with JSON a line for each segment goes to stdout instead of the document."""
     if options.get("n_best", 1) > 1 and not as_json:
         raise UsageError(
             "a document has one translation: got --n-best; add --json to see the others"
         )
-    outputs = _outputs(paths, output, force)
-    for path, target in zip(paths, outputs, strict=True):
+    for path, target in zip(paths, _outputs(paths, output, force), strict=True):
         try:
             data = _read(path)
-            model = open_model(segment_texts(data, path.suffix.lower(), encoding))
-            answers: dict[str, Translation] = {}
-            document = _translate(path, data, model, options, encoding, answers)
+            texts = segment_texts(data, path.suffix.lower(), encoding)
+            model = choice.load_for(texts)
+            check.add(texts, model)
+            document, answers = _translate(path, data, model, options, encoding)
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
         for warning in document.warnings:
@@ -98,35 +99,59 @@ def translate_documents(
                 writer.write_bytes(document.data)
         if as_json:
             with Writer(None) as writer:
-                writer.write("".join(_json_lines(path, document, answers)))
+                for segment in document.segments:
+                    found = answers.get(segment.source)
+                    answer = {"file": str(path), "source": segment.source}
+                    answer |= found.to_dict() if found else {}
+                    answer |= {"written": segment.written, "doubt": segment.doubt}
+                    writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+
+
+def _translate(
+    path: Path, data: bytes, model: Model, options: dict[str, Any], encoding: str | None
+) -> tuple[TranslatedDocument, dict[str, Translation]]:
+    """The document, and what became of each of its texts."""
+    answers: dict[str, Translation] = {}
+    number = 0
+
+    def translate(texts: list[str]) -> list[Translation]:
+        nonlocal number
+        found: list[Translation] = []
+        for portion in portions(texts, path.name):
+            found += model.translate(
+                portion, details=True, alignment=True, number=number, **options
+            )
+            number = sum(len(each.sentences) for each in found)
+        answers.update(zip(texts, found, strict=True))
+        return found
+
+    languages = (model.manifest.source_language, model.manifest.target_language)
+    suffix = path.suffix.lower()
+    document = translate_document(data, suffix, translate, languages=languages, encoding=encoding)
+    return document, answers
 
 
 def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> list[Path | None]:
-    """Where each document goes; refused before anything is translated."""
+    """Where each document goes, checked before anything is translated."""
     if output is None:
         if len(paths) > 1:
             raise UsageError(
                 f"{len(paths)} documents need a folder to go to: got none; name one with --output"
             )
         return [None]
-    if not output.is_dir():
-        if len(paths) > 1:
+    if not output.is_dir() and len(paths) > 1:
+        raise UsageError(
+            f"--output must be a folder for {len(paths)} documents: {output} is none; make it first"
+        )
+    targets = [output / path.name for path in paths] if output.is_dir() else [output]
+    for place, target in enumerate(targets):
+        if target in targets[:place]:
             raise UsageError(
-                f"--output must be a folder for {len(paths)} documents: {output} is none; make it first"
-            )
-        check_output(output, force)
-        return [output]
-    targets: list[Path | None] = []
-    for path in paths:
-        target = output / path.name
-        if target in targets:
-            raise UsageError(
-                f"documents for one folder must have different names: got {path.name} twice; "
+                f"documents for one folder must have different names: got {target.name} twice; "
                 "translate them one by one"
             )
         check_output(target, force)
-        targets.append(target)
-    return targets
+    return [*targets]
 
 
 def _read(path: Path) -> bytes:
@@ -139,42 +164,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"it must be a readable file: {error.strerror}; check it") from error
-
-
-def _translate(
-    path: Path,
-    data: bytes,
-    model: Model,
-    options: dict[str, Any],
-    encoding: str | None,
-    answers: dict[str, Translation],
-) -> TranslatedDocument:
-    number = 0
-
-    def translate(texts: list[str]) -> list[Translation]:
-        nonlocal number
-        found: list[Translation] = []
-        for portion in with_progress(texts, path.name):
-            found += model.translate(
-                portion, details=True, alignment=True, number=number, **options
-            )
-            number = sum(len(each.sentences) for each in found)
-        answers.update(zip(texts, found, strict=True))
-        return found
-
-    languages = (model.manifest.source_language, model.manifest.target_language)
-    return translate_document(
-        data, path.suffix.lower(), translate, languages=languages, encoding=encoding
-    )
-
-
-def _json_lines(
-    path: Path, document: TranslatedDocument, answers: dict[str, Translation]
-) -> list[str]:
-    lines = []
-    for segment in document.segments:
-        answer = answers[segment.source].to_dict() if segment.source in answers else {}
-        answer = {"file": str(path), "source": segment.source, **answer}
-        answer |= {"written": segment.written, "doubt": segment.doubt}
-        lines.append(json.dumps(answer, ensure_ascii=False) + "\n")
-    return lines

@@ -1,4 +1,4 @@
-"""The verbs between regard and other programs: import and export."""
+"""The verbs import and export: models in the formats of other programs."""
 
 from __future__ import annotations
 
@@ -7,36 +7,33 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from regard.cli.options import ConvertPickle
+from regard.cli import options as opt
 from regard.errors import UsageError
 
-PROMPT = 'Text before every text, such as "translate English to German: ".'
+Output = Annotated[Path, Argument(help="The folder to write.")]
 
 
 def export(
-    model: Annotated[str, typer.Argument(help="A model's name or folder.")],
-    output: Annotated[Path, typer.Argument(help="The folder to write.")],
+    model: Annotated[str, Argument(help="A model's name or folder.")],
+    output: Output,
     to: Annotated[
         str,
-        typer.Option(
-            "--to",
-            metavar="FORMAT",
-            help="regard, safetensors, huggingface, ctranslate2 or onnx.",
+        Option(
+            "--to", metavar="FORMAT", help="regard, safetensors, huggingface, ctranslate2 or onnx."
         ),
     ] = "regard",
     weights: Annotated[
         str | None,
-        typer.Option(
-            "--weights", metavar="FORM", help="int8, fp16 or fp32; int8 in regard's own format."
-        ),
+        Option("--weights", metavar="FORM", help="int8, fp16 or fp32; regard's own default: int8."),
     ] = None,
     mix: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--mix",
             metavar="MODEL=SHARE",
-            help="Mix in a share of another model's weights, 0.25 of those it went on from, say; several times for several.",
+            help="Mix in a share of another model's weights, such as runs/first=0.25; repeatable.",
         ),
     ] = None,
 ) -> None:
@@ -51,19 +48,26 @@ def export(
 
 
 def import_model(
-    folder: Annotated[Path, typer.Argument(metavar="PATH", help="A Hugging Face folder.")],
-    output: Annotated[Path, typer.Argument(help="The folder to write.")],
+    folder: Annotated[Path, Argument(metavar="PATH", help="A Hugging Face folder.")],
+    output: Output,
     weights: Annotated[
-        str, typer.Option("--weights", metavar="FORM", help="int8, fp16 or fp32.")
+        str, Option("--weights", metavar="FORM", help="int8, fp16 or fp32.")
     ] = "fp32",
     source: Annotated[
-        str, typer.Option("--from", metavar="CODE", help="Source language, such as fr.")
+        str, Option("--from", metavar="CODE", help="Source language, such as fr.")
     ] = "",
     target: Annotated[
-        str, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
+        str, Option("--to", metavar="CODE", help="Target language, such as en.")
     ] = "",
-    prompt: Annotated[str, typer.Option("--prompt", metavar="TEXT", help=PROMPT)] = "",
-    convert_pickle: ConvertPickle = False,
+    prompt: Annotated[
+        str,
+        Option(
+            "--prompt",
+            metavar="TEXT",
+            help='Text before every input, such as "translate English to German: ".',
+        ),
+    ] = "",
+    convert_pickle: opt.ConvertPickle = False,
 ) -> None:
     """Read a model of Marian, BART, Pegasus, T5, GPT-2 or BERT, and write a model folder.
 

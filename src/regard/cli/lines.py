@@ -1,44 +1,44 @@
-"""What goes in and out of the verbs that work line by line."""
+"""Input, output and progress bars of the verbs."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING
+from typing import IO, Any
+
+import typer
 
 from regard.data.lines import Line, arriving, open_lines
-from regard.data.lines import on_one_line as on_one_line
-from regard.errors import DataError, UsageError
+from regard.errors import UsageError
 
-if TYPE_CHECKING:
-    from regard.api import Model, Translation
+STDIN = Path("-")
+_PORTION = 256
+"""lines between two updates of the bar"""
 
-_STDIN = Path("-")
-_PROGRESS_LINES = 256
+Update = Callable[[int, int | None], None]
+"""told how much is done, and of how much"""
 
-# What a terminal would obey instead of show; a translated text has no business with it.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""characters that a terminal would obey instead of showing"""
 
 
 class Writer:
-    """Bytes to stdout as soon as they are there, or to a file that appears when it is whole."""
+    """Writes to stdout at once, or to a file that appears when it is complete."""
 
     def __init__(self, path: Path | None, *, force: bool = True) -> None:
         self._path, self._force = path, force
 
     def __enter__(self) -> Writer:
+        self._to_terminal = False
         if self._path is None:
             if sys.stdout is None:
                 raise UsageError("standard output must be open: it is closed; name a file with -o")
             self._file: IO[bytes] = sys.stdout.buffer
-            self._for_eyes = sys.stdout.isatty()
+            self._to_terminal = sys.stdout.isatty()
             return self
-        self._for_eyes = False
         check_output(self._path, self._force)
         try:
             self._file = open(self._unfinished, "wb")
@@ -49,24 +49,16 @@ class Writer:
         return self
 
     def write(self, text: str) -> None:
-        if self._for_eyes:
-            text = without_controls(text)
-        self._file.write(text.encode())
-        self._file.flush()
+        self.write_bytes(text.encode())
 
     def write_bytes(self, data: bytes) -> None:
-        if self._for_eyes:
-            self.write(data.decode(errors="replace").replace("\r\n", "\n"))
-        else:
-            self._file.write(data)
-            self._file.flush()
+        if self._to_terminal:
+            text = data.decode(errors="replace").replace("\r\n", "\n")
+            data = without_controls(text).encode()
+        self._file.write(data)
+        self._file.flush()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._path is None:
             return
         self._file.close()
@@ -81,12 +73,14 @@ class Writer:
 
 
 def without_controls(text: str) -> str:
-    """For a terminal: what it would obey is shown instead."""
+    r"""
+    >>> without_controls("a\x1b[2J")
+    'a\\x1b[2J'
+    """
     return _CONTROLS.sub(lambda match: f"\\x{ord(match.group()):02x}", text)
 
 
 def check_output(path: Path, force: bool) -> None:
-    """Refuse what cannot be written, and what would be lost."""
     if path.is_dir():
         raise UsageError(f"--output must be a file: {path} is a folder; name a file in it")
     if path.exists() and not force:
@@ -95,98 +89,59 @@ def check_output(path: Path, force: bool) -> None:
         )
 
 
-def arriving_lines(paths: Iterable[Path]) -> Iterator[list[Line]]:
-    """The lines of files, one after another; `-` is stdin."""
-    for path in paths:
-        if path == _STDIN:
-            if sys.stdin is None:
-                raise UsageError("standard input must be open: it is closed; give texts or files")
-            if sys.stdin.isatty():
-                print("reading lines as you type them; Ctrl-D ends.", file=sys.stderr, flush=True)
-            yield from arriving(sys.stdin.buffer, "standard input")
-        else:
-            with open_lines(path) as file:
-                yield from arriving(file, str(path))
-
-
-def as_text(answer: Translation, count: int) -> list[str]:
-    """The n best texts, always as many as asked for."""
-    texts = answer.alternatives[:count]
-    return texts + texts[-1:] * (count - len(texts))
-
-
-def as_json(answer: Translation) -> list[str]:
-    return [json.dumps(answer.to_dict(), ensure_ascii=False)]
-
-
-Pair = tuple[str, str]
-
-
-def pairs(
-    pair: list[str] | None, source: Path | None, target: Path | None
-) -> Iterator[list[Pair | None]]:
-    """Sources and their targets: two arguments, two files, or stdin with a tab between.
-
-    None stands for an empty line of stdin.
-    """
-    if pair:
-        yield [(pair[0], pair[1])]
-    elif source is not None and target is not None:
-        from regard.data.corpus import read_pairs
-
-        corpus = read_pairs([source], [target], strict=True, sides=("--source", "--target"))
-        for start in range(0, len(corpus), _PROGRESS_LINES):
-            part = slice(start, start + _PROGRESS_LINES)
-            yield list(zip(corpus.sources[part], corpus.targets[part], strict=True))
-    elif source is not None or target is not None:
-        raise UsageError("--source and --target belong together: got one; name both files")
-    else:
-        number = 0
-        for lines in arriving_lines([_STDIN]):
-            known: list[Pair | None] = []
-            for line in lines:
-                number += 1
-                left, tab, rest = line.text.partition("\t")
-                if line.text and not tab:
-                    yield known
-                    raise DataError(
-                        f"standard input:{number}: a line must be source TAB target: got no tab; "
-                        "or name the two files with --source and --target"
-                    )
-                known.append((left, rest.partition("\t")[0]) if tab else None)
-            yield known
-
-
-def scored(model: Model, pairs: Sequence[Pair | None], with_details: bool) -> Iterator[str]:
-    """A line for each pair: the log-probability of its target, with its pieces' own if asked for."""
-    known = [pair for pair in pairs if pair is not None]
-    answers = iter(model.score([source for source, _ in known], [target for _, target in known]))
-    tokenizer = model.translator.target
-    for pair in pairs:
-        source, target = pair or ("", "")
-        values = next(answers) if pair else []
-        if not with_details:
-            yield f"{sum(values):.4f}" if pair else ""
-            continue
-        answer = {
-            "source": source,
-            "target": target,
-            "log_probability": sum(values) if pair else None,
-            "tokens": tokenizer.token_strings(tokenizer.encode(target)),
-            "token_log_probabilities": values,
-        }
-        yield json.dumps(answer, ensure_ascii=False)
-
-
-def with_progress(lines: Sequence[str], what: str) -> Iterator[Sequence[str]]:
-    """The lines in portions, with a bar on stderr when someone is watching."""
-    portions = [
-        lines[start : start + _PROGRESS_LINES] for start in range(0, len(lines), _PROGRESS_LINES)
-    ]
-    if not sys.stderr.isatty():
-        yield from portions
+def arriving_lines(path: Path) -> Iterator[list[Line]]:
+    """The lines of a file, or of stdin for `-`, in blocks as they arrive."""
+    if path != STDIN:
+        with open_lines(path) as file:
+            yield from arriving(file, str(path))
         return
-    from rich.console import Console
-    from rich.progress import track
+    if sys.stdin is None:
+        raise UsageError("standard input must be open: it is closed; give texts or files")
+    if sys.stdin.isatty():
+        print("reading lines as you type them; Ctrl-D ends.", file=sys.stderr, flush=True)
+    yield from arriving(sys.stdin.buffer, "standard input")
 
-    yield from track(portions, what, console=Console(stderr=True), transient=True)
+
+class Bars:
+    """A bar for each file or task while it runs, and a line for each message."""
+
+    def __init__(self, *, count_bytes: bool = False) -> None:
+        self._count_bytes = count_bytes
+        self._progress: Any = None
+
+    def __enter__(self) -> Bars:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import DownloadColumn, Progress
+
+            columns = Progress.get_default_columns()
+            if self._count_bytes:
+                columns = (*columns[:2], DownloadColumn(), columns[-1])
+            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def say(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.console.print(text, highlight=False)
+        else:
+            typer.echo(text, err=True)
+
+    def start(self, name: str) -> Update:
+        if self._progress is None:
+            return lambda done, total: None
+        task = self._progress.add_task(name, total=None)
+        return lambda done, total: self._progress.update(task, completed=done, total=total)
+
+
+def portions(lines: Sequence[str], name: str) -> Iterator[Sequence[str]]:
+    """The lines in portions, with a bar."""
+    with Bars() as bars:
+        update = bars.start(name)
+        for start in range(0, len(lines), _PORTION):
+            update(start, len(lines))
+            yield lines[start : start + _PORTION]

@@ -1,44 +1,40 @@
-"""The verb that shows every number: look."""
+"""The verb look: every number of one translation on a page."""
 
 from __future__ import annotations
 
 import json
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
+from typer import Option
 
-from regard.cli.options import AsJson, From, ModelName, To, decode_options, search_setting
-from regard.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from regard.look.view import Look
+from regard.cli import options as opt
+from regard.errors import needs_extra
 
 
 def look(
     text: Annotated[str, typer.Argument(help="A sentence in the model's language.")],
-    model: ModelName = None,
-    source: From = None,
-    target: To = None,
+    model: opt.ModelName = None,
+    source: opt.From = None,
+    target: opt.To = None,
     compare: Annotated[
-        str | None, typer.Option("--compare", metavar="NAME", help="A second model beside it.")
+        str | None, Option("--compare", metavar="NAME", help="A second model beside it.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page as one file.")
+        Path | None, Option("--html", metavar="FILE", help="The page, one file.")
     ] = None,
-    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="A picture.")] = None,
-    svg: Annotated[
-        Path | None, typer.Option("--svg", metavar="FILE", help="A picture to scale.")
-    ] = None,
+    png: Annotated[Path | None, Option("--png", metavar="FILE", help="A picture.")] = None,
+    svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="A vector picture.")] = None,
     save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Every value, as safetensors.")
+        Path | None, Option("--save", metavar="FILE", help="Every value, as safetensors.")
     ] = None,
-    as_json: AsJson = False,
-    settings: Annotated[list[str] | None, search_setting("beam=1")] = None,
-    port: Annotated[int, typer.Option("--port", help="Where to serve; 0 takes a free one.")] = 0,
+    as_json: opt.AsJson = False,
+    settings: Annotated[list[str] | None, opt.search_setting("beam=1")] = None,
+    port: Annotated[int, Option("--port", help="Port of the page; 0 takes a free one.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+        bool, Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
 ) -> None:
     """Show every number on the way from words to words.
@@ -46,7 +42,13 @@ def look(
     A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
     nothing is served: what was asked for is written.
     """
-    seen = _open(text, model, source, target, compare, decode_options(settings))
+    from regard.folder.catalogue import find_model
+
+    folder = find_model(model, source, target)
+    second = None if compare is None else find_model(compare)
+    with needs_extra("torch", "looking into a model"):
+        from regard.look.view import look_at
+    seen = look_at(folder, text, compare=second, **opt.decode_options(settings))
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:
@@ -54,30 +56,8 @@ def look(
             typer.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB", err=True)
     if as_json:
         typer.echo(json.dumps(seen.document(), ensure_ascii=False))
-    if not as_json and not any(files.values()):
-        _serve(seen, port, browser)
-
-
-def _open(
-    text: str,
-    model: str | None,
-    source: str | None,
-    target: str | None,
-    compare: str | None,
-    decode: dict[str, Any],
-) -> Look:
-    from regard.folder.catalogue import find_model
-
-    folder = find_model(model, source, target)
-    second = None if compare is None else find_model(compare)
-    try:
-        from regard.look.view import look_at
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "torch", "torch", "looking into a model") from error
-    return look_at(folder, text, compare=second, **decode)
-
-
-def _serve(seen: Look, port: int, browser: bool) -> None:
+    if as_json or any(files.values()):
+        return
     with seen.serve(port) as server:
         typer.echo(f"{server.url}  (Ctrl-C ends)", err=True)
         if browser:

@@ -1,22 +1,28 @@
-"""The command `regard` and its verbs, in the order in which its help names them.
+"""The command `regard`: its verbs, and how it ends.
 
-A verb is one function of its file `cli_*.py`, a thin layer over the same things in Python. These files import only
-typer and the standard library; a verb imports what it needs when it runs, so that `regard --help` answers at once.
+A verb is a function in its own file, a thin layer over the Python interface. These files import only typer and the
+standard library at the top, and the rest inside the verb, so that `regard --help` starts at once.
 """
 
 from __future__ import annotations
 
+import functools
+import os
+import shlex
+import signal
+import sys
+import warnings
 from collections.abc import Callable
-from typing import Annotated, ParamSpec
+from typing import Annotated, Any, ParamSpec
 
 import typer
+from typer.core import TyperCommand
 
 from regard import __version__
 from regard.cli.chat import chat
 from regard.cli.compare import compare
 from regard.cli.corpus import translate_corpus
 from regard.cli.data import data
-from regard.cli.ending import Verb, guarded, run
 from regard.cli.exchange import export, import_model
 from regard.cli.look import look
 from regard.cli.models import models
@@ -26,6 +32,7 @@ from regard.cli.serve import serve
 from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.cli.write import fill, write
+from regard.errors import RegardError, RegardWarning
 
 _Parameters = ParamSpec("_Parameters")
 
@@ -39,16 +46,96 @@ app = typer.Typer(
 )
 
 
-def verb(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
-    return app.command(cls=Verb)(guarded(function))
+class Verb(TyperCommand):
+    """A command whose errors say how to give a text that looks like an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            # typer's error for an unknown option has no public name.
+            text = next((each for each in given if each.startswith("-") and " " in each), None)
+            message = getattr(error, "message", "") if hasattr(error, "option_name") else ""
+            if text is not None and message:
+                command = f"{ctx.command_path} -- {shlex.quote(text)}"
+                ctx.fail(f"{message}; a text that begins with a dash goes after --:  {command}")
+            raise
 
 
 def main() -> None:
-    run(app)
+    """Run the command in a process of its own."""
+    signal.signal(signal.SIGTERM, _terminate)
+    # A shell starts background jobs with SIGINT ignored; they keep ignoring it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    try:
+        app(prog_name="regard")
+    except OSError as error:
+        _drop_output()
+        where = f" ({error.filename})" if error.filename else ""
+        typer.echo(
+            f"regard: the system could not read or write: {error.strerror or error}{where}; "
+            "check the disk and the permissions",
+            err=True,
+        )
+        sys.exit(1)
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
+def _guarded(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+    """The function; a user's mistake ends it with one sentence, a closed pipe with none."""
+
+    @functools.wraps(function)
+    def guarded(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", RegardWarning)
+                warnings.showwarning = _show_warning
+                function(*args, **kwargs)
+        except RegardError as error:
+            typer.echo(f"regard: {error}", err=True)
+            raise typer.Exit(error.exit_code) from error
+        except BrokenPipeError:
+            _drop_output()
+            raise typer.Exit(128 + 13) from None
+
+    return guarded
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    text = f"regard: {message}\n"
+    if not issubclass(category, RegardWarning):
+        text = warnings.formatwarning(message, category, filename, lineno)
+    typer.echo(text, err=True, nl=False)
+
+
+def _drop_output() -> None:
+    """Discard what is still buffered: nobody reads it, and Python would complain at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminate(number: int, frame: object) -> None:
+    """Exit through every `finally`, so that nothing stays half-written; ignore further signals."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    """Python's own handler, but only once: a second signal would interrupt the cleaning up."""
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
         typer.echo(f"regard {__version__}")
         raise typer.Exit
 
@@ -63,19 +150,23 @@ def regard(
     """The Transformer of 2017: translate offline, train, and see every number."""
 
 
-verb(translate)
-verb(score)
-verb(evaluate)
-app.command("translate-corpus")(guarded(translate_corpus))
-verb(chat)
-verb(write)
-verb(fill)
-verb(search)
-verb(look)
-verb(serve)
-verb(train)
-verb(compare)
-verb(export)
-app.command("import")(guarded(import_model))
-verb(data)
-verb(models)
+_VERBS: dict[str, Callable[..., None]] = {
+    "translate": translate,
+    "score": score,
+    "evaluate": evaluate,
+    "translate-corpus": translate_corpus,
+    "chat": chat,
+    "write": write,
+    "fill": fill,
+    "search": search,
+    "look": look,
+    "serve": serve,
+    "train": train,
+    "compare": compare,
+    "export": export,
+    "import": import_model,
+    "data": data,
+    "models": models,
+}
+for _name, _function in _VERBS.items():
+    app.command(_name, cls=Verb)(_guarded(_function))

@@ -1,45 +1,42 @@
-"""The verb models: those that are here, listed; those from elsewhere, got; and one of ours, put onto the hub."""
+"""The verb models: list the installed ones, get others, push one to the hub."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from regard.cli.data import Bars
-from regard.cli.options import AsJson, ConvertPickle
+from regard.cli import options as opt
 from regard.errors import UsageError
 
 
 def models(
     words: Annotated[
         list[str] | None,
-        typer.Argument(
+        Argument(
             metavar="[get MODEL | push MODEL hf:OWNER/NAME]",
             help="Get or push one; without any word all that are here are listed.",
         ),
     ] = None,
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What a model that is got is called here.")
+        str, Option("--name", metavar="NAME", help="What to call the model here.")
     ] = "",
     sha256: Annotated[
-        str, typer.Option("--sha256", metavar="DIGITS", help="Checksum of what is got.")
+        str, Option("--sha256", metavar="DIGITS", help="Checksum of the model to get.")
     ] = "",
     weights: Annotated[
-        str, typer.Option("--weights", metavar="FORM", help="Of a foreign model: int8, fp16, fp32.")
+        str, Option("--weights", metavar="FORM", help="Of a foreign model: int8, fp16, fp32.")
     ] = "fp32",
-    convert_pickle: ConvertPickle = False,
-    private: Annotated[
-        bool, typer.Option("--private", help="A new repository is seen by nobody else.")
-    ] = False,
-    as_json: AsJson = False,
+    convert_pickle: opt.ConvertPickle = False,
+    private: Annotated[bool, Option("--private", help="A new repository is private.")] = False,
+    as_json: opt.AsJson = False,
 ) -> None:
     """List the models that can be used by name, get one from elsewhere, or push one to the Hugging Face hub.
 
     MODEL to get is https:// and an archive (.tar.gz, .tar.xz, .zip) or a folder with a list SHA256SUMS, or
-    hf:owner/name or hf:owner/name@revision. A transfer that was cut off is continued; a model is there whole, with the
+    hf:owner/name or hf:owner/name@revision. An interrupted transfer is continued; a model is there whole, with the
     right checksums, or not at all.
     """
     match words or []:
@@ -70,9 +67,8 @@ def _list(as_json: bool) -> None:
         typer.echo(json.dumps([info.to_dict() for info in found]))
         return
     for info in found:
-        does = (
-            " to ".join(info.languages) if info.manifest.task == "translate" else info.manifest.task
-        )
+        task = info.manifest.task
+        does = " to ".join(info.languages) if task == "translate" else task
         where = "bundled" if info.bundled else str(info.folder)
         typer.echo(
             f"{info.name:<16} {does:<12} {info.num_parameters / 1e6:>6.1f} M parameters "
@@ -85,16 +81,15 @@ def _list(as_json: bool) -> None:
 def _get(
     wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool
 ) -> None:
+    from regard.cli.lines import Bars
     from regard.exchange.formats import check_format
     from regard.exchange.hub import find_address, get
     from regard.exchange.huggingface import ImportOptions
 
     address = find_address(wanted, name=name, sha256=sha256)
-    form = check_format("regard", weights)
-    with Bars() as bars:
-        folder: Path = get(
-            address, ImportOptions(form, convert_pickle=convert_pickle), progress=bars.start
-        )
+    form = ImportOptions(check_format("regard", weights), convert_pickle=convert_pickle)
+    with Bars(count_bytes=True) as bars:
+        folder = get(address, form, progress=bars.start)
     if as_json:
         typer.echo(json.dumps({"name": folder.name, "folder": str(folder)}))
     else:

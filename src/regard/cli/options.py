@@ -1,42 +1,48 @@
-"""The options that several verbs take, each with one name and one sentence of help, and the search they ask for."""
+"""Options that several verbs share, and the search settings and the model they ask for."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
+
+if TYPE_CHECKING:
+    from regard.api import Model
 
 ModelName = Annotated[
-    str | None, typer.Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
+    str | None, Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
 ]
-From = Annotated[
-    str | None, typer.Option("--from", metavar="CODE", help="Source language, such as fr.")
+From = Annotated[str | None, Option("--from", metavar="CODE", help="Source language, such as fr.")]
+To = Annotated[str | None, Option("--to", metavar="CODE", help="Target language, such as en.")]
+Beam = Annotated[int | None, Option("--beam", "-b", help="Hypotheses kept at each step.")]
+Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
+Temperature = Annotated[
+    float | None,
+    Option("--temperature", help="Sample: below 1 sharper, above 1 flatter; 0: don't."),
 ]
-To = Annotated[
-    str | None, typer.Option("--to", metavar="CODE", help="Target language, such as en.")
+Seed = Annotated[int | None, Option("--seed", help="The same seed gives the same text.")]
+OutputFile = Annotated[
+    Path | None, Option("--output", "-o", metavar="FILE", help="Write here, not to stdout.")
 ]
-Beam = Annotated[int | None, typer.Option("--beam", "-b", help="Hypotheses kept alive.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
-Engine = Annotated[
-    str, typer.Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")
+AsJson = Annotated[bool, Option("--json", help="Write JSON, for programs.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
+Encoding = Annotated[
+    str | None, Option("--encoding", metavar="NAME", help="Of files that do not declare it.")
 ]
-Device = Annotated[str, typer.Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
-Threads = Annotated[int | None, typer.Option("--threads", help="CPU threads.")]
+Engine = Annotated[str, Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")]
+Device = Annotated[str, Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
+Threads = Annotated[int | None, Option("--threads", help="CPU threads.")]
 RecipeData = Annotated[
-    Path, typer.Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
+    Path, Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
 ]
 ConvertPickle = Annotated[
-    bool,
-    typer.Option("--convert-pickle", help="Read pytorch_model.bin too, in a process of its own."),
+    bool, Option("--convert-pickle", help="Read pytorch_model.bin too, in a separate process.")
 ]
 
 
 def search_setting(example: str) -> Any:
-    """The option --set of a verb that searches, with the setting that its users are likely to want."""
-    return typer.Option(
-        "--set", metavar="KEY=VALUE", help=f"Any search setting, such as {example}."
-    )
+    return Option("--set", metavar="KEY=VALUE", help=f"Any search setting, such as {example}.")
 
 
 BeamSettings = Annotated[list[str] | None, search_setting("length_penalty=1")]
@@ -44,7 +50,7 @@ SamplingSettings = Annotated[list[str] | None, search_setting("top_k=40")]
 
 
 def decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
-    """The search settings that --set and the flags ask for; a flag has the last word."""
+    """The search settings from --set and from flags; a flag overrides --set."""
     return _options(settings, ["decode"], flags)
 
 
@@ -61,3 +67,11 @@ def _options(
     found = parse_settings(settings or (), sections)
     given = {key: value for key, value in flags.items() if value is not None}
     return {**found.get("decode", {}), **found.get("generate", {}), **given}
+
+
+def load_for(task: str, model: str | None, **opening: Any) -> Model:
+    """The model that is named, or the first one for this task."""
+    from regard.api import load
+    from regard.folder.catalogue import find_by_task
+
+    return load(model or find_by_task(task), **opening)

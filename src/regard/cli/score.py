@@ -1,57 +1,54 @@
-"""The verbs that judge translations: score, evaluate."""
+"""The verbs score and evaluate: figures for translations."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from regard.cli.options import (
-    AsJson,
-    Beam,
-    BeamSettings,
-    Device,
-    Engine,
-    From,
-    ModelName,
-    Threads,
-    To,
-    decode_options,
-)
-from regard.errors import UsageError
+from regard.cli import options as opt
+from regard.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from regard.api import Model
+
+_PORTION = 256
+"""pairs of two files that are scored together"""
+
+Pair = tuple[str, str] | None
+"""a source and its target; None for an empty line"""
 
 
 def score(
     pair: Annotated[
-        list[str] | None, typer.Argument(metavar="[SOURCE TARGET]", help="A text, its translation.")
+        list[str] | None, Argument(metavar="[SOURCE TARGET]", help="A text, its translation.")
     ] = None,
-    model: ModelName = None,
-    source: From = None,
-    target: To = None,
+    model: opt.ModelName = None,
+    source: opt.From = None,
+    target: opt.To = None,
     source_file: Annotated[
-        Path | None, typer.Option("--source", metavar="FILE", help="Source sentences, one a line.")
+        Path | None, Option("--source", metavar="FILE", help="Source sentences, one a line.")
     ] = None,
     target_file: Annotated[
-        Path | None, typer.Option("--target", metavar="FILE", help="Their translations.")
+        Path | None, Option("--target", metavar="FILE", help="Their translations.")
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write here, not to stdout."),
-    ] = None,
-    as_json: AsJson = False,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    threads: Threads = None,
+    output: opt.OutputFile = None,
+    as_json: opt.AsJson = False,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
 ) -> None:
     """Write the log-probability of given translations.
 
     They are two arguments, two files, or the lines of stdin: source TAB target; an empty one stays empty.
     """
     from regard.api import load
-    from regard.cli import lines as cli_lines
+    from regard.cli.lines import Writer
 
     if pair and len(pair) != 2:
         raise UsageError(
@@ -59,33 +56,90 @@ def score(
         )
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     loaded = load(model, source_language=source, target_language=target, **opening)
-    with cli_lines.Writer(output) as writer:
-        for pairs in cli_lines.pairs(pair, source_file, target_file):
-            for answer in cli_lines.scored(loaded, pairs, as_json):
-                writer.write(answer + "\n")
+    with Writer(output) as writer:
+        for pairs in _pairs(pair, source_file, target_file):
+            for line in _scored(loaded, pairs, as_json):
+                writer.write(line + "\n")
+
+
+def _pairs(
+    pair: list[str] | None, source: Path | None, target: Path | None
+) -> Iterator[Sequence[Pair]]:
+    if pair:
+        yield [(pair[0], pair[1])]
+    elif source is not None and target is not None:
+        from regard.data.corpus import read_pairs
+
+        corpus = read_pairs([source], [target], strict=True, sides=("--source", "--target"))
+        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
+        for start in range(0, len(pairs), _PORTION):
+            yield pairs[start : start + _PORTION]
+    elif source is not None or target is not None:
+        raise UsageError("--source and --target belong together: got one; name both files")
+    else:
+        yield from _pairs_of_stdin()
+
+
+def _pairs_of_stdin() -> Iterator[list[Pair]]:
+    from regard.cli.lines import STDIN, arriving_lines
+
+    number = 0
+    for lines in arriving_lines(STDIN):
+        pairs: list[Pair] = []
+        for line in lines:
+            number += 1
+            source, tab, rest = line.text.partition("\t")
+            if line.text and not tab:
+                yield pairs
+                raise DataError(
+                    f"standard input:{number}: a line must be source TAB target: got no tab; "
+                    "or name the two files with --source and --target"
+                )
+            pairs.append((source, rest.partition("\t")[0]) if tab else None)
+        yield pairs
+
+
+def _scored(model: Model, pairs: Sequence[Pair], as_json: bool) -> Iterator[str]:
+    """A line for each pair: its log-probability, or JSON with that of each token."""
+    known = [pair for pair in pairs if pair is not None]
+    scores = iter(model.score([source for source, _ in known], [target for _, target in known]))
+    tokenizer = model.translator.target
+    for pair in pairs:
+        source, target = pair or ("", "")
+        values = next(scores) if pair else []
+        if not as_json:
+            yield f"{sum(values):.4f}" if pair else ""
+            continue
+        answer = {
+            "source": source,
+            "target": target,
+            "log_probability": sum(values) if pair else None,
+            "tokens": tokenizer.token_strings(tokenizer.encode(target)),
+            "token_log_probabilities": values,
+        }
+        yield json.dumps(answer, ensure_ascii=False)
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A model's name or folder.")],
-    source: Annotated[Path, typer.Option("--source", metavar="FILE", help="Source sentences.")],
-    reference: Annotated[
-        Path, typer.Option("--reference", metavar="FILE", help="Their translations.")
-    ],
+    model: Annotated[str, Argument(help="A model's name or folder.")],
+    source: Annotated[Path, Option("--source", metavar="FILE", help="Source sentences.")],
+    reference: Annotated[Path, Option("--reference", metavar="FILE", help="Their translations.")],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Keep the model's translations here."),
+        Option("--output", "-o", metavar="FILE", help="Keep the model's translations here."),
     ] = None,
-    beam: Beam = None,
-    settings: BeamSettings = None,
-    as_json: AsJson = False,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    threads: Threads = None,
+    beam: opt.Beam = None,
+    settings: opt.BeamSettings = None,
+    as_json: opt.AsJson = False,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
 ) -> None:
     """Translate a test set and print BLEU and chrF."""
     from regard.api import load
-    from regard.cli import lines as cli_lines
+    from regard.cli.lines import Writer, portions
     from regard.data.corpus import read_pairs
+    from regard.data.lines import on_one_line
     from regard.translate.evaluate import evaluate as evaluate_lines
     from regard.translate.evaluate import require_metrics
 
@@ -93,12 +147,12 @@ def evaluate(
     corpus = read_pairs([source], [reference], strict=True, sides=("--source", "--reference"))
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     loaded = load(model, **opening)
-    options = decode_options(settings, beam=beam)
+    options = opt.decode_options(settings, beam=beam)
     hypotheses: list[str] = []
-    with cli_lines.Writer(output) if output else contextlib.nullcontext() as writer:
-        for sources in cli_lines.with_progress(corpus.sources, "translating"):
+    with Writer(output) if output else contextlib.nullcontext() as writer:
+        for sources in portions(corpus.sources, "translating"):
             hypotheses += loaded.translate(sources, split=False, number=len(hypotheses), **options)
         result = evaluate_lines(hypotheses, corpus.targets, name=reference.stem)
         if writer is not None:
-            writer.write("".join(f"{cli_lines.on_one_line(text)}\n" for text in hypotheses))
+            writer.write("".join(f"{on_one_line(text)}\n" for text in hypotheses))
     typer.echo(json.dumps(result.to_dict()) if as_json else str(result))

@@ -1,4 +1,4 @@
-"""The verb that finds passages: search."""
+"""The verb search: passages of text files that mean what a query says."""
 
 from __future__ import annotations
 
@@ -6,61 +6,53 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from regard.cli.options import AsJson, Device, Engine, ModelName, Threads
+from regard.cli import options as opt
+from regard.errors import RegardWarning
 
 if TYPE_CHECKING:
     from regard.cli.lines import Writer
     from regard.search.finding import Hit
-    from regard.search.reading import Progress
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for, in the model's languages.")],
+    query: Annotated[str, Argument(help="What to look for, in the model's languages.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="Text files and folders; none searches the --index as it is."),
+        Argument(help="Text files and folders; none searches the --index as it is."),
     ] = None,
-    model: ModelName = None,
-    top: Annotated[int, typer.Option("--top", "-n", help="Passages to show.")] = 5,
+    model: opt.ModelName = None,
+    top: Annotated[int, Option("--top", "-n", help="Passages to show.")] = 5,
     index: Annotated[
-        Path | None,
-        typer.Option("--index", metavar="FOLDER", help="Keep what was read here for next time."),
+        Path | None, Option("--index", metavar="FOLDER", help="Keep the vectors for next time.")
     ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option("--encoding", metavar="NAME", help="Of files that do not declare it."),
-    ] = None,
+    encoding: opt.Encoding = None,
     html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="A page: every word with every word."),
+        Path | None, Option("--html", metavar="FILE", help="A page: every word with every word.")
     ] = None,
-    as_json: AsJson = False,
-    engine: Engine = "auto",
-    device: Device = "auto",
-    threads: Threads = None,
+    as_json: opt.AsJson = False,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
 ) -> None:
     """Find the passages of text files that mean what a query says.
 
     They are ranked by a model's encoder, words in their context, across the languages it reads, and by the words they
     share with the query. With --index only files that have changed are read again.
     """
-    from regard.cli.lines import Writer
-    from regard.errors import RegardWarning
+    from regard.cli.lines import Bars, Writer
     from regard.files import write_file
     from regard.folder.catalogue import find_for_search
     from regard.search.finding import find
     from regard.search.reading import Reader
 
-    folder = find_for_search(model)
-    reader = Reader.open(folder, kind=engine, device=device, threads=threads)
-    with _bar() as progress:
+    reader = Reader.open(find_for_search(model), kind=engine, device=device, threads=threads)
+    with Bars() as bars:
         found = find(
             reader,
             query,
@@ -68,8 +60,8 @@ def search(
             folder=index,
             top=top,
             encoding=encoding,
-            progress=progress,
-            say=lambda text: typer.echo(text, err=True),
+            progress=bars.start("reading"),
+            say=bars.say,
         )
     for each in found.left_out:
         warnings.warn(f"left out {each}", RegardWarning, stacklevel=2)
@@ -91,36 +83,21 @@ def search(
 
 
 def _show(hit: Hit, writer: Writer) -> None:
-    from regard.cli.lines import on_one_line, without_controls
+    from regard.cli.lines import without_controls
+    from regard.data.lines import on_one_line
 
-    before, after = ("\x1b[1m", "\x1b[0m") if _in_colour() else ("*", "*")
-    parts, cursor = [], 0
+    def shown(text: str) -> str:
+        return without_controls(on_one_line(text))
+
+    is_bold = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    before, after = ("\x1b[1m", "\x1b[0m") if is_bold else ("*", "*")
+    line, cursor = "    ", 0
     for match in hit.matches:
-        for text, mark in ((hit.text[cursor : match.start], before), (match.word, after)):
-            parts += [without_controls(on_one_line(text)), mark]
+        line += f"{shown(hit.text[cursor : match.start])}{before}{shown(match.word)}{after}"
         cursor = match.end
-    parts.append(without_controls(on_one_line(hit.text[cursor:])))
+    line += shown(hit.text[cursor:])
     writer.write(f"{hit.score:.4f}  {hit.file}:{hit.line}\n")
-    line = f"    {''.join(parts)}"
-    if _in_colour():  # which the writer would not let through
+    if is_bold:  # the writer would escape the colours
         typer.echo(line)
     else:
         writer.write(line + "\n")
-
-
-def _in_colour() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-@contextmanager
-def _bar() -> Iterator[Progress]:
-    """A bar on stderr when someone is watching."""
-    if not sys.stderr.isatty():
-        yield lambda done, total: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

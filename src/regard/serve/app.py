@@ -11,50 +11,58 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from regard.serve import guard
-from regard.serve.files import Files
-from regard.serve.guard import Guard
+from regard.serve.guard import Guard, RouteRules
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.logs import Log
-from regard.serve.metrics import Metrics
 from regard.serve.models import Models
+from regard.serve.monitoring import Gauge, Log, Metrics
 from regard.serve.openai import OpenAI
-from regard.serve.refusal import json_response
+from regard.serve.request import json_response
 from regard.serve.settings import Settings
 from regard.serve.site import Site, page_names
 from regard.serve.spec import specification
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-_FILES = {"/": "index.html", **{f"/{name}": name for name in page_names()}}
-"""of the page, by their paths"""
-_OPEN = {"/health", *_FILES}
-"""without a key"""
-_TAKE_FILES = {"/translate_file"}
+_PAGE = {"/": "index.html", **{f"/{name}": name for name in page_names()}}
+"""files of the page, by path"""
+_WITHOUT_KEY = {"/health", *_PAGE}
+_WITH_FILE = {"/translate_file"}
 
 
 class App:
-    """What is served, and the application that serves it."""
-
     def __init__(self, models: Models, settings: Settings, metrics: Metrics, log: Log) -> None:
-        self.models, self.settings, self._metrics, self._log = models, settings, metrics, log
-        self.routes = self._routes()
+        self.models, self._settings, self._metrics = models, settings, metrics
+        self._site = Site(models, settings)
+        self.routes = self._routes(log)
         self._router = Router(self.routes, redirect_slashes=False, lifespan=self._lifespan)
         self.asgi: ASGIApp = Guard(
-            self._inside, settings, metrics, log, self._route_of, self._site.has_pass
+            self._route, settings, metrics, log, self._rules_of, self._site.has_pass
         )
-        metrics.gauge("regard_waiting", "Requests that wait for a model.", self._waiting, "model")
-        metrics.gauge("regard_model_up", "Whether a model answers.", self._up, "model")
+        workers = {name: each.worker for name, each in models.all.items()}
+        metrics.gauges += [
+            Gauge(
+                "regard_waiting",
+                "Requests that wait for a model.",
+                lambda: {name: worker.num_waiting for name, worker in workers.items()},
+                "model",
+            ),
+            Gauge(
+                "regard_model_up",
+                "Whether a model answers.",
+                lambda: {name: float(worker.is_alive) for name, worker in workers.items()},
+                "model",
+            ),
+        ]
 
-    async def _inside(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # With an app in its scope the router raises what it does not know, and the guard answers.
+    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # With an app in its scope the router raises HTTPException, and the guard answers.
         scope["app"] = self
         await self._router(scope, receive, send)
 
-    def _routes(self) -> list[Route]:
-        libre = LibreTranslate(self.models, self.settings, Files())
-        openai = OpenAI(self.models, self.settings, self._log)
-        self._site = site = Site(self.models, self.settings)
+    def _routes(self, log: Log) -> list[Route]:
+        libre = LibreTranslate(self.models, self._settings)
+        openai = OpenAI(self.models, self._settings, log)
+        site = self._site
         table: list[tuple[str, str, Endpoint]] = [
             ("POST", "/translate", libre.translate),
             ("POST", "/detect", libre.detect),
@@ -75,17 +83,17 @@ class App:
             ("POST", "/page/look", site.open_look),
             ("GET", "/look/{look}/{path:path}", site.look),
             ("POST", "/look/{look}/{path:path}", site.look),
-            *(("GET", path, site.file(name)) for path, name in _FILES.items()),
+            *(("GET", path, site.file(name)) for path, name in _PAGE.items()),
         ]
         return [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
 
-    def _route_of(self, path: str) -> guard.Route:
+    def _rules_of(self, path: str) -> RouteRules:
         scope = {"type": "http", "path": path, "method": "GET", "root_path": ""}
         for route in self.routes:
             if route.matches(scope)[0] != Match.NONE:
                 name = route.path
-                return guard.Route(name, name in _OPEN, name in _TAKE_FILES)
-        return guard.Route("none")
+                return RouteRules(name, name not in _WITHOUT_KEY, name in _WITH_FILE)
+        return RouteRules("none")
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -94,21 +102,14 @@ class App:
         await asyncio.to_thread(self.models.stop)
 
     async def _health(self, request: Request) -> Response:
-        if unwell := self.models.unwell:
-            return json_response(
-                {"status": "unwell", "error": "a model does not answer", "models": unwell}, 503
-            )
+        if failing := self.models.failing:
+            about = {"status": "unwell", "error": "a model does not answer", "models": failing}
+            return json_response(about, 503)
         return json_response({"status": "ok"})
 
     async def _show_metrics(self, request: Request) -> Response:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _spec(self, request: Request) -> Response:
-        models = self.models
-        return json_response(specification(self.settings, models.languages, list(models.all)))
-
-    def _waiting(self) -> dict[str, float]:
-        return {name: each.worker.num_waiting for name, each in self.models.all.items()}
-
-    def _up(self) -> dict[str, float]:
-        return {name: float(each.worker.is_well) for name, each in self.models.all.items()}
+        languages, names = self.models.languages, list(self.models.all)
+        return json_response(specification(self._settings, languages, names))

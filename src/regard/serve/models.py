@@ -1,4 +1,4 @@
-"""The models that are served, each with its thread, and which of them answers what."""
+"""The served models: loaded, found by name or by languages, and the language of a text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,47 @@ from regard.errors import ModelError, RegardError, UsageError
 from regard.folder.catalogue import available, find, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
-from regard.serve.metrics import Metrics
+from regard.serve.monitoring import Metrics
 from regard.serve.worker import Worker
+from regard.text import language
 from regard.translate.translator import Translator
 
 TASKS = ("translate", "chat", "write")
 
+_ENOUGH_LETTERS, _SURE = 40, 0.8
+"""letters and probability from which a text is believed to be in a language that no model here knows"""
+
+_NAMES = """
+af Afrikaans; am Amharic; ar Arabic; az Azerbaijani; be Belarusian; bg Bulgarian; bn Bengali; bs Bosnian; ca Catalan;
+cs Czech; cy Welsh; da Danish; de German; el Greek; en English; eo Esperanto; es Spanish; et Estonian; eu Basque;
+fa Persian; fi Finnish; fr French; ga Irish; gl Galician; gu Gujarati; he Hebrew; hi Hindi; hr Croatian; hu Hungarian;
+hy Armenian; id Indonesian; is Icelandic; it Italian; ja Japanese; ka Georgian; kk Kazakh; km Khmer; kn Kannada;
+ko Korean; la Latin; lb Luxembourgish; lo Lao; lt Lithuanian; lv Latvian; mk Macedonian; ml Malayalam; mn Mongolian;
+mr Marathi; ms Malay; mt Maltese; my Burmese; nb Norwegian Bokmål; ne Nepali; nl Dutch; nn Norwegian Nynorsk;
+no Norwegian; pa Punjabi; pl Polish; ps Pashto; pt Portuguese; pt-BR Portuguese (Brazil); ro Romanian; ru Russian;
+si Sinhala; sk Slovak; sl Slovenian; so Somali; sq Albanian; sr Serbian; sv Swedish; sw Swahili; ta Tamil; te Telugu;
+th Thai; tl Tagalog; tr Turkish; uk Ukrainian; ur Urdu; uz Uzbek; vi Vietnamese; zh Chinese;
+zh-Hans Chinese (simplified); zh-Hant Chinese (traditional)
+"""
+_NAME_OF = dict(entry.strip().split(" ", 1) for entry in _NAMES.split(";"))
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, or the code of an unknown one.
+
+    >>> language_name("fr"), language_name("tlh")
+    ('French', 'tlh')
+    """
+    return _NAME_OF.get(code, code)
+
+
+class Detected(NamedTuple):
+    language: str
+    probability: float
+
 
 @dataclass(frozen=True)
-class Served:
-    """A loaded model."""
-
+class ServedModel:
     name: str
     folder: Path
     translator: Translator
@@ -40,32 +70,37 @@ class Served:
 
 
 class Models:
-    """Those that are served, by name and by what they do."""
-
-    def __init__(self, served: Sequence[Served]) -> None:
+    def __init__(self, served: Sequence[ServedModel]) -> None:
         self.all = {each.name: each for each in served}
-        self.pairs: dict[tuple[str, str], Served] = {}
+        self.pairs: dict[tuple[str, str], ServedModel] = {}
         for each in served:
             if each.manifest.task == "translate" and all(each.languages):
                 self.pairs.setdefault(each.languages, each)
-
-    @property
-    def sources(self) -> list[str]:
-        return sorted({source for source, _ in self.pairs})
-
-    @property
-    def languages(self) -> list[str]:
-        return sorted({code for pair in self.pairs for code in pair})
+        self.languages = sorted({code for pair in self.pairs for code in pair})
 
     def targets(self, source: str) -> list[str]:
-        """What a language can become; it can always stay what it is."""
+        """The languages that a language can be translated into, itself among them."""
         return sorted({source, *(target for start, target in self.pairs if start == source)})
 
-    def known(self, code: str) -> str | None:
-        """The language that a code names, however it is written: FR, fr_FR and fr-CA are fr, where there is no nearer."""
+    def match(self, code: str) -> str | None:
+        """The language of a code in any spelling: FR, fr_FR and fr-CA are fr, unless there is a nearer one."""
         wanted = code.replace("_", "-").lower()
         by_code = {each.lower(): each for each in self.languages}
         return by_code.get(wanted) or by_code.get(wanted.partition("-")[0])
+
+    def detect(self, text: str) -> Detected:
+        """The language of a text.
+
+        A few words tell little, so the languages of our models are preferred unless another one is sure.
+        """
+        ranked = [Detected(*each) for each in language.rank(text)]
+        known = [each for each in ranked if each.language in self.languages]
+        is_sure = sum(map(str.isalpha, text)) >= _ENOUGH_LETTERS and ranked[0].probability >= _SURE
+        if known and (known[0] == ranked[0] or not is_sure):
+            return known[0]
+        if is_sure or (ranked and not self.languages):
+            return ranked[0]
+        return Detected(min((source for source, _ in self.pairs), default="en"), 0.0)
 
     def start(self) -> None:
         for each in self.all.values():
@@ -76,16 +111,14 @@ class Models:
             each.worker.stop()
 
     @property
-    def unwell(self) -> list[str]:
-        return [name for name, each in self.all.items() if not each.worker.is_well]
+    def failing(self) -> list[str]:
+        return [name for name, each in self.all.items() if not each.worker.is_alive]
 
 
 class Loaded(NamedTuple):
-    """What a server has, and what it has not."""
-
     models: Models
     other_tasks: list[str]
-    """models that do something else, each with what it does: nothing is wrong with them"""
+    """models for tasks that are not served, each with its task"""
     failed: list[str]
     """models that cannot be opened, each with the reason"""
 
@@ -99,49 +132,38 @@ def load_models(
     device: str = "auto",
     threads: int | None = None,
 ) -> Loaded:
-    """The models of these names or folders, or all there are; and why some of all are not served."""
+    """Load the named models, or all installed ones that can be served."""
     folders = {Path(find(name)).resolve(): None for name in names}
     if not names:
         folders = {info.folder.resolve(): None for info in available()}
-    served: list[Served] = []
+    served: list[ServedModel] = []
     other_tasks: list[str] = []
     failed: list[str] = []
     for folder in folders:
+        name = folder.name
         try:
-            task = read_manifest(folder).task
-            if not names and task not in TASKS:
-                other_tasks.append(
-                    f"{folder.name}: made to {task}, which a server is not asked for"
-                )
+            manifest = read_manifest(folder)
+            if manifest.task not in TASKS:
+                if names:
+                    raise ModelError(
+                        f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to "
+                        f"{manifest.task}; name another"
+                    )
+                other_tasks.append(f"{name}: made to {manifest.task}, which is not served")
                 continue
-            served.append(_load(folder, queue, metrics, engine, device, threads))
+            opened = open_engine(folder, engine, device=device, threads=threads)
+            translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
+            if manifest.task == "translate":
+                # Warm the engine up before anyone waits.
+                translator.translate(["1"], manifest.decode)
         except RegardError as error:
             if names:
                 raise
-            failed.append(f"{folder.name}: {error}")
+            failed.append(f"{name}: {error}")
+        else:
+            worker = Worker(name, translator, queue, metrics)
+            served.append(ServedModel(name, folder, translator, worker))
     if not served:
         reasons = "; ".join([*failed, *other_tasks]) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")
     return Loaded(Models(served), other_tasks, failed)
-
-
-def _load(
-    folder: Path,
-    queue: int,
-    metrics: Metrics,
-    engine: EngineKind,
-    device: str,
-    threads: int | None,
-) -> Served:
-    manifest = read_manifest(folder)
-    if manifest.task not in TASKS:
-        raise ModelError(
-            f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; "
-            "name another"
-        )
-    opened = open_engine(folder, engine, device=device, threads=threads)
-    translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
-    if manifest.task == "translate":
-        # What an engine does only once, it does before anyone waits.
-        translator.translate(["1"], manifest.decode, sentences=False)
-    return Served(folder.name, folder, translator, Worker(folder.name, translator, queue, metrics))

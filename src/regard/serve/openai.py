@@ -1,14 +1,12 @@
 """OpenAI's interface: chat completions and completions, whole or as a stream.
 
-A chat model answers the conversation and a language model goes on with the last message or the prompt. A model that
-translates does that, with the last user message or the prompt: sentence by sentence when it is streamed. A reply is
-chosen whole, so that it repeats nothing, before its first piece is sent.
+A chat model answers the conversation; a language model continues the last message or the prompt; a translator
+translates it, sentence by sentence when it is streamed. A chat reply is chosen whole before its first token is sent.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -18,24 +16,29 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from regard.generate.stream import TextChunk, WrittenToken
-from regard.serve import reading
-from regard.serve.asking import (
-    Asked,
-    asked_of,
+from regard.serve.answers import TextOptions, reply, translate_in_order, write
+from regard.serve.models import Models, ServedModel
+from regard.serve.monitoring import Log
+from regard.serve.openai_request import (
+    TextRequest,
+    find_model,
     model_of,
-    named,
-    present,
+    options_of,
     prompts_of,
+    text_request,
     turns_of,
-    wanted_of,
 )
-from regard.serve.logs import Log
-from regard.serve.models import Models, Served
-from regard.serve.refusal import Refusal, json_response
-from regard.serve.settings import MOST_CHOICES, MOST_TEXTS, Settings
-from regard.serve.shapes import Chat, Completion, Shape, Usage
-from regard.serve.translating import translate_in_order
-from regard.serve.writing import Wanted, reply, write
+from regard.serve.openai_response import ChatFormat, CompletionFormat, ResponseFormat, Usage
+from regard.serve.request import (
+    Fields,
+    RequestError,
+    flag,
+    integer,
+    json_bytes,
+    json_response,
+    parse_object,
+)
+from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
 Text = AsyncGenerator[TextChunk, None]
 
@@ -45,49 +48,49 @@ class OpenAI:
         self._models, self._settings, self._log = models, settings, log
 
     async def models(self, request: Request) -> Response:
-        listed = [_shown(each) for each in self._models.all.values()]
+        listed = [_about(each) for each in self._models.all.values()]
         return json_response({"object": "list", "data": listed})
 
     async def model(self, request: Request) -> Response:
-        return json_response(_shown(named(self._models, request.path_params["name"])))
+        return json_response(_about(find_model(self._models, request.path_params["name"])))
 
     async def chat(self, request: Request) -> Response:
-        fields = reading.parse_object(await request.body())
+        fields = parse_object(await request.body())
         model = model_of(self._models, fields)
         turns = turns_of(fields, self._settings)
-        wanted = wanted_of(fields, "max_completion_tokens", "max_tokens")
-        shape = Chat(model.name, fields, reading.flag(fields, "logprobs"))
-        count = reading.whole(present(fields, "n"), "n", 1, 1, MOST_CHOICES)
-        asked = await asked_of(model, turns, wanted, count, shows_tokens=shape.shows_tokens)
-        return await self._answer([asked] * count, wanted, shape)
+        options = options_of(fields, "max_completion_tokens", "max_tokens")
+        form = ChatFormat(model.name, fields, flag(fields, "logprobs"))
+        count = _count(fields, "n", 1)
+        asked = await text_request(model, turns, options, count, shows_tokens=form.shows_tokens)
+        return await self._answer([asked] * count, options, form)
 
     async def completions(self, request: Request) -> Response:
-        fields = reading.parse_object(await request.body())
+        fields = parse_object(await request.body())
         model = model_of(self._models, fields)
         prompts = prompts_of(fields, self._settings)
-        wanted = wanted_of(fields, "max_tokens", num_top="logprobs")
-        shape = Completion(model.name, fields, fields.get("logprobs") is not None)
-        count = reading.whole(present(fields, "n"), "n", 1, 1, MOST_CHOICES)
-        best_of = reading.whole(present(fields, "best_of"), "best_of", count, 1, MOST_CHOICES)
-        if best_of != count or count * len(prompts) > MOST_TEXTS:
-            raise Refusal(400, "best_of must be n, and there may be fewer texts", param="best_of")
-        echo = reading.flag(fields, "echo")
-        asked: list[Asked] = []
+        options = options_of(fields, "max_tokens", num_top="logprobs")
+        form = CompletionFormat(model.name, fields, fields.get("logprobs") is not None)
+        count = _count(fields, "n", 1)
+        if _count(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
+            message = "best_of must be n, and there may be fewer texts"
+            raise RequestError(400, message, param="best_of")
+        shown = {"shows_tokens": form.shows_tokens, "echo": flag(fields, "echo")}
+        asked: list[TextRequest] = []
         for prompt in prompts:
-            tokens = shape.shows_tokens
-            one = await asked_of(model, [prompt], wanted, count, shows_tokens=tokens, echo=echo)
-            asked += [one] * count
-        return await self._answer(asked, wanted, shape)
+            asked += [await text_request(model, [prompt], options, count, **shown)] * count
+        return await self._answer(asked, options, form)
 
-    async def _answer(self, asked: list[Asked], wanted: Wanted, shape: Shape) -> Response:
-        # The choices of one prompt have read it together.
+    async def _answer(
+        self, asked: list[TextRequest], options: TextOptions, form: ResponseFormat
+    ) -> Response:
+        # The choices of one prompt share it, so it is counted once.
         prompts = {id(each): each.prompt for each in asked}.values()
         usage = Usage(sum(prompt.num_tokens for prompt in prompts if prompt))
-        # However many texts one request asks for, it does not stand in the queue more often than this.
-        room = asyncio.Semaphore(MOST_CHOICES)
-        texts = [_written(each, wanted, i, usage, room) for i, each in enumerate(asked)]
-        if shape.streams:
-            return await self._stream(texts, shape, usage)
+        # However many texts a request asks for, so many of them stand in the queue at a time.
+        room = asyncio.Semaphore(MAX_CHOICES)
+        texts = [_written(each, options, i, usage, room) for i, each in enumerate(asked)]
+        if form.streams:
+            return await self._stream(texts, form, usage)
         tasks = [asyncio.ensure_future(_whole(each)) for each in texts]
         try:
             choices = await asyncio.gather(*tasks)
@@ -95,80 +98,86 @@ class OpenAI:
             # Where one is refused, nobody waits for the others.
             for task in tasks:
                 task.cancel()
-        listed = [
-            shape.choice(number, text, tokens, finish)
-            for number, (text, tokens, finish) in enumerate(choices)
-        ]
-        return json_response({**shape.head(), "choices": listed, "usage": usage.shown()})
+        listed = [form.choice(number, *each) for number, each in enumerate(choices)]
+        return json_response({**form.head, "choices": listed, "usage": usage.to_dict()})
 
-    async def _stream(self, texts: list[Text], shape: Shape, usage: Usage) -> Response:
-        """The first piece is awaited before the answer begins, so that a refusal has its own status."""
-        events = self._events(texts, shape, usage)
+    async def _stream(self, texts: list[Text], form: ResponseFormat, usage: Usage) -> Response:
+        """The first event is awaited before the answer begins, so that an error has its own status."""
+        events = self._events(texts, form, usage)
         first = await anext(events)
 
-        async def all_of_them() -> AsyncGenerator[bytes, None]:
+        async def all_events() -> AsyncGenerator[bytes, None]:
             async with aclosing(events):
                 yield first
                 async for event in events:
                     yield event
 
         headers = {"X-Accel-Buffering": "no"}
-        return StreamingResponse(all_of_them(), 200, headers, "text/event-stream")
+        return StreamingResponse(all_events(), 200, headers, "text/event-stream")
 
     async def _events(
-        self, texts: list[Text], shape: Shape, usage: Usage
+        self, texts: list[Text], form: ResponseFormat, usage: Usage
     ) -> AsyncGenerator[bytes, None]:
         ends = time.monotonic() + self._settings.timeout
         arrived: asyncio.Queue[tuple[int, TextChunk | None | Exception]] = asyncio.Queue()
-
-        async def follow(number: int, text: Text) -> None:
-            try:
-                async with aclosing(text) as parts:
-                    async for part in parts:
-                        arrived.put_nowait((number, part))
-                arrived.put_nowait((number, None))
-            except Exception as error:
-                arrived.put_nowait((number, error))
-
-        tasks = [asyncio.ensure_future(follow(i, each)) for i, each in enumerate(texts)]
+        tasks = [asyncio.ensure_future(_follow(i, each, arrived)) for i, each in enumerate(texts)]
         begun: set[int] = set()
         num_open = len(tasks)
         try:
             while num_open:
                 async with asyncio.timeout(ends - time.monotonic()):
                     number, item = await arrived.get()
-                if isinstance(item, Exception):
-                    if not begun:
-                        raise item
-                    if not isinstance(item, Refusal):
-                        self._log.fault("fault", item, route="stream")
-                    yield _event(_shown_error(item))
-                    return
                 if item is None:
                     num_open -= 1
-                    continue
-                if not (item.text or item.tokens or item.finish):
-                    continue
-                if number not in begun:
+                elif isinstance(item, Exception):
+                    raise item
+                elif item.text or item.tokens or item.finish:
+                    if number not in begun and form.opening is not None:
+                        yield _event(form.chunk(number, form.opening))
                     begun.add(number)
-                    if shape.opening is not None:
-                        yield _event(shape.chunk(number, shape.opening))
-                if item.text or item.tokens:
-                    yield _event(shape.chunk(number, shape.delta(item.text, list(item.tokens))))
-                if item.finish is not None:
-                    yield _event(shape.chunk(number, shape.closing, item.finish))
-            if shape.shows_usage:
-                yield _event({**shape.head(), "choices": [], "usage": usage.shown()})
+                    if item.text or item.tokens:
+                        yield _event(form.chunk(number, form.delta(item.text, list(item.tokens))))
+                    if item.finish is not None:
+                        yield _event(form.chunk(number, form.closing, item.finish))
+            if form.shows_usage:
+                yield _event({**form.head, "choices": [], "usage": usage.to_dict()})
             yield b"data: [DONE]\n\n"
-        except TimeoutError:
-            seconds = f"{self._settings.timeout:g}"
-            late = Refusal(504, f"this took longer than {seconds} seconds", code="timeout")
+        except Exception as error:
+            if not begun and not isinstance(error, TimeoutError):
+                raise
+            shown = self._stream_error(error)
             if not begun:
-                raise late from None
-            yield _event(late.openai())
+                raise shown from None
+            yield _event(shown.openai())
         finally:
             for task in tasks:
                 task.cancel()
+
+    def _stream_error(self, error: Exception) -> RequestError:
+        """The error as the client sees it."""
+        if isinstance(error, RequestError):
+            return error
+        if isinstance(error, TimeoutError):
+            message = f"this took longer than {self._settings.timeout:g} seconds"
+            return RequestError(504, message, code="timeout")
+        self._log.fault("fault", error, route="stream")
+        return RequestError(500, "something went wrong here")
+
+
+def _count(fields: Fields, name: str, default: int) -> int:
+    given = {} if fields.get(name) is None else fields
+    return integer(given, name, default, 1, MAX_CHOICES)
+
+
+async def _follow(number: int, text: Text, arrived: asyncio.Queue[Any]) -> None:
+    """Put the parts of a text into the queue, then None or its error."""
+    try:
+        async with aclosing(text) as parts:
+            async for part in parts:
+                arrived.put_nowait((number, part))
+        arrived.put_nowait((number, None))
+    except Exception as error:
+        arrived.put_nowait((number, error))
 
 
 async def _whole(text: Text) -> tuple[str, list[WrittenToken], str]:
@@ -183,7 +192,7 @@ async def _whole(text: Text) -> tuple[str, list[WrittenToken], str]:
 
 
 async def _written(
-    asked: Asked, wanted: Wanted, number: int, usage: Usage, room: asyncio.Semaphore
+    asked: TextRequest, options: TextOptions, number: int, usage: Usage, room: asyncio.Semaphore
 ) -> Text:
     async with room:
         if asked.prompt is None:
@@ -196,16 +205,16 @@ async def _written(
         if asked.echo:
             yield TextChunk(asked.echo)
         if asked.model.manifest.task == "chat":
-            written = reply(asked.model, asked.turns, wanted, number)
+            written = reply(asked.model, asked.turns, options, number)
         else:
-            written = write(asked.model, asked.prompt, wanted, number)
+            written = write(asked.model, asked.prompt, options, number)
         async with aclosing(written) as parts:
             async for part in parts:
                 usage.add(0, len(part.tokens))
                 yield part
 
 
-def _shown(served: Served) -> dict[str, Any]:
+def _about(served: ServedModel) -> dict[str, Any]:
     return {
         "id": served.name,
         "object": "model",
@@ -216,11 +225,4 @@ def _shown(served: Served) -> dict[str, Any]:
 
 
 def _event(content: dict[str, Any]) -> bytes:
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return b"data: " + text.encode("utf-8", "replace") + b"\n\n"
-
-
-def _shown_error(error: Exception) -> dict[str, Any]:
-    if isinstance(error, Refusal):
-        return error.openai()
-    return Refusal(500, "something went wrong here").openai()
+    return b"data: " + json_bytes(content) + b"\n\n"

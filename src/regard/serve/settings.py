@@ -1,4 +1,4 @@
-"""What `regard serve` can be told: where it listens, whom it answers, and how much it takes on."""
+"""Settings and limits of `regard serve`: where it listens, whom it answers, and how much it accepts."""
 
 from __future__ import annotations
 
@@ -8,31 +8,29 @@ from pathlib import Path
 
 from regard.errors import UsageError
 
-MOST_WAIT_FOR_HEAD = 10.0
+HEAD_TIMEOUT = 10.0
 """seconds from the first byte of a request to the end of its head"""
-MOST_WAIT_FOR_BODY = 20.0
-"""seconds from there to the end of its body"""
-MOST_WAIT_FOR_READER = 20.0
-"""seconds in which a client reads nothing of an answer that waits for it"""
-MOST_WAIT_FOR_REST = 5.0
+BODY_TIMEOUT = 20.0
+"""seconds from the end of the head to the end of the body"""
+READER_TIMEOUT = 20.0
+"""seconds in which a client reads nothing of its answer"""
+REFUSED_BODY_TIMEOUT = 5.0
 """seconds in which a client may go on sending a body that was refused"""
 KEEP_ALIVE = 15
 """seconds in which an idle connection may begin its next request"""
-MOST_CONNECTIONS = 4000
-"""where the system lets one process have so many"""
-STOP_WITHIN = 30
-"""seconds in which requests that were begun are finished after a signal to stop"""
+MAX_CONNECTIONS = 4000
+"""open connections, where the system allows a process so many"""
+SHUTDOWN_TIMEOUT = 30
+"""seconds to finish the open requests after a signal"""
 
-MOST_ALTERNATIVES = 10
-MOST_TEXTS = 128
-"""in one request"""
-MOST_CHOICES = 8
-MOST_TOKENS = 1024
-"""pieces that one answer of a chat or a story may have"""
-MOST_STOPS = 4
-MOST_MESSAGES = 256
-
-_LOOPBACK_NAMES = ("localhost",)
+MAX_ALTERNATIVES = 10
+MAX_TEXTS = 128
+"""texts in one request"""
+MAX_CHOICES = 8
+MAX_TOKENS = 1024
+"""tokens in one answer of a chat or story model"""
+MAX_STOPS = 4
+MAX_MESSAGES = 256
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,9 +38,9 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8000
     keys: tuple[str, ...] = ()
-    """any of these opens every route; without one all do"""
+    """API keys, each of which opens every route; without any, all routes are open"""
     hosts: tuple[str, ...] = ()
-    """names, besides localhost and plain addresses, under which it may be asked"""
+    """host names of this server, besides localhost and plain addresses"""
     origins: tuple[str, ...] = ()
     """other sites whose pages may ask, such as https://example.org"""
     proxies: tuple[str, ...] = ()
@@ -56,21 +54,14 @@ class Settings:
     file_timeout: float = 600.0
     """the same for a file"""
     characters: int = 20_000
-    """in one request"""
+    """characters in one request"""
     body_bytes: int = 1 << 20
     file_bytes: int = 4 << 20
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"port must be from 0 to 65535: got {self.port}; 8000 is usual")
-        for name in (
-            "queue",
-            "timeout",
-            "file_timeout",
-            "characters",
-            "body_bytes",
-            "file_bytes",
-        ):
+        for name in "queue timeout file_timeout characters body_bytes file_bytes".split():
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be above 0: got {getattr(self, name)}; give more")
         if self.rate < 0:
@@ -83,7 +74,10 @@ class Settings:
                 "python -c 'import secrets; print(secrets.token_urlsafe())'"
             )
         for address in self.proxies:
-            _check_address(address)
+            if not is_address(address):
+                raise UsageError(
+                    f"a proxy must be an address such as 10.0.0.2: got {address!r}; name it by its address"
+                )
         if not self.keys and not is_loopback(self.host):
             raise UsageError(
                 f"an address that other machines can reach needs a key: got host {self.host} and none; "
@@ -91,17 +85,22 @@ class Settings:
             )
 
 
-def is_loopback(host: str) -> bool:
-    if host.lower() in _LOOPBACK_NAMES:
-        return True
+def is_address(text: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(text)
     except ValueError:
         return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def read_keys(path: Path) -> tuple[str, ...]:
-    """The lines of a file, one key each; empty ones and those that begin with # are none."""
+    """The keys of a file, one a line; empty lines and those that begin with # are skipped."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -110,12 +109,3 @@ def read_keys(path: Path) -> tuple[str, ...]:
     if not keys:
         raise UsageError(f"--key-file must hold a key: {path} has none; write one into it")
     return keys
-
-
-def _check_address(address: str) -> None:
-    try:
-        ipaddress.ip_address(address)
-    except ValueError:
-        raise UsageError(
-            f"a proxy must be an address such as 10.0.0.2: got {address!r}; name it by its address"
-        ) from None

@@ -1,4 +1,4 @@
-"""The web page: its files, what it asks of the server, and the door into look."""
+"""The web page: its files, what it asks of the server, and its *Look inside*."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ from starlette.responses import Response
 
 from regard.documents import SUFFIXES
 from regard.errors import UsageError, how_to_install
-from regard.serve import reading
-from regard.serve.asking import named
-from regard.serve.languages import name_of
-from regard.serve.models import Models, Served
-from regard.serve.refusal import Refusal, json_response
-from regard.serve.settings import MOST_ALTERNATIVES, Settings
-from regard.serve.translating import detect, translate
+from regard.serve.answers import translate
+from regard.serve.models import Models, ServedModel, language_name
+from regard.serve.openai_request import find_model
+from regard.serve.request import (
+    Fields,
+    RequestError,
+    integer,
+    json_response,
+    parse_object,
+    text_of,
+)
+from regard.serve.settings import MAX_ALTERNATIVES, Settings
 from regard.translate.translation import Sentence, Translation
 
 if TYPE_CHECKING:
@@ -31,14 +36,20 @@ if TYPE_CHECKING:
 
 LOOK = "/look/"
 _PASS = "regard_look"
-_MOST_LOOKS = 4
-"""sentences that stay open; each keeps every value of a pass in memory"""
+"""name of the cookie that opens pages of look without a key"""
+_MAX_LOOKS = 4
+"""open pages of look; each keeps every value of a pass in memory"""
 _TYPES = {
     ".html": "text/html",
     ".js": "text/javascript",
     ".css": "text/css",
     ".ico": "image/x-icon",
 }
+_FOLDER = resources.files("regard.serve") / "page"
+
+
+def page_names() -> list[str]:
+    return sorted(each.name for each in _FOLDER.iterdir() if Path(each.name).suffix in _TYPES)
 
 
 class Site:
@@ -49,8 +60,8 @@ class Site:
         self._one_at_a_time = asyncio.Lock()
 
     def file(self, name: str) -> Callable[[Request], Awaitable[Response]]:
-        """What answers with a file of the page."""
-        data = (resources.files("regard.serve") / "page" / name).read_bytes()
+        """An endpoint that sends a file of the page."""
+        data = (_FOLDER / name).read_bytes()
 
         async def send(request: Request) -> Response:
             return Response(data, media_type=_TYPES[Path(name).suffix])
@@ -60,15 +71,16 @@ class Site:
     async def state(self, request: Request) -> Response:
         """What the page can offer."""
         models = self._models
+        tasks = {name: each.manifest.task for name, each in models.all.items()}
         return json_response(
             {
                 "pairs": [
                     {"source": source, "target": target, "model": served.name}
                     for (source, target), served in models.pairs.items()
                 ],
-                "languages": {code: name_of(code) for code in models.languages},
-                "chat": [n for n, each in models.all.items() if each.manifest.task == "chat"],
-                "write": [n for n, each in models.all.items() if each.manifest.task == "write"],
+                "languages": {code: language_name(code) for code in models.languages},
+                "chat": [name for name, task in tasks.items() if task == "chat"],
+                "write": [name for name, task in tasks.items() if task == "write"],
                 "look": can_look(),
                 "characters": self._settings.characters,
                 "files": list(SUFFIXES),
@@ -76,13 +88,12 @@ class Site:
         )
 
     async def translate(self, request: Request) -> Response:
-        """Like LibreTranslate's, but sentence by sentence: what each became, and what else it could become."""
-        fields = reading.parse_object(await request.body())
-        text = reading.text_of(fields, "text")
-        self._check_length(text)
-        alternatives = reading.whole(fields, "alternatives", 0, 0, MOST_ALTERNATIVES)
-        source, target = reading.text_of(fields, "source"), reading.text_of(fields, "target")
-        found = detect(self._models, text) if source == "auto" else None
+        """A translation sentence by sentence, with alternatives and word links."""
+        fields = parse_object(await request.body())
+        text = self._text(fields)
+        alternatives = integer(fields, "alternatives", 0, 0, MAX_ALTERNATIVES)
+        source, target = text_of(fields, "source"), text_of(fields, "target")
+        found = self._models.detect(text) if source == "auto" else None
         code = source if found is None else found.language
         if code == target:
             answer = Translation(text, text, [text], [])
@@ -99,26 +110,22 @@ class Site:
         )
 
     async def open_look(self, request: Request) -> Response:
-        """What a model reads, opened in look: where the page is. Needs torch.
-
-        The model goes by its name, or by the languages it translates.
-        """
-        fields = reading.parse_object(await request.body())
-        text = reading.text_of(fields, "text").strip()
-        self._check_length(text)
+        """Open a text in look, by the model's name or languages, and answer where. Needs torch."""
+        fields = parse_object(await request.body())
+        text = self._text(fields).strip()
         if "model" in fields:
-            served = named(self._models, reading.text_of(fields, "model"))
+            served = find_model(self._models, text_of(fields, "model"))
         else:
-            served = self._pair(
-                reading.text_of(fields, "source"), reading.text_of(fields, "target")
-            )
+            served = self._pair(text_of(fields, "source"), text_of(fields, "target"))
         if not can_look():
-            raise Refusal(501, f"looking into a model needs torch: {how_to_install('torch')}")
+            raise RequestError(501, f"looking into a model needs torch: {how_to_install('torch')}")
+        from regard.look.view import look_at
+
         async with self._one_at_a_time:
-            look = await asyncio.to_thread(_look_at, served, text)
+            look = await asyncio.to_thread(look_at, served.folder, text)
         name = secrets.token_urlsafe(16)
         self._looks[name] = look
-        while len(self._looks) > _MOST_LOOKS:
+        while len(self._looks) > _MAX_LOOKS:
             self._looks.popitem(last=False)
         response = json_response({"url": f"{LOOK}{name}/"})
         response.set_cookie(_PASS, self._pass, path=LOOK, httponly=True, samesite="strict")
@@ -130,7 +137,7 @@ class Site:
 
         look = self._looks.get(request.path_params["look"])
         if look is None:
-            raise Refusal(404, "this sentence is no longer open: open it again")
+            raise RequestError(404, "this sentence is no longer open: open it again")
         path = request.path_params["path"]
         try:
             if request.method == "POST":
@@ -142,29 +149,28 @@ class Site:
                 query = dict(request.query_params)
                 content, kind = await asyncio.to_thread(get, look.session, path, query)
         except NotFound as error:
-            raise Refusal(404, str(error)) from error
+            raise RequestError(404, str(error)) from error
         return Response(content, media_type=kind)
 
     def has_pass(self, path: str, headers: Headers) -> bool:
-        """Whether a page of look may ask for its values: it was opened by someone with a key."""
+        """Whether a page of look asks that was opened by someone with a key."""
         if not path.startswith(LOOK):
             return False
         given = cookie_parser(headers.get("cookie", "")).get(_PASS, "")
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._pass.encode())
 
-    def _check_length(self, text: str) -> None:
-        if len(text) > self._settings.characters:
-            raise Refusal(
-                400,
-                f"a text must have at most {self._settings.characters} characters",
-                param="text",
-            )
+    def _text(self, fields: Fields) -> str:
+        text, most = text_of(fields, "text"), self._settings.characters
+        if len(text) > most:
+            message = f"a text must have at most {most} characters"
+            raise RequestError(400, message, param="text")
+        return text
 
-    def _pair(self, source: str, target: str) -> Served:
+    def _pair(self, source: str, target: str) -> ServedModel:
         served = self._models.pairs.get((source, target))
         if served is None:
-            names = f"{name_of(source[:20])} into {name_of(target[:20])}"
-            raise Refusal(400, f"no model here translates {names}", param="target")
+            names = f"{language_name(source[:20])} into {language_name(target[:20])}"
+            raise RequestError(400, f"no model here translates {names}", param="target")
         return served
 
 
@@ -172,41 +178,24 @@ def can_look() -> bool:
     return find_spec("torch") is not None
 
 
-def page_names() -> list[str]:
-    folder = resources.files("regard.serve") / "page"
-    return sorted(each.name for each in folder.iterdir() if Path(each.name).suffix in _TYPES)
-
-
-def _look_at(served: Served, text: str) -> Any:
-    from regard.look.view import look_at
-
-    return look_at(served.folder, text)
-
-
 def _sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
-    """Where it stands in the source and in the text, and every way to write it with its links."""
-    [source_start] = _as_javascript_counts(answer.source, [sentence.source_start])
-    [start] = _as_javascript_counts(answer.text, [sentence.start])
-    return {
-        "source": sentence.source,
-        "source_start": source_start,
-        "start": start,
-        "targets": [
-            {
-                "text": candidate.text,
-                "links": [
-                    [
-                        *_as_javascript_counts(sentence.source, link.source),
-                        *_as_javascript_counts(candidate.text, link.target),
-                    ]
-                    for link in candidate.alignment or ()
-                ],
-            }
-            for candidate in sentence.candidates
-        ],
-    }
+    """Where a sentence stands in the source and in the text, and its candidates with their word links."""
+    [source_start] = _utf16_offsets(answer.source, [sentence.source_start])
+    [start] = _utf16_offsets(answer.text, [sentence.start])
+    targets = []
+    for candidate in sentence.candidates:
+        links = [
+            [
+                *_utf16_offsets(sentence.source, link.source),
+                *_utf16_offsets(candidate.text, link.target),
+            ]
+            for link in candidate.alignment or ()
+        ]
+        targets.append({"text": candidate.text, "links": links})
+    about = {"source": sentence.source, "source_start": source_start, "start": start}
+    return {**about, "targets": targets}
 
 
-def _as_javascript_counts(text: str, places: Iterable[int]) -> list[int]:
-    """Places in a text, in units of UTF-16: a sign such as 😀 is two."""
+def _utf16_offsets(text: str, places: Iterable[int]) -> list[int]:
+    """Places in a text as JavaScript counts them, in units of UTF-16: 😀 is two."""
     return [len(text[:place].encode("utf-16-le")) // 2 for place in places]

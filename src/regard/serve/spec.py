@@ -1,4 +1,4 @@
-"""The interface as OpenAPI, for programs that read it: `GET /spec`."""
+"""The interface as OpenAPI, for programs: `GET /spec`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from importlib.metadata import version
 from typing import Any
 
 from regard.serve.settings import (
-    MOST_ALTERNATIVES,
-    MOST_CHOICES,
-    MOST_MESSAGES,
-    MOST_STOPS,
-    MOST_TEXTS,
-    MOST_TOKENS,
+    MAX_ALTERNATIVES,
+    MAX_CHOICES,
+    MAX_MESSAGES,
+    MAX_STOPS,
+    MAX_TEXTS,
+    MAX_TOKENS,
     Settings,
 )
 
@@ -20,6 +20,12 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _BOOL: Schema = {"type": "boolean"}
+_ANY: Schema = {"type": "object"}
+_JSON, _FORM, _UPLOAD = (
+    "application/json",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+)
 
 
 def specification(settings: Settings, languages: Sequence[str], models: Sequence[str]) -> Schema:
@@ -34,200 +40,120 @@ def specification(settings: Settings, languages: Sequence[str], models: Sequence
         "security": secured,
         "components": {
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
-            "schemas": _schemas(settings, languages, models),
+            "schemas": {**_schemas(settings, languages, models), **_openai_schemas()},
         },
-        "paths": {**_libretranslate(), **_openai(), **_own()},
+        "paths": _paths(),
     }
 
 
 def _schemas(settings: Settings, languages: Sequence[str], models: Sequence[str]) -> Schema:
     text = {"type": "string", "maxLength": settings.characters}
-    probability = {"type": "number", "minimum": 0, "maximum": 100}
+    detected = {"confidence": _number(0, 100), "language": _TEXT}
+    translate = {
+        "q": _ref("Texts"),
+        "source": _ref("Source"),
+        "target": _ref("Target"),
+        "format": _one_of("text", "html"),
+        "alternatives": _integer(0, MAX_ALTERNATIVES),
+        "api_key": _TEXT,
+    }
     return {
         "Error": _object({"error": _TEXT}, "error"),
         "OpenAIError": _object({"error": _object({"message": _TEXT, "type": _TEXT})}, "error"),
         "Text": text,
-        "Source": {"type": "string", "enum": ["auto", *languages]},
-        "Target": {"type": "string", "enum": list(languages) or [""]},
-        "Model": {"type": "string", "enum": list(models)},
-        "Texts": {"oneOf": [text, {"type": "array", "items": text, "maxItems": MOST_TEXTS}]},
-        "Detected": _object(
-            {"confidence": probability, "language": _TEXT}, "confidence", "language"
-        ),
-        "Translate": _object(
-            {
-                "q": _ref("Texts"),
-                "source": _ref("Source"),
-                "target": _ref("Target"),
-                "format": {"type": "string", "enum": ["text", "html"]},
-                "alternatives": _whole(0, MOST_ALTERNATIVES),
-                "api_key": _TEXT,
-            },
-            "q",
-            "source",
-            "target",
-        ),
-        **_openai_schemas(),
+        "Source": _one_of("auto", *languages),
+        "Target": _one_of(*(languages or [""])),
+        "Model": _one_of(*models),
+        "Texts": {"oneOf": [text, _list(text, maxItems=MAX_TEXTS)]},
+        "Detected": _object(detected, *detected),
+        "Translate": _object(translate, "q", "source", "target"),
     }
 
 
 def _openai_schemas() -> Schema:
-    return {
-        "Sampling": {"type": "object", "properties": _sampling()},
-        "Chat": {
-            "allOf": [
-                _ref("Sampling"),
-                _object(
-                    {
-                        "model": _ref("Model"),
-                        "messages": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": MOST_MESSAGES,
-                            "items": _object(
-                                {
-                                    "role": {
-                                        "type": "string",
-                                        "enum": ["system", "developer", "user", "assistant"],
-                                    },
-                                    "content": _TEXT,
-                                },
-                                "role",
-                                "content",
-                            ),
-                        },
-                        "max_completion_tokens": _whole(1, MOST_TOKENS),
-                        "logprobs": _BOOL,
-                        "top_logprobs": _whole(0, 20),
-                    },
-                    "model",
-                    "messages",
-                ),
-            ]
-        },
-        "Completion": {
-            "allOf": [
-                _ref("Sampling"),
-                _object(
-                    {
-                        "model": _ref("Model"),
-                        "prompt": _ref("Texts"),
-                        "logprobs": _whole(0, 20),
-                        "echo": _BOOL,
-                    },
-                    "model",
-                    "prompt",
-                ),
-            ]
-        },
-    }
-
-
-def _sampling() -> Schema:
-    return {
-        "max_tokens": _whole(1, MOST_TOKENS),
-        "temperature": {"type": "number", "minimum": 0, "maximum": 2},
-        "top_p": {"type": "number", "minimum": 0, "exclusiveMinimum": True, "maximum": 1},
-        "presence_penalty": {"type": "number", "minimum": 0, "maximum": 2},
-        "frequency_penalty": {"type": "number", "minimum": 0, "maximum": 2},
-        "n": _whole(1, MOST_CHOICES),
+    role = _one_of("system", "developer", "user", "assistant")
+    message = _object({"role": role, "content": _TEXT}, "role", "content")
+    stop = {"type": "string", "minLength": 1, "maxLength": 64}
+    sampling = {
+        "max_tokens": _integer(1, MAX_TOKENS),
+        "temperature": _number(0, 2),
+        "top_p": {**_number(0, 1), "exclusiveMinimum": True},
+        "presence_penalty": _number(0, 2),
+        "frequency_penalty": _number(0, 2),
+        "n": _integer(1, MAX_CHOICES),
         "seed": {"type": "integer", "minimum": 0},
-        "stop": {
-            "oneOf": [
-                {"type": "string", "minLength": 1, "maxLength": 64},
-                {
-                    "type": "array",
-                    "maxItems": MOST_STOPS,
-                    "items": {"type": "string", "minLength": 1, "maxLength": 64},
-                },
-            ]
-        },
+        "stop": {"oneOf": [stop, _list(stop, maxItems=MAX_STOPS)]},
         "stream": _BOOL,
         "stream_options": _object({"include_usage": _BOOL}),
     }
-
-
-def _libretranslate() -> Schema:
-    translated = {"oneOf": [_TEXT, {"type": "array", "items": _TEXT}]}
-    forms = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data")
-    detected = {"type": "array", "items": _ref("Detected")}
-    language = _object(
-        {"code": _TEXT, "name": _TEXT, "targets": {"type": "array", "items": _TEXT}},
-        "code",
-        "name",
-        "targets",
-    )
-    upload = _object(
-        {
-            "file": {"type": "string", "format": "binary"},
-            "source": _ref("Source"),
-            "target": _ref("Target"),
-        },
-        "file",
-        "source",
-        "target",
-    )
+    chat = {
+        "model": _ref("Model"),
+        "messages": _list(message, minItems=1, maxItems=MAX_MESSAGES),
+        "max_completion_tokens": _integer(1, MAX_TOKENS),
+        "logprobs": _BOOL,
+        "top_logprobs": _integer(0, 20),
+    }
+    completion = {
+        "model": _ref("Model"),
+        "prompt": _ref("Texts"),
+        "logprobs": _integer(0, 20),
+        "echo": _BOOL,
+    }
     return {
-        "/translate": _post(
-            "Translate a text or a list of texts.",
-            {forms[0]: _ref("Translate"), forms[1]: _ref("Translate")},
-            _object({"translatedText": translated}, "translatedText"),
-        ),
-        "/detect": _post(
-            "Which language a text is in.",
-            {each: _object({"q": _ref("Text"), "api_key": _TEXT}, "q") for each in forms[:2]},
-            detected,
-        ),
-        "/languages": _get(
-            "What can be translated into what.", {"type": "array", "items": language}
-        ),
-        "/frontend/settings": _get("What a page needs to know.", {"type": "object"}),
-        "/translate_file": _post(
-            "Translate a file.",
-            {forms[2]: upload},
-            _object({"translatedFileUrl": _TEXT}, "translatedFileUrl"),
-        ),
-        "/download_file/{name}": _get("A translated file, for an hour.", None, "name"),
-        "/suggest": _post("Not taken here.", {forms[0]: {"type": "object"}}, {"type": "object"}),
+        "Sampling": _object(sampling),
+        "Chat": {"allOf": [_ref("Sampling"), _object(chat, "model", "messages")]},
+        "Completion": {"allOf": [_ref("Sampling"), _object(completion, "model", "prompt")]},
     }
 
 
-def _openai() -> Schema:
+def _paths() -> Schema:
+    translated = _object({"translatedText": {"oneOf": [_TEXT, _list(_TEXT)]}}, "translatedText")
+    detect = _object({"q": _ref("Text"), "api_key": _TEXT}, "q")
+    language = {"code": _TEXT, "name": _TEXT, "targets": _list(_TEXT)}
+    pair = {"source": _ref("Source"), "target": _ref("Target")}
+    upload = {"file": {"type": "string", "format": "binary"}, **pair}
+    file_url = _object({"translatedFileUrl": _TEXT}, "translatedFileUrl")
+    page = {"text": _ref("Text"), **pair}
+    page_body = _object({**page, "alternatives": _integer(0, MAX_ALTERNATIVES)}, *page)
     return {
+        "/translate": _post(
+            "Translate a text or a list of texts.",
+            {_JSON: _ref("Translate"), _FORM: _ref("Translate")},
+            translated,
+        ),
+        "/detect": _post(
+            "Which language a text is in.",
+            {_JSON: detect, _FORM: detect},
+            _list(_ref("Detected")),
+        ),
+        "/languages": _get(
+            "What can be translated into what.", _list(_object(language, *language))
+        ),
+        "/frontend/settings": _get("What a page needs to know.", _ANY),
+        "/translate_file": _post(
+            "Translate a file.", {_UPLOAD: _object(upload, *upload)}, file_url
+        ),
+        "/download_file/{name}": _get("A translated file, for an hour.", None, "name"),
+        "/suggest": _post("Not taken here.", {_JSON: _ANY}, _ANY),
         "/v1/models": _get(
             "The models.", _object({"data": {"type": "array"}}, "data"), openai=True
         ),
         "/v1/models/{name}": _get("One model.", _object({"id": _TEXT}, "id"), "name", openai=True),
         "/v1/chat/completions": _post(
-            "Answer, go on, or translate: as the model does.",
-            {"application/json": _ref("Chat")},
+            "Answer, continue, or translate: as the model does.",
+            {_JSON: _ref("Chat")},
             None,
             openai=True,
         ),
         "/v1/completions": _post(
-            "Go on with a text, or translate it.",
-            {"application/json": _ref("Completion")},
-            None,
-            openai=True,
+            "Continue a text, or translate it.", {_JSON: _ref("Completion")}, None, openai=True
         ),
-    }
-
-
-def _own() -> Schema:
-    pair = {"text": _ref("Text"), "source": _ref("Source"), "target": _ref("Target")}
-    return {
         "/health": _get("Whether every model answers.", _object({"status": _TEXT}, "status")),
         "/metrics": _get("Counts for Prometheus.", None),
-        "/spec": _get("This.", {"type": "object"}),
-        "/page/state": _get("What the page offers.", {"type": "object"}),
+        "/spec": _get("This.", _ANY),
+        "/page/state": _get("What the page offers.", _ANY),
         "/page/translate": _post(
-            "Sentence by sentence, with alternatives.",
-            {
-                "application/json": _object(
-                    {**pair, "alternatives": _whole(0, MOST_ALTERNATIVES)}, *pair
-                )
-            },
-            {"type": "object"},
+            "Sentence by sentence, with alternatives.", {_JSON: page_body}, _ANY
         ),
     }
 
@@ -237,8 +163,20 @@ def _object(properties: Schema, *required: str) -> Schema:
     return {**schema, "required": list(required)} if required else schema
 
 
-def _whole(low: int, high: int) -> Schema:
+def _list(items: Schema, **limits: int) -> Schema:
+    return {"type": "array", "items": items, **limits}
+
+
+def _one_of(*values: str) -> Schema:
+    return {"type": "string", "enum": list(values)}
+
+
+def _integer(low: int, high: int) -> Schema:
     return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _number(low: int, high: int) -> Schema:
+    return {"type": "number", "minimum": low, "maximum": high}
 
 
 def _ref(name: str) -> Schema:
@@ -267,7 +205,7 @@ def _post(
 def _responses(schema: Schema | None, openai: bool) -> Schema:
     good: Schema = {"description": "the answer"}
     if schema is not None:
-        good["content"] = {"application/json": {"schema": schema}}
+        good["content"] = {_JSON: {"schema": schema}}
     error = _ref("OpenAIError" if openai else "Error")
-    bad = {"description": "why not", "content": {"application/json": {"schema": error}}}
+    bad = {"description": "why not", "content": {_JSON: {"schema": error}}}
     return {"200": good, "4XX": bad, "5XX": bad}

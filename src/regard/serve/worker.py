@@ -1,15 +1,14 @@
-"""One thread a model: sentences and replies of all requests in shared batches, and stories between their steps.
+"""One thread for each model: it works on the requests of all clients in shared batches.
 
-Requests stand in a ring. A batch begins with the sentence of the request that has waited longest, and is filled
-with one sentence of each request in turn, so that a text of a thousand sentences takes its turn like one of a single
-sentence. Sentences of a batch are of like length, for all of them are answered when the last is done, and a batch is
-small: a larger one is hardly faster on a CPU, and lets those wait who come while it runs. What a chat model has to
-answer is an item of a batch like a sentence is.
+Jobs wait in a ring. A batch begins with an item of the job that has waited longest and takes one item of each job in
+turn, so that a text of a thousand sentences takes its turn like one of a single sentence. The items of a batch are of
+similar length, because all are answered when the longest is done, and a batch is small: a larger one is hardly faster
+on a CPU, and delays the requests that come meanwhile.
 
-A stream writes a text piece by piece. Between two steps of a batch each stream goes one step on, so that neither
-waits for the other, and no stream for another. Streams have no batch: they come and go at any step, and a model's
-state lets rows go but takes none in. What nobody waits for any more is not computed: a sentence that has not begun is
-dropped, and a batch of which nobody waits for anything ends at its next step.
+A stream writes a text token by token. Between two steps of a batch every stream makes one step, so that neither waits
+for the other. Streams are not batched: they come and go at any step, and a model's state can drop rows but not add
+them. Cancelled work is not computed: items that wait are dropped, and a batch that nobody waits for ends at its next
+step.
 """
 
 from __future__ import annotations
@@ -18,59 +17,57 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import InvalidStateError
+from contextlib import suppress
 from typing import Any
 
 from regard.decode import State, StepModel
-from regard.serve.metrics import Metrics
-from regard.serve.ticket import Busy, Dead, Job, Stream, Ticket
-from regard.translate.translation import Translation
+from regard.serve.jobs import Item, Job, ModelStopped, Overloaded, TextStream
+from regard.serve.monitoring import Metrics
 from regard.translate.translator import Translator
 
-_MOST_SENTENCES = {"cpu": 16, "cuda": 256}
-_MOST_PIECES = {"cpu": 512, "cuda": 16384}
-"""of a batch, padding included"""
-_LIKE = 2
-"""how many times as long the longest sentence of a batch may be as its shortest"""
+_MAX_ITEMS = {"cpu": 16, "cuda": 256}
+"""items in a batch, by device"""
+_MAX_TOKENS = {"cpu": 512, "cuda": 16384}
+"""source tokens in a batch, padding included"""
+_MAX_LENGTH_RATIO = 2
+"""longest to shortest item of a batch"""
 _SHORT = 8
-"""pieces up to which all sentences are alike"""
+"""tokens up to which all items count as equally long"""
 _STALLED_AFTER = 4.0
-"""seconds without a step after which the model is given up for dead"""
+"""seconds without a step after which a model counts as dead"""
+_STEP_METHODS = ("step_best", "read", "search_whole")
+"""other methods with which an engine may make steps"""
 
 
-_OTHER_STEPS = ("step_best", "read", "search_whole")
-
-
-class Abandoned(Exception):
-    """Nobody waits for anything of this batch."""
+class _BatchCancelled(Exception):
+    """Nobody waits for anything of the running batch."""
 
 
 class Worker:
     """The thread of one model."""
 
-    def __init__(
-        self, name: str, translator: Translator, most_waiting: int, metrics: Metrics
-    ) -> None:
+    def __init__(self, name: str, translator: Translator, queue: int, metrics: Metrics) -> None:
         self.name, self.metrics = name, metrics
         self._engine = translator.engine
-        self._translator = _Quiet(
-            _Interleaved(translator.engine, self._between_steps),
+        self._translator = _QuietTranslator(
+            _WatchedEngine(translator.engine, self._between_steps),
             translator.manifest,
             translator.source,
             translator.target,
         )
-        self._most_waiting = most_waiting
+        self._max_waiting = queue
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
-        self._most_sentences = _MOST_SENTENCES.get(device, _MOST_SENTENCES["cpu"])
-        self._most_pieces = _MOST_PIECES.get(device, _MOST_PIECES["cpu"])
+        self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
+        self._max_tokens = _MAX_TOKENS.get(device, _MAX_TOKENS["cpu"])
         self._changed = threading.Condition()
-        self._tickets: deque[Ticket] = deque()
-        self._streams: list[Stream] = []
-        self._batch: list[tuple[Ticket, Job]] = []
-        self._is_stopping = False
-        self._is_busy = False
+        self._jobs: deque[Job] = deque()
+        self._streams: list[TextStream] = []
+        self._batch: list[tuple[Job, Item]] = []
+        self._is_stopping = self._is_working = False
         self.fault: BaseException | None = None
-        """what ended the thread, where that was not us"""
-        self._beat = time.monotonic()
+        """what ended the thread unexpectedly"""
+        self._last_step = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"regard-{name}", daemon=True)
 
     def start(self) -> None:
@@ -85,34 +82,31 @@ class Worker:
             self._thread.join(timeout=_STALLED_AFTER)
 
     @property
-    def is_well(self) -> bool:
+    def is_alive(self) -> bool:
         return self._thread.is_alive() and self.fault is None and not self._is_stalled
 
     @property
     def num_waiting(self) -> int:
-        return len(self._tickets) + len(self._streams)
-
-    def submit(self, ticket: Ticket) -> None:
-        self._admit(lambda: self._tickets.append(ticket))
-
-    def stream(self, stream: Stream) -> None:
-        self._admit(lambda: self._streams.append(stream))
+        return len(self._jobs) + len(self._streams)
 
     @property
     def _is_stalled(self) -> bool:
-        return self._is_busy and time.monotonic() - self._beat > _STALLED_AFTER
+        return self._is_working and time.monotonic() - self._last_step > _STALLED_AFTER
 
     def check(self) -> None:
         """Raise what a new request would be told now, before any work is put into it."""
-        if not self.is_well or self._is_stopping:
-            raise Dead
-        if self.num_waiting >= self._most_waiting:
-            raise Busy
+        if not self.is_alive or self._is_stopping:
+            raise ModelStopped
+        if self.num_waiting >= self._max_waiting:
+            raise Overloaded
 
-    def _admit(self, enter: Callable[[], None]) -> None:
+    def submit(self, work: Job | TextStream) -> None:
         with self._changed:
             self.check()
-            enter()
+            if isinstance(work, Job):
+                self._jobs.append(work)
+            else:
+                self._streams.append(work)
             self._changed.notify()
 
     def _run(self) -> None:
@@ -128,111 +122,108 @@ class Worker:
             self.fault = error
         finally:
             with self._changed:
-                self._is_stopping, self._is_busy = True, False
-                tickets = [*(ticket for ticket, _ in self._batch), *self._tickets]
-            for ticket in tickets:
-                ticket.fail(Dead())
+                self._is_stopping, self._is_working = True, False
+                jobs = [*(job for job, _ in self._batch), *self._jobs]
+            for job in jobs:
+                job.fail(ModelStopped())
             for stream in self._streams:
-                stream.fail(Dead())
+                stream.deliver(ModelStopped())
 
     def _wait(self) -> bool:
+        """Wait for work; whether there is any, or the thread is to end."""
         with self._changed:
-            while not (self._tickets or self._streams or self._is_stopping):
-                self._is_busy = False
+            while not (self._jobs or self._streams or self._is_stopping):
+                self._is_working = False
                 self._changed.wait()
-            self._beat = time.monotonic()
-            self._is_busy = True
+            self._last_step = time.monotonic()
+            self._is_working = True
             return not self._is_stopping
 
-    def _take(self) -> list[tuple[Ticket, Job]]:
+    def _take(self) -> list[tuple[Job, Item]]:
         """The next batch."""
         with self._changed:
-            kept = [each for each in self._tickets if not each.is_abandoned and each.waiting]
-            if not kept:
-                self._tickets.clear()
-                return []
-            batch: list[tuple[Ticket, Job]] = []
-            shortest = longest = max(kept[0].waiting[0].length, _SHORT)
-            ring = deque(each for each in kept if each.wish == kept[0].wish)
-            while ring and len(batch) < self._most_sentences:
-                ticket = ring.popleft()
-                length = max(ticket.waiting[0].length, _SHORT)
+            jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
+            batch: list[tuple[Job, Item]] = []
+            shortest = longest = max(jobs[0].waiting[0].length, _SHORT) if jobs else 0
+            ring = deque(job for job in jobs if job.task == jobs[0].task)
+            while ring and len(batch) < self._max_items:
+                job = ring.popleft()
+                length = max(job.waiting[0].length, _SHORT)
                 low, high = min(shortest, length), max(longest, length)
-                if batch and (high > _LIKE * low or high * (len(batch) + 1) > self._most_pieces):
+                is_too_large = high * (len(batch) + 1) > self._max_tokens
+                if batch and (high > _MAX_LENGTH_RATIO * low or is_too_large):
                     continue
                 shortest, longest = low, high
-                batch.append((ticket, ticket.waiting.popleft()))
-                if ticket.waiting:
-                    ring.append(ticket)
-            served = {id(ticket) for ticket, _ in batch}
-            self._tickets = deque(each for each in kept if id(each) not in served)
-            self._tickets += [each for each in kept if id(each) in served and each.waiting]
+                batch.append((job, job.waiting.popleft()))
+                if job.waiting:
+                    ring.append(job)
+            taken = {id(job) for job, _ in batch}
+            self._jobs = deque(job for job in jobs if id(job) not in taken)
+            self._jobs += [job for job in jobs if id(job) in taken and job.waiting]
             return batch
 
-    def _answer(self, batch: list[tuple[Ticket, Job]]) -> None:
+    def _answer(self, batch: list[tuple[Job, Item]]) -> None:
         self.metrics.batches.observe(len(batch), model=self.name)
         try:
-            wish = batch[0][0].wish
-            answers = wish.answer(self._translator, [job.item for _, job in batch])
-        except Abandoned:
+            results = batch[0][0].task.run(self._translator, [item.value for _, item in batch])
+        except _BatchCancelled:
             return
         except Exception as error:
             if len(batch) == 1:
                 batch[0][0].fail(error)
                 return
-            # One of them is at fault: the others shall not suffer for it.
+            # One item is at fault: run them one by one, so that the others do not fail with it.
             for each in batch:
                 self._batch = [each]
                 self._answer(self._batch)
             return
         self.metrics.sentences.add(len(batch), model=self.name)
-        for (ticket, job), answer in zip(batch, answers, strict=True):
-            ticket.give(job.place, answer)
+        for (_, item), result in zip(batch, results, strict=True):
+            with suppress(InvalidStateError):  # cancelled meanwhile
+                item.future.set_result(result)
 
     def _between_steps(self) -> None:
-        self._beat = time.monotonic()
-        if self._streams:
-            self._advance_streams()
-        if self._batch and all(ticket.is_abandoned for ticket, _ in self._batch):
-            raise Abandoned
+        self._last_step = time.monotonic()
+        self._advance_streams()
+        if self._batch and all(job.is_cancelled for job, _ in self._batch):
+            raise _BatchCancelled
 
     def _advance_streams(self) -> None:
         for stream in list(self._streams):
-            self._beat = time.monotonic()
+            self._last_step = time.monotonic()
             if not stream.advance(self._engine):
                 with self._changed:
                     self._streams.remove(stream)
 
 
-class _Quiet(Translator):
-    """What is wrong with a sentence is in its flags; a server has nobody to warn."""
+class _QuietTranslator(Translator):
+    """Without warnings: a server has nobody to warn, and the flags say the same."""
 
-    def _warn(self, results: Sequence[Translation], num_cut: int, where: object) -> None:
+    def _warn(self, *_: object) -> None:
         pass
 
 
-class _Interleaved:
-    """An engine that lets the worker look around before each step."""
+class _WatchedEngine:
+    """An engine that calls a function before each step."""
 
-    def __init__(self, engine: StepModel, look_around: Callable[[], None]) -> None:
-        self._engine, self._look_around = engine, look_around
+    def __init__(self, engine: StepModel, before_step: Callable[[], None]) -> None:
+        self._engine, self._before_step = engine, before_step
 
     def __getattr__(self, name: str) -> Any:
-        """Other ways to take steps that an engine may offer, and what else it says of itself."""
         offered = getattr(self._engine, name)
-        if name not in _OTHER_STEPS or offered is None:
+        if name not in _STEP_METHODS or offered is None:
             return offered
 
         def step(*arguments: Any) -> Any:
-            self._look_around()
+            self._before_step()
             return offered(*arguments)
 
         return step
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
-        self._look_around()
+        self._before_step()
         return self._engine.start(sources, attention=attention)
 
     def step(self, tokens: Any, state: State) -> tuple[Any, State]:
-        self._look_around()
+        self._before_step()
         return self._engine.step(tokens, state)

@@ -1,25 +1,87 @@
-"""Counts for Prometheus, in its text format; labels are ours alone, never a client's words."""
+"""The log, one line of JSON for each event on standard error, and metrics in Prometheus' text format.
+
+Neither holds a user's text, key, query or address; labels are this server's own words. Of an unexpected error the log
+has the type and the place, but not the message, which may quote a text.
+"""
 
 from __future__ import annotations
 
+import datetime
+import json
+import logging
 import os
+import sys
 import threading
+import traceback
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TextIO
 
+_NUM_FRAMES = 12
+"""innermost stack frames of an error in the log"""
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 Labels = tuple[tuple[str, str], ...]
+Read = Callable[[], dict[str, float]]
+"""the current values of a gauge, by label"""
 
 
-class Counter:
-    kind = "counter"
+class Log:
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream
+
+    def write(self, event: str, **values: Any) -> None:
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "event": event, **values}, ensure_ascii=False)
+        try:
+            print(line, file=self._stream or sys.stderr, flush=True)
+        except (OSError, ValueError):
+            # A log that nobody can read must not stop the answers.
+            return
+
+    def fault(self, event: str, error: BaseException, **values: Any) -> None:
+        frames = traceback.extract_tb(error.__traceback__)[-_NUM_FRAMES:]
+        where = [
+            f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames
+        ]
+        self.write(event, error=type(error).__name__, where=where, **values)
+
+
+class UvicornHandler(logging.Handler):
+    """Writes uvicorn's warnings to our log."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(logging.WARNING)
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = record.levelname.lower()
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None:
+            self._log.fault("server", error, level=level)
+        else:
+            self._log.write("server", level=level, message=str(record.msg))
+
+
+class Metric:
+    kind = ""
 
     def __init__(self, name: str, help: str) -> None:
         self.name, self.help = name, help
-        self._values: dict[Labels, float] = {}
         self._lock = threading.Lock()
+
+    def lines(self) -> Iterator[str]:
+        raise NotImplementedError
+
+
+class Counter(Metric):
+    kind = "counter"
+
+    def __init__(self, name: str, help: str) -> None:
+        super().__init__(name, help)
+        self._values: dict[Labels, float] = {}
 
     def add(self, amount: float = 1, **labels: str) -> None:
         key = tuple(sorted(labels.items()))
@@ -28,20 +90,15 @@ class Counter:
 
     def lines(self) -> Iterator[str]:
         with self._lock:
-            values = dict(self._values)
-        for labels, value in sorted(values.items()):
-            yield _line(self.name, labels, value)
+            values = sorted(self._values.items())
+        return (_line(self.name, labels, value) for labels, value in values)
 
 
-class Gauge:
-    """A value that is looked up when it is asked for, for each label."""
-
+class Gauge(Metric):
     kind = "gauge"
 
-    def __init__(
-        self, name: str, help: str, read: Callable[[], dict[str, float]], label: str
-    ) -> None:
-        self.name, self.help = name, help
+    def __init__(self, name: str, help: str, read: Read, label: str = "") -> None:
+        super().__init__(name, help)
         self._read, self._label = read, label
 
     def lines(self) -> Iterator[str]:
@@ -49,21 +106,20 @@ class Gauge:
             yield _line(self.name, ((self._label, key),) if self._label else (), value)
 
 
-class Histogram:
+class Histogram(Metric):
     kind = "histogram"
 
     def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
-        self.name, self.help, self._bounds = name, help, bounds
+        super().__init__(name, help)
+        self._bounds = bounds
         self._counts: dict[Labels, list[int]] = {}
         self._sums: dict[Labels, float] = {}
-        self._lock = threading.Lock()
 
     def observe(self, value: float, **labels: str) -> None:
         key = tuple(sorted(labels.items()))
-        place = next((i for i, bound in enumerate(self._bounds) if value <= bound), None)
         with self._lock:
             counts = self._counts.setdefault(key, [0] * (len(self._bounds) + 1))
-            counts[len(self._bounds) if place is None else place] += 1
+            counts[bisect_left(self._bounds, value)] += 1
             self._sums[key] = self._sums.get(key, 0) + value
 
     def lines(self) -> Iterator[str]:
@@ -72,17 +128,15 @@ class Histogram:
             sums = dict(self._sums)
         for key, each in sorted(counts.items()):
             total = 0
-            for bound, count in zip((*self._bounds, float("inf")), each, strict=True):
+            edges = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
+            for edge, count in zip(edges, each, strict=True):
                 total += count
-                edge = "+Inf" if bound == float("inf") else f"{bound:g}"
                 yield _line(f"{self.name}_bucket", (*key, ("le", edge)), total)
             yield _line(f"{self.name}_sum", key, sums[key])
             yield _line(f"{self.name}_count", key, total)
 
 
 class Metrics:
-    """Everything that is counted."""
-
     def __init__(self) -> None:
         self.requests = Counter("regard_requests_total", "Requests by route, method and status.")
         self.seconds = Histogram("regard_request_seconds", "Time to answer, by route.", _SECONDS)
@@ -90,30 +144,18 @@ class Metrics:
         self.sentences = Counter(
             "regard_sentences_total", "Sentences translated and turns answered, by model."
         )
-        self.tokens = Counter(
-            "regard_tokens_total", "TokenizerBase written by chat and story models."
-        )
+        self.tokens = Counter("regard_tokens_total", "Tokens written by chat and story models.")
         self.batches = Histogram("regard_batch_sentences", "Sentences or turns of a batch.", _SIZES)
-        self.gauges: list[Gauge] = [
-            Gauge("process_resident_memory_bytes", "Memory in use.", _memory, ""),
-            Gauge("process_open_fds", "Open files and connections.", _open_files, ""),
+        self.gauges = [
+            Gauge("process_resident_memory_bytes", "Memory in use.", _memory),
+            Gauge("process_open_fds", "Open files and connections.", _open_files),
         ]
-
-    def gauge(self, name: str, help: str, read: Callable[[], dict[str, float]], label: str) -> None:
-        self.gauges.append(Gauge(name, help, read, label))
 
     def text(self) -> str:
-        counted: list[Counter | Histogram | Gauge] = [
-            self.requests,
-            self.seconds,
-            self.refused,
-            self.sentences,
-            self.tokens,
-            self.batches,
-            *self.gauges,
-        ]
+        counts = (self.requests, self.seconds, self.refused, self.sentences, self.tokens)
+        metrics: list[Metric] = [*counts, self.batches, *self.gauges]
         lines: list[str] = []
-        for each in counted:
+        for each in metrics:
             lines += [f"# HELP {each.name} {each.help}", f"# TYPE {each.name} {each.kind}"]
             lines += each.lines()
         return "\n".join(lines) + "\n"
@@ -129,7 +171,7 @@ def _escape(text: str) -> str:
 
 
 def _memory() -> dict[str, float]:
-    """Where the system says it in a file."""
+    """Resident memory, on Linux."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -1,25 +1,25 @@
-"""Who may ask: the host that is named, the page that asks, the key, and how often."""
+"""Who may ask: host names, origins, API keys, and the rate of each client."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from regard.serve.settings import Settings
+from regard.serve.settings import is_address
 
-_MOST_CLIENTS = 10_000
+_MAX_CLIENTS = 10_000
+"""clients whose rate is remembered"""
 
 
 def is_own_host(host: str, allowed: Sequence[str]) -> bool:
-    """Whether a Host header is one of ours.
+    """Whether a Host header names this server: an address, localhost, or an allowed name.
 
-    A web page can bring its visitors' browsers here under a name of its own (DNS rebinding), but not under an
-    address: so an address is fine, and a name must be localhost or one that was allowed.
+    A web page can send its visitors' browsers here under a name of its own (DNS rebinding), but not under an
+    address.
     """
     try:
         parts = urlsplit(f"//{host}")
@@ -28,22 +28,16 @@ def is_own_host(host: str, allowed: Sequence[str]) -> bool:
         return False
     if parts.path or parts.query or parts.fragment or "@" in host or not name:
         return False
-    if name == "localhost" or name in [each.lower() for each in allowed]:
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    return name == "localhost" or name in [each.lower() for each in allowed] or is_address(name)
 
 
 def is_own_origin(origin: str | None, host: str, allowed: Sequence[str]) -> bool:
-    """Whether a page that asks is our own, or one that was allowed; what is no page sends no Origin."""
+    """Whether the asking page is this server's or an allowed site's; programs send no Origin."""
     return origin is None or origin in (f"http://{host}", f"https://{host}") or origin in allowed
 
 
 class Keys:
-    """Compared without telling by the time it takes how much of a key was right."""
+    """API keys, compared in constant time."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._digests = [hashlib.sha256(key.encode()).digest() for key in keys]
@@ -51,7 +45,7 @@ class Keys:
     def __bool__(self) -> bool:
         return bool(self._digests)
 
-    def fit(self, key: object) -> bool:
+    def __contains__(self, key: object) -> bool:
         digest = hashlib.sha256(str(key).encode("utf-8", "replace")).digest()
         found = False
         for each in self._digests:
@@ -60,9 +54,9 @@ class Keys:
 
 
 def client_of(address: str, headers: Mapping[str, str], proxies: Sequence[str]) -> str:
-    """Who asks: the other end of the connection, or, if that is a proxy we trust, whom it says it asks for.
+    """The client's address: the other end of the connection, or what a trusted proxy forwards.
 
-    Of a chain the last one that is no proxy of ours: what stands before it anyone could have written.
+    Of a chain, the last address that is no proxy of ours: anyone could have written those before it.
     """
     if address not in proxies:
         return address
@@ -70,23 +64,22 @@ def client_of(address: str, headers: Mapping[str, str], proxies: Sequence[str]) 
     return next((each for each in reversed(chain) if each not in proxies), address)
 
 
-class Rate:
-    """So many requests a minute for each client, in bursts of at most as many."""
+class RateLimit:
+    """A token bucket for each client, refilled at `limit` requests a minute."""
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit = settings.rate
-        self._clock = clock
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit, self._clock = limit, clock
         self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str) -> int:
-        """0 if the client may ask now, else the seconds until it may."""
+        """Seconds until the client may ask; 0 if it may now."""
         if not self._limit:
             return 0
         now = self._clock()
         left, then = self._clients.pop(client, (float(self._limit), now))
         left = min(left + (now - then) * self._limit / 60, float(self._limit))
-        allowed = left >= 1
-        self._clients[client] = (left - 1 if allowed else left, now)
-        while len(self._clients) > _MOST_CLIENTS:
+        is_allowed = left >= 1
+        self._clients[client] = (left - 1 if is_allowed else left, now)
+        while len(self._clients) > _MAX_CLIENTS:
             self._clients.popitem(last=False)
-        return 0 if allowed else max(1, round((1 - left) * 60 / self._limit))
+        return 0 if is_allowed else max(1, round((1 - left) * 60 / self._limit))

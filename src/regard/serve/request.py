@@ -1,0 +1,193 @@
+"""A request's fields, checked before anything is done, and the error that refuses one in either dialect."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartParser
+from starlette.requests import Request
+from starlette.responses import Response
+
+from regard.errors import UsageError
+from regard.text.given import check_text
+
+# An upload stays in memory, where its body is anyway: nothing a client sends is written to disk.
+MultiPartParser.spool_max_size = 1 << 30
+
+_MAX_FIELDS = 192
+_MAX_DIGITS = 24
+_ERROR_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+Fields = dict[str, Any]
+
+
+class RequestError(Exception):
+    """Why a request is not answered: the client's mistake, or a reason to come back later."""
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+        allow: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.message = status, message
+        self.param, self.code = param, code
+        self._headers = {"Retry-After": retry_after, "Allow": allow}
+
+    def response(self, path: str) -> Response:
+        headers = {name: str(each) for name, each in self._headers.items() if each is not None}
+        body = self.openai() if speaks_openai(path) else {"error": self.message}
+        return json_response(body, self.status, headers)
+
+    def openai(self) -> dict[str, object]:
+        default = "server_error" if self.status >= 500 else "invalid_request_error"
+        kind = _ERROR_TYPES.get(self.status, default)
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        return {"error": error}
+
+
+def speaks_openai(path: str) -> bool:
+    return path == "/v1" or path.startswith("/v1/")
+
+
+def json_bytes(content: object) -> bytes:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    # An error may quote a lone surrogate that a client sent.
+    return text.encode("utf-8", "replace")
+
+
+def json_response(
+    content: object, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(json_bytes(content), status, headers, media_type="application/json")
+
+
+async def fields_of(request: Request) -> Fields:
+    """The fields of the query string, overridden by those of a JSON or form body."""
+    fields: Fields = dict(request.query_params)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if kind == "application/x-www-form-urlencoded":
+        fields |= _gather(_form_pairs(body))
+    elif kind == "multipart/form-data":
+        fields |= await _multipart(request)
+    elif body:
+        fields |= parse_object(body)
+    return fields
+
+
+def parse_object(body: bytes) -> Fields:
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
+    except (ValueError, RecursionError):
+        raise RequestError(400, "Invalid request: the body must be JSON in UTF-8") from None
+    if not isinstance(value, dict):
+        raise RequestError(400, "Invalid request: the body must be a JSON object")
+    return value
+
+
+def _reject_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _form_pairs(body: bytes) -> list[tuple[str, str]]:
+    """Names and values; letters beyond ASCII need no escape, as `curl -d` sends them."""
+    try:
+        return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise RequestError(
+            400, f"Invalid request: a form must be UTF-8 and have at most {_MAX_FIELDS} fields"
+        ) from None
+
+
+async def _multipart(request: Request) -> Fields:
+    try:
+        form = await request.form(max_files=1, max_fields=_MAX_FIELDS)
+    except HTTPException:
+        raise RequestError(400, "Invalid request: the form cannot be read") from None
+    items = [
+        (name, (value.filename or "", await value.read()))
+        if isinstance(value, UploadFile)
+        else (name, value)
+        for name, value in form.multi_items()
+    ]
+    await form.close()
+    return _gather(items)
+
+
+def _gather(items: Iterable[tuple[str, Any]]) -> Fields:
+    """A repeated text field becomes a list; of repeated files the last counts."""
+    fields: Fields = {}
+    for name, value in items:
+        if name in fields and isinstance(value, str):
+            earlier = fields[name] if isinstance(fields[name], list) else [fields[name]]
+            fields[name] = [*earlier, value]
+        else:
+            fields[name] = value
+    return fields
+
+
+def text_of(fields: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = fields.get(name, default)
+    if value is None:
+        raise RequestError(400, f"Invalid request: missing {name} parameter", param=name)
+    if not isinstance(value, str):
+        raise RequestError(400, f"Invalid request: {name} must be a text", param=name)
+    return valid_text(value, name)
+
+
+def valid_text(value: str, name: str) -> str:
+    try:
+        return check_text(value, name)
+    except UsageError as error:
+        message = f"Invalid request: {name} must be UTF-8 text"
+        raise RequestError(400, message, param=name) from error
+
+
+def integer(fields: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
+    """A whole number within its bounds; the digits of a form count as one."""
+    value = fields.get(name, default)
+    if isinstance(value, str):
+        digits = value.strip().removeprefix("-")
+        if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
+            value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        message = f"Invalid request: {name} must be a whole number from {low} to {high}"
+        raise RequestError(400, message, param=name)
+    return value
+
+
+def number(fields: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    """A number within its bounds, or None where there is none."""
+    value = fields.get(name)
+    if value is None:
+        return None
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or (isinstance(value, int) and abs(value) > 1 << 53)
+        or not math.isfinite(value)
+        or not low <= value <= high
+    ):
+        raise RequestError(400, f"{name} must be a number from {low:g} to {high:g}", param=name)
+    return float(value)
+
+
+def flag(fields: Mapping[str, Any], name: str) -> bool:
+    value = fields.get(name)
+    if value not in (None, True, False):
+        raise RequestError(400, f"{name} must be true or false", param=name)
+    return bool(value)

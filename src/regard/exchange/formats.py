@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from regard.errors import MissingExtra, ModelError, UsageError, suggest
@@ -77,12 +78,8 @@ def read(folder: Path, output: Path, options: ImportOptions) -> None:
     if not folder.is_dir():
         raise UsageError(f"a model to import must be a folder: {folder} is none; check the path")
     check_output(output, "regard")
-    graphs = None
-    if find_spec("onnx") is not None and find_spec("torch") is not None:
-        from regard.exchange import onnx
-
-        graphs = onnx.export
-    import_folder(folder, output, options, graphs)
+    has_onnx = find_spec("onnx") is not None and find_spec("torch") is not None
+    import_folder(folder, output, options, _onnx().export if has_onnx else None)
 
 
 def check_format(to: str, weights: str | None) -> WeightForm:
@@ -117,14 +114,16 @@ def check_output(output: Path, to: str) -> None:
         ) from error
 
 
+def _onnx() -> ModuleType:
+    try:
+        from regard.exchange import onnx
+    except ModuleNotFoundError as error:
+        raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
+    return onnx
+
+
 def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
-    graphs = None
-    if with_graphs:
-        try:
-            from regard.exchange import onnx
-        except ModuleNotFoundError as error:
-            raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
-        graphs = onnx.export
+    graphs = _onnx().export if with_graphs else None
     manifest, card = read_manifest(folder), folder / CARD
     save(
         output,
@@ -137,12 +136,8 @@ def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: boo
 
 
 def _write_onnx(folder: Path, output: Path) -> None:
-    try:
-        from regard.exchange.onnx import covers, embed
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "onnx", "torch", "writing ONNX") from error
-    manifest = read_manifest(folder)
-    if not covers(manifest.model):
+    onnx, manifest = _onnx(), read_manifest(folder)
+    if not onnx.covers(manifest.model):
         raise UsageError(
             "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got "
             f"architecture={manifest.model.architecture}, position={manifest.model.position}, "
@@ -152,6 +147,6 @@ def _write_onnx(folder: Path, output: Path) -> None:
         whole = Path(scratch) / "model"
         _write_own(folder, whole, "fp32", with_graphs=True)
         output.mkdir(parents=True, exist_ok=True)
-        embed(whole, output)
+        onnx.embed(whole, output)
         for name in (*manifest.tokenizer.names, "config.json", CARD):
             shutil.copyfile(whole / name, output / name)

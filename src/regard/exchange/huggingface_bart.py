@@ -21,18 +21,33 @@ from regard.exchange.name_table import (
     ACTIVATIONS,
     Family,
     TensorEntry,
-    agreed,
     entry,
     feed_forward_of,
     linear,
     reordered,
     require,
     require_exportable,
+    settings_for,
+    settings_of,
     to_ours,
     to_theirs,
 )
 from regard.folder.tensors import Tensors
 
+_SETTINGS = {
+    "vocab_size": "source_vocab_size",
+    "d_model": "d_model",
+    "encoder_layers": "num_encoder_layers",
+    "decoder_layers": "num_decoder_layers",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+    "encoder_attention_heads": "num_heads",
+    "decoder_attention_heads": "num_heads",
+    "max_position_embeddings": "max_positions",
+    "pad_token_id": "pad_id",
+    "decoder_start_token_id": "bos_id",
+    "eos_token_id": "eos_id",
+}
 # Copies of the shared table, sinusoids, and heads of other tasks.
 _IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|embed_positions\.weight$|^classification_head\."
 _BART_OFFSET = 2
@@ -45,26 +60,17 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
     untied = values.get("tie_word_embeddings") is False
     if not shared and untied:
         require(values, "tie_word_embeddings", True)
+    own_vocabulary = None if shared else values.get("decoder_vocab_size")
     return ModelConfig(
-        source_vocab_size=values["vocab_size"],
-        target_vocab_size=(None if shared else values.get("decoder_vocab_size"))
-        or values["vocab_size"],
-        num_encoder_layers=values["encoder_layers"],
-        num_decoder_layers=values["decoder_layers"],
-        d_model=values["d_model"],
-        d_ff=agreed(values, "encoder_ffn_dim", "decoder_ffn_dim"),
-        num_heads=agreed(values, "encoder_attention_heads", "decoder_attention_heads"),
+        **settings_of(_SETTINGS, values),
+        target_vocab_size=own_vocabulary or values["vocab_size"],
         position="learned" if kind == "bart" else "sinusoidal",
-        max_positions=values["max_position_embeddings"],
         scaled_embedding=bool(values.get("scale_embedding")),
         norm_placement="pre" if kind == "pegasus" else "post",
         embedding_norm=kind == "bart",
         feed_forward=feed_forward_of(values, "activation_function"),
-        tied="all" if shared and not untied else "decoder" if not untied else "none",
+        tied="none" if untied else "all" if shared else "decoder",
         output_bias=bool(np.any(theirs.get("final_logits_bias", 0))),
-        pad_id=values["pad_token_id"],
-        bos_id=values["decoder_start_token_id"],
-        eos_id=values["eos_token_id"],
     )
 
 
@@ -149,27 +155,16 @@ def exported(
     theirs["final_logits_bias"] = bias.reshape(1, -1)
     if config.tied == "decoder":
         theirs["lm_head.weight"] = theirs["model.decoder.embed_tokens.weight"]
+    model_class = "PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"
     values: dict[str, Any] = {
         "model_type": kind,
-        "architectures": [
-            "PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"
-        ],
-        "vocab_size": config.source_vocab_size,
-        "d_model": config.d_model,
-        "encoder_layers": config.num_encoder_layers,
-        "decoder_layers": config.num_decoder_layers,
-        "encoder_ffn_dim": config.d_ff,
-        "decoder_ffn_dim": config.d_ff,
-        "encoder_attention_heads": config.num_heads,
-        "decoder_attention_heads": config.num_heads,
+        "architectures": [model_class],
+        **settings_for(_SETTINGS, config),
         "activation_function": ACTIVATIONS[config.feed_forward],
         "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
         "scale_embedding": config.scaled_embedding,
         "tie_word_embeddings": True,
         "is_encoder_decoder": True,
-        "pad_token_id": config.pad_id,
-        "decoder_start_token_id": config.bos_id,
-        "eos_token_id": config.eos_id,
         "forced_eos_token_id": None,
     }
     if kind == "marian":

@@ -22,11 +22,20 @@ from regard.exchange.name_table import (
     position_table,
     require,
     require_exportable,
+    settings_for,
+    settings_of,
     to_ours,
     to_theirs,
 )
 from regard.folder.tensors import Tensors
 
+_SETTINGS = {
+    "vocab_size": "target_vocab_size",
+    "n_layer": "num_decoder_layers",
+    "n_embd": "d_model",
+    "n_head": "num_heads",
+    "n_positions": "max_positions",
+}
 # Masks of old files, and the output's copy of the embedding table.
 _IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
 
@@ -37,15 +46,11 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
     require(values, "add_cross_attention", False)
     end = values.get("eos_token_id", 50256)
     return ModelConfig(
+        **settings_of(_SETTINGS, values),
         architecture="decoder-only",
         source_vocab_size=values["vocab_size"],
-        target_vocab_size=values["vocab_size"],
-        num_decoder_layers=values["n_layer"],
-        d_model=values["n_embd"],
         d_ff=values.get("n_inner") or 4 * values["n_embd"],
-        num_heads=values["n_head"],
         position="learned",
-        max_positions=values["n_positions"],
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_epsilon", 1e-5),
         norm_placement="pre",
@@ -115,11 +120,7 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
     values: dict[str, Any] = {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
-        "vocab_size": config.target_vocab_size,
-        "n_positions": config.max_positions,
-        "n_embd": config.d_model,
-        "n_layer": config.num_decoder_layers,
-        "n_head": config.num_heads,
+        **settings_for(_SETTINGS, config),
         "n_inner": config.d_ff,
         "activation_function": ACTIVATIONS[config.feed_forward],
         "layer_norm_epsilon": config.norm_epsilon,

@@ -35,12 +35,8 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         require(values, "feed_forward_proj", "relu", " or ".join(_FEED_FORWARDS))
     scaled = _is_scaled(values)
     if scaled and _has_own_output(theirs):
-        require(
-            {"tie_word_embeddings": True},
-            "tie_word_embeddings",
-            False,
-            "false where lm_head differs",
-        )
+        expected = "false where lm_head differs"
+        require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
     num_layers = values["num_layers"]
     return ModelConfig(
         source_vocab_size=values["vocab_size"],

@@ -1,4 +1,4 @@
-"""Name tables: which tensor of a foreign format is which of ours, read in both directions.
+"""Name tables: which tensor or setting of a foreign format is which of ours, read in both directions.
 
 Also what all families of foreign models share: activations, positions as a table, and how a setting that one of the two
 formats cannot express is refused.
@@ -150,19 +150,30 @@ def feed_forward_of(values: Mapping[str, Any], key: str) -> FeedForwardKind:
     return FEED_FORWARDS[name]
 
 
-def agreed(values: Mapping[str, Any], key: str, other: str) -> Any:
-    """The value of two keys that must agree."""
-    require({other: values[other]}, other, values[key], f"{values[key]}, as {key}")
-    return values[key]
+def settings_of(table: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Our settings from a config.json; keys that hold one of our settings must agree."""
+    found: dict[str, Any] = {}
+    first: dict[str, str] = {}
+    for theirs, ours in table.items():
+        if ours in found:
+            expected = f"{found[ours]}, as {first[ours]}"
+            require({theirs: values[theirs]}, theirs, found[ours], expected)
+        found[ours] = values[theirs]
+        first.setdefault(ours, theirs)
+    return found
+
+
+def settings_for(table: Mapping[str, str], config: ModelConfig) -> dict[str, Any]:
+    """The keys of a config.json, from our settings."""
+    return {theirs: getattr(config, ours) for theirs, ours in table.items()}
 
 
 def require(values: Mapping[str, Any], key: str, wanted: Any, expected: Any = None) -> None:
     """Refuse a foreign config.json with a value that regard cannot compute; a missing key is right."""
-    value = values.get(key, wanted)
-    if value != wanted:
+    if values.get(key, wanted) != wanted:
+        expected = wanted if expected is None else expected
         raise ModelError(
-            f"{key} must be {wanted if expected is None else expected} for regard to compute it: got {value!r}; "
-            "import another model"
+            f"{key} must be {expected} for regard to compute it: got {values[key]!r}; import another model"
         )
 
 

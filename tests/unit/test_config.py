@@ -307,7 +307,7 @@ def test_what_would_be_noise(name, most):
 
 def test_top_p_of_nothing():
     assert refusal(DecodeConfig, top_p=0.0) == (
-        "top_p must be above 0: got 0; use top_k=1 for the single best piece"
+        "top_p must be above 0: got 0; use top_k=1 for the single best token"
     )
 
 

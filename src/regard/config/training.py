@@ -1,0 +1,187 @@
+"""Which text to train on, and how: the settings of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from regard.config.fields import check_choices, check_fraction, check_not_negative, check_positive
+from regard.errors import UsageError
+
+Precision = Literal["auto", "fp32", "bf16"]
+Objective = Literal["translation", "language", "masked", "contrastive"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataConfig:
+    """Which text, and how it becomes tokens and batches. None means: chosen from the corpus."""
+
+    source: tuple[str, ...] = ()
+    """files of source sentences, one a line (.gz and .xz too)"""
+    target: tuple[str, ...] = ()
+    """files of their translations, the same number of lines"""
+    pairs: tuple[str, ...] = ()
+    """files of source TAB target; name a file n times to sample it n-fold, file#label for the lines with that third column"""
+    text: tuple[str, ...] = ()
+    """files of running text in place of pairs, a paragraph a line and an empty line between documents: for a decoder-only or encoder-only model"""
+    each_line: bool = False
+    """each line of running text is a document of its own, such as a sentence"""
+    swapped: bool = False
+    """the files of pairs hold target TAB source"""
+    dialogue: bool = False
+    """the pairs are a message and its reply: the finished model chats"""
+    valid_source: tuple[str, ...] = ()
+    """validation source; without one, sentences are held out of the training text"""
+    valid_target: tuple[str, ...] = ()
+    """validation target"""
+    test_source: tuple[str, ...] = ()
+    """test source, translated and scored once at the end"""
+    test_target: tuple[str, ...] = ()
+    """test reference"""
+    valid_text: tuple[str, ...] = ()
+    """validation text; without one, documents are held out of the training text"""
+    test_text: tuple[str, ...] = ()
+    """test text, whose perplexity is measured once at the end"""
+    source_language: str = ""
+    """code such as fr; taken from the file suffix when it looks like one"""
+    target_language: str = ""
+    """code such as en; taken from the file suffix when it looks like one; that of running text"""
+    tokenizer: Literal["bpe", "unigram"] = "bpe"
+    """how SentencePiece learns its vocabulary"""
+    tokenizer_file: str = ""
+    """a tokenizer.model to use for both languages instead of learning one"""
+    vocabulary: int | None = None
+    """number of tokens"""
+    joint: bool = True
+    """one vocabulary for both languages"""
+    embeddings: tuple[str, ...] = ()
+    """files of word vectors that the embedding tables start from: word2vec, GloVe or fastText, as wide as d_model"""
+    sampling: float = 0.15
+    """subword regularisation: how often a merge is skipped (bpe) or how flat the distribution is (unigram); 0 turns it off; for pairs only"""
+    max_length: int = 256
+    """longest side in tokens; longer pairs are dropped and counted, running text is cut into rows of this length"""
+    max_ratio: float = 3.0
+    """longest allowed ratio of the two sides' lengths; worse pairs are dropped and counted"""
+    duplicates: bool = False
+    """keep repeated pairs of one file"""
+    copies: bool = False
+    """keep pairs whose two sides are the same text"""
+    wrong_language: bool = False
+    """keep pairs with a side in another language than most of the corpus"""
+    strict: bool = False
+    """stop at the first undecodable line instead of dropping its pair"""
+    shuffle_window: int = 1_000_000
+    """pairs shuffled together; a larger corpus is shuffled in blocks, and then within windows of this size"""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_positive(self, "vocabulary", "max_length", "max_ratio", "shuffle_window")
+        check_fraction(self, "sampling")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrainConfig:
+    """How to train. None means: chosen from the corpus and the device, and printed."""
+
+    objective: Objective | None = None
+    """what is learnt: translation; from running text language (the next token, GPT) or masked (hidden tokens, BERT); contrastive (which texts belong together, for search); chosen by the architecture"""
+    steps: int | None = None
+    """updates of the weights"""
+    minutes: float | None = None
+    """train for this long instead, compilation and validation not counted; the learning rate falls with the time"""
+    batch_tokens: int | None = None
+    """tokens of a batch, source and target together; chosen to suit the text and the memory"""
+    accumulate: int = 1
+    """batches whose gradients are added before an update"""
+    packing: bool | None = None
+    """many pairs in one row without padding; chosen when a GPU trains"""
+    learning_rate: float | None = None
+    """the peak; the paper's formula (d_model * warmup) ** -0.5 when not given with schedule=inverse-sqrt"""
+    schedule: Literal["inverse-sqrt", "cosine"] = "cosine"
+    """after the warm-up: the paper's inverse square root, or a cosine to zero"""
+    warmup: int | None = None
+    """steps of linear warm-up"""
+    beta1: float = 0.9
+    """Adam"""
+    beta2: float = 0.98
+    """Adam"""
+    epsilon: float = 1e-9
+    """Adam"""
+    weight_decay: float = 0.0
+    """decoupled, on matrices only"""
+    clip: float = 1.0
+    """largest norm of the gradient; 0 turns it off"""
+    label_smoothing: float | None = None
+    """probability spread evenly over the vocabulary; chosen, 0.1 in translation (the paper) and none elsewhere"""
+    mask_share: float = 0.15
+    """masked: share of the tokens to predict"""
+    mask_hidden: float = 0.8
+    """masked: share of those replaced by [MASK]"""
+    mask_random: float = 0.1
+    """masked: share of those replaced by a random token; the rest stays as it is"""
+    dropout: float | None = None
+    """on the embedding sums and each sub-layer's output, as in the paper"""
+    freeze_embeddings: bool = False
+    """leave the rows that came from word vectors as they are"""
+    contrast_temperature: float = 0.05
+    """contrastive: scores are divided by it; the smaller, the more the nearest wrong answers count"""
+    r_drop: float = 0.0
+    """weight of the agreement of two dropout passes; 0 turns it off"""
+    ema: float = 0.999
+    """decay of the running average of the weights that is validated and saved; 0 turns it off"""
+    average: int = 1
+    """number of best checkpoints averaged into the finished model"""
+    validate_every: int | None = None
+    """steps between validations, which are also the checkpoints"""
+    metric: Literal["bleu", "loss"] = "bleu"
+    """what early stopping and the choice of the best checkpoint use"""
+    patience: int = 4
+    """validations without improvement before stopping; 0 turns it off"""
+    precision: Precision = "auto"
+    """bf16 is autocast; auto means bf16 on a GPU, fp32 elsewhere: on a processor with AMX ask for bf16"""
+    device: str = "auto"
+    """auto, cpu, cuda, mps"""
+    compile: bool | None = None
+    """compile the step; chosen when a GPU trains"""
+    sharded: bool = False
+    """under torchrun: each process keeps a part of the weights and moments (FSDP2) instead of all (DDP)"""
+    seed: int = 1
+    """of everything random"""
+    tensorboard: bool = False
+    """write TensorBoard events beside metrics.jsonl"""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check_positive(
+            self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
+        )
+        check_positive(self, "validate_every", "epsilon", "minutes", "contrast_temperature")
+        if self.minutes is not None and self.steps is not None:
+            raise UsageError(
+                f"a run lasts so many steps or so many minutes: got steps={self.steps} and "
+                f"minutes={self.minutes}; leave one out"
+            )
+        if self.minutes is not None and self.schedule != "cosine":
+            raise UsageError(
+                f"minutes needs schedule=cosine, which ends on time: got {self.schedule}; "
+                "leave one out"
+            )
+        check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
+        check_fraction(self, "mask_share", "mask_hidden", "mask_random")
+        check_positive(self, "mask_share")
+        if self.mask_hidden + self.mask_random > 1:
+            raise UsageError(
+                f"mask_hidden and mask_random are parts of a whole: got {self.mask_hidden} and "
+                f"{self.mask_random}; lower one"
+            )
+        for name in ("beta1", "beta2", "dropout", "ema"):
+            if getattr(self, name) == 1:
+                raise UsageError(
+                    f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
+                )
+        check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
+
+    @property
+    def extent(self) -> str:
+        """How long a run is, in words."""
+        return f"{self.minutes:g} minutes of steps" if self.minutes else f"{self.steps:,} steps"

@@ -5,6 +5,7 @@ A model is loaded by its name, folder or languages; `Model` takes and gives text
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,9 +28,9 @@ from regard.search.reading import Reader as PassageReader
 from regard.text.given import check_counts, check_text, check_texts, check_words
 from regard.translate.evaluate import Score, evaluate, require_metrics
 from regard.translate.glossary import Glossary
+from regard.translate.options import TranslateOptions
+from regard.translate.pipeline import Translator
 from regard.translate.translation import Translation as Translation
-from regard.translate.translator import Translator
-from regard.translate.wishes import Wishes
 
 if TYPE_CHECKING:
     from regard.look.view import Look
@@ -82,6 +83,7 @@ class Model:
         required: Sequence[str] = (),
         glossary: Glossary | Mapping[str, str] | str | Path | None = None,
         alignment: bool = False,
+        plain: bool = False,
         where: Callable[[int], str] | None = None,
         **decode: Any,
     ) -> str | list[str] | Translation | list[Translation]:
@@ -93,25 +95,24 @@ class Model:
         prefix: beginning of every output; required, banned: words that every output holds, or does not,
         spelt exactly so. With a prefix or a required word a text must be one sentence.
         glossary: words and their translations, or a file of them.
+        plain: give the text to the model as it is, without normalisation and protected spans.
         number: sentences translated in earlier calls; with the seed it decides what is sampled.
         where: a text's name in warnings, from its index.
         Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
         texts = check_texts([text] if isinstance(text, str) else text)
-        wishes = Wishes(
-            check_text(prefix, "prefix"),
-            check_words("banned", banned),
-            check_words("required", required),
-            Glossary.of(glossary),
+        options = _translate_options(
+            prefix=prefix,
+            banned=banned,
+            required=required,
+            glossary=glossary,
+            split=split,
+            alignment=alignment,
+            plain=plain,
+            number=number,
         )
         results = self.translator.translate(
-            texts,
-            self._decode_config(decode),
-            wishes,
-            sentences=split,
-            number=number,
-            alignment=alignment,
-            where=where,
+            texts, self._decode_config(decode), options, where=where
         )
         answers = results if details else [each.text for each in results]
         return answers[0] if isinstance(text, str) else answers
@@ -135,10 +136,13 @@ class Model:
         target: str | None = None,
         *,
         edits: Mapping[str, Callable[[Any], Any]] | None = None,
+        sentence: int = 0,
         **decode: Any,
     ) -> Trace:
-        """Every intermediate value of translating one sentence, by name; needs torch.
+        """Every intermediate value of translating a text, by name; needs torch.
 
+        The text is translated as by `translate` with the same options. The metadata hold it at every stage of the
+        pipeline; the arrays are those of one sentence.
         target: the translation to trace; without it, the one that the search finds.
         edits: functions by name, each of which changes the value [batch, ...] there, in the search as well.
         A language model reads the sentence as the beginning of its target; a fill-in model has no target.
@@ -147,11 +151,19 @@ class Model:
         if target is not None:
             check_text(target, "its translation")
         with needs_extra("torch", "tracing a model"):
-            from regard.translate import tracing
-        is_searched = target is None and self.manifest.model.has_decoder
-        search = self._decode_config(decode) if is_searched else None
-        return tracing.trace_text(
-            self._translator, self._network, source, target, search=search, edits=edits
+            from regard.translate.trace import trace_text
+        searched = target is None and self.manifest.model.has_decoder
+        names = {field.name for field in dataclasses.fields(TranslateOptions)}
+        chosen = {name: decode.pop(name) for name in names & decode.keys()}
+        return trace_text(
+            self._translator,
+            self._network,
+            source,
+            target,
+            decode=self._decode_config(decode) if searched else None,
+            options=_translate_options(**chosen),
+            sentence=sentence,
+            edits=edits,
         )
 
     def look(self, text: str, *, compare: str | Path | None = None, **decode: Any) -> Look:
@@ -337,6 +349,23 @@ def import_model(
     prompt = check_text(prompt, "prompt")
     wanted = ImportOptions(form, source_language, target_language, prompt, convert_pickle)
     formats.read(Path(folder), Path(output), wanted)
+
+
+def _translate_options(
+    *,
+    prefix: str = "",
+    banned: Sequence[str] = (),
+    required: Sequence[str] = (),
+    glossary: Glossary | Mapping[str, str] | str | Path | None = None,
+    **others: Any,
+) -> TranslateOptions:
+    return TranslateOptions(
+        prefix=check_text(prefix, "prefix"),
+        banned=check_words("banned", banned),
+        required=check_words("required", required),
+        glossary=Glossary.of(glossary),
+        **others,
+    )
 
 
 def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:

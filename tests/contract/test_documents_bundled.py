@@ -12,7 +12,7 @@ import polib
 import pytest
 import srt
 
-from regard.text.placeholders import placeholders
+from regard.text.protected import placeholders
 
 REGARD = [sys.executable, "-m", "regard"]
 

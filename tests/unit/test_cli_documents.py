@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from regard.api import Model, load
 from regard.cli.main import app
-from regard.text.placeholders import placeholders
+from regard.text.protected import placeholders
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from regard.documents import translate_document
 from regard.documents.segments import Cancelled, check_cancelled
 from regard.serve.files import DocumentTranslator
-from regard.text.placeholders import placeholders
+from regard.text.protected import placeholders
 
 LANGUAGES = ("fr", "en")
 IN_PLACE = [suffix for suffix in DOCUMENTS if suffix not in BILINGUAL]

@@ -1,10 +1,12 @@
-"""A glossary: which terms a sentence holds, and files that are none."""
+"""A glossary: which terms a sentence holds, files that are none, and its words in translations of a bundled model."""
 
 from pathlib import Path
 
 import pytest
 
-from regard.errors import DataError
+from regard import load
+from regard.api import Model
+from regard.errors import DataError, UsageError
 from regard.translate.glossary import Glossary
 
 
@@ -81,6 +83,50 @@ def test_a_missing_file(tmp_path: Path) -> None:
         Glossary.load(tmp_path / "none.tsv")
 
 
-def test_many_terms_cost_no_more_than_one() -> None:
-    pairs = {f"mot{number}": str(number) for number in range(50_000)}
-    assert targets(pairs, "mot7 " * 10_000) == ["7"] * 10_000
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load("fr-en")
+
+
+@pytest.mark.parametrize(
+    "source, glossary, expected, gone",
+    [
+        (
+            "Le chat dort sur la table rouge.",
+            {"chat": "kitten", "table rouge": "scarlet desk"},
+            ["The kitten ", " scarlet desk."],
+            ["cat", "red", "table"],
+        ),
+        ("Le Chat est noir.", {"chat": "kitten"}, ["itten is black."], ["cat"]),
+        ("Les chats dorment.", {"chat": "kitten"}, ["Cats"], ["kitten"]),
+        ("Paris est grand.", {"Paris": "Lutetia"}, ["Lutetia is"], ["Paris"]),
+    ],
+)
+def test_the_search_writes_the_terms(
+    model: Model, source: str, glossary: dict[str, str], expected: list[str], gone: list[str]
+) -> None:
+    text = model.translate(source, glossary=glossary)
+    assert all(each in text for each in expected)
+    assert not any(each in text for each in gone)
+
+
+def test_the_alignment_and_the_scores_are_those_of_the_text(model: Model) -> None:
+    source = "Le chat dort."
+    plain = model.translate(source, details=True, glossary={"chat": "kitten"})
+    assert plain.alignment is None
+    found = model.translate(
+        source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"}
+    )
+    assert len(found.alternatives) > 1 and all("kitten" in each for each in found.alternatives)
+    assert found.alignment is not None
+    assert ("chat", "kitten") in [
+        (source[slice(*link.source)], found.text[slice(*link.target)]) for link in found.alignment
+    ]
+    best = found.sentences[0].candidates[0]
+    assert not best.edited and len(best.token_log_probabilities) == len(best.tokens) + 1
+    assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))
+
+
+def test_a_banned_term_is_refused(model: Model) -> None:
+    with pytest.raises(UsageError, match="both banned and asked for"):
+        model.translate("Le chat dort.", banned=["kitten"], glossary={"chat": "kitten"})

@@ -14,7 +14,7 @@ from regard.config import DecodeConfig
 from regard.decode import search
 from regard.errors import DataError, ModelError, RegardWarning, UsageError
 from regard.folder.manifest import read_manifest
-from regard.translate import translator
+from regard.translate import search as batched
 
 TEXTS = [
     "Le chat dort.",
@@ -68,7 +68,7 @@ def test_split_false_takes_the_text_as_one_sentence(model: Model) -> None:
 def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
     text = "le chat dort " * 500
     with pytest.warns(
-        RegardWarning, match="1 sentence.* more than 256 pieces.* translated in parts"
+        RegardWarning, match="1 sentence.* more than 256 tokens.* translated in parts"
     ) as said:
         details = model.translate(text, details=True)
     assert said[0].filename == __file__
@@ -120,7 +120,7 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
         return search(engine, sources, config, **options)
 
     monkeypatch.setattr(tokenizer, "decode", decode)
-    monkeypatch.setattr(translator, "search", searching)
+    monkeypatch.setattr(batched, "search", searching)
     for sentence in model.translate(["Bonjour", "Le chat"], n_best=4, beam=4, details=True):
         candidates = sentence.sentences[0].candidates
         assert len({candidate.text for candidate in candidates}) == len(candidates) == 4
@@ -144,7 +144,7 @@ def test_a_part_that_comes_again_is_searched_once(
         num_sources.append(len(sources))
         return search(engine, sources, *args, **options)
 
-    monkeypatch.setattr(translator, "search", searching)
+    monkeypatch.setattr(batched, "search", searching)
     with pytest.warns(RegardWarning, match="1 sentence.* translated in parts"):
         details = model.translate("chat " * 8192, details=True)
     assert " ".join(sentence.source for sentence in details.sentences) == "chat " * 8191 + "chat"
@@ -155,8 +155,8 @@ def test_a_part_that_comes_again_is_searched_once(
 def test_a_word_without_end_is_copied_and_said(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translator, "search", None)
-    with pytest.warns(RegardWarning, match="1 word.* more than 256 pieces were copied") as said:
+    monkeypatch.setattr(batched, "search", None)
+    with pytest.warns(RegardWarning, match="1 word.* more than 256 tokens were copied") as said:
         details = model.translate("a" * 20_000, details=True)
     assert details.text == "a" * 20_000 and len(said) == 1
     assert [sentence.flags for sentence in details.sentences] == [["copied"]]
@@ -177,7 +177,7 @@ def test_an_output_that_goes_round_in_circles_is_searched_again(
             found[0] = [dataclasses.replace(worst, tokens=loop)]
         return found
 
-    monkeypatch.setattr(translator, "search", searching)
+    monkeypatch.setattr(batched, "search", searching)
     with pytest.warns(
         RegardWarning, match=r"1 translation\(s\) went round in circles .*: '(Le chat|Bonjour)'"
     ):
@@ -187,7 +187,7 @@ def test_an_output_that_goes_round_in_circles_is_searched_again(
     assert [each.sentences[0].flags for each in flagged] == [["repetition"]]
     assert flagged[0].text == plain[answers.index(flagged[0])]
     circles = " ".join(["chat dort"] * 9)
-    monkeypatch.setattr(translator, "search", search)
+    monkeypatch.setattr(batched, "search", search)
     assert model.translate(circles, details=True).sentences[0].flags == []
 
 
@@ -208,7 +208,7 @@ def test_an_output_without_end_stops_and_is_said(
     with pytest.warns(RegardWarning) as said:
         details = model.translate("Le chat dort.", details=True, max_length=0, no_repeat_ngram=2)
     best = details.sentences[0].candidates[0]
-    ids = model.translator.source_ids(["Le chat dort."])[0]
+    ids = model.translator.source_ids("Le chat dort.")
     assert best.stop == "length" and len(best.tokens) <= 2 * len(ids) + 50
     assert "length" in details.sentences[0].flags
     assert any("cut at the limit of their length" in str(each.message) for each in said)
@@ -269,7 +269,7 @@ def test_options_that_cannot_be_meant(model: Model, options: dict, message: str)
 
 
 def test_a_prefix_needs_one_sentence(model: Model) -> None:
-    with pytest.raises(UsageError, match="must be one sentence of at most 256 pieces"):
+    with pytest.raises(UsageError, match="must be one sentence of at most 256 tokens"):
         model.translate("le chat dort " * 500, prefix="The")
 
 

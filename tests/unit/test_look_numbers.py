@@ -13,7 +13,7 @@ from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderDecoder
-from regard.translate.tracing import trace_pair
+from regard.translate.trace import trace_pair
 
 SOURCE, TARGET = [5, 9, 7, 22, 4, 11, 3], [8, 6, 13, 21]
 

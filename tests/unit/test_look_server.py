@@ -164,7 +164,7 @@ def test_questions_are_answered(server: Server, session: Session) -> None:
 
 def test_the_probability_of_a_long_word_is_that_of_its_pieces(session: Session) -> None:
     """The product is what the model gives the word when it stands there: the same as one pass over it."""
-    from regard.translate.tracing import trace_pair
+    from regard.translate.trace import trace_pair
 
     run = session.original
     asked = questions.probability(run, 2, "September Africa")

@@ -88,7 +88,7 @@ def test_positions_of_any_kind_can_be_removed(position: str) -> None:
     run = session.whatif([{"kind": "no-positions"}])
     assert_search_is_the_pass(run)
     network, source = run.subject.network, run.source
-    from regard.translate.tracing import trace_pair
+    from regard.translate.trace import trace_pair
 
     backwards = trace_pair(network, source[::-1], run.output, run.plan.edits_at(0))
     np.testing.assert_allclose(backwards["memory"][::-1], run.trace["memory"], rtol=1e-3, atol=1e-4)

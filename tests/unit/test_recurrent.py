@@ -20,7 +20,7 @@ from regard.folder import checkpoint
 from regard.folder.manifest import Manifest
 from regard.model.layout import Layout
 from regard.trace import Trace
-from regard.translate.tracing import trace_pair
+from regard.translate.trace import trace_pair
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
 ADDITIVE = dict(architecture="gru", attention="additive", position="none")

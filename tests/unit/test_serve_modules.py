@@ -30,7 +30,7 @@ from regard.translate.translation import Candidate, Sentence, Translation
 
 def test_places_are_counted_as_the_page_counts_them() -> None:
     links = [Link((0, 1), (0, 1), 1.0), Link((2, 6), (2, 5), 1.0)]
-    candidate = Candidate("😀 cat", [], 0.0, 0.0, [], "end", links)
+    candidate = Candidate("😀 cat", "😀 cat", [], [], 0.0, 0.0, [], "end", False, links)
     sentence = Sentence("😀 chat", [candidate], source_start=2, start=2)
     shown = site._sentence(sentence, Translation("🎉 😀 chat", "🎉 😀 cat", [], [sentence]))
     assert shown["source_start"] == shown["start"] == 3

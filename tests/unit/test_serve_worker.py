@@ -23,7 +23,7 @@ from regard.serve.jobs import (
     TranslateTask,
 )
 from regard.serve.worker import Worker
-from regard.translate.translator import Translator
+from regard.translate.pipeline import Translator
 
 DECODE = DecodeConfig(max_length=7)
 TASK = TranslateTask(DECODE)
@@ -152,7 +152,7 @@ def test_only_so_many_wait(thread: Thread) -> None:
 
 
 def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None:
-    poison = thread.translator.source_ids(["Jane 5."])[0]
+    poison = thread.translator.source_ids("Jane 5.")
 
     def fail(sources: Any) -> None:
         if poison in [list(source) for source in sources]:

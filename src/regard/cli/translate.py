@@ -57,6 +57,9 @@ def translate(
         Option("--glossary", metavar="FILE", help="Words TAB their translations, one a line."),
     ] = None,
     whole: opt.Whole = False,
+    plain: Annotated[
+        bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")
+    ] = False,
     settings: opt.BeamSettings = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
@@ -76,7 +79,8 @@ def translate(
         raise UsageError("give texts or --input, not both: got both; leave one out")
     options = opt.decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
-    options |= {"split": not whole, "glossary": Glossary.load(glossary) if glossary else None}
+    options |= {"split": not whole, "plain": plain}
+    options |= {"glossary": Glossary.load(glossary) if glossary else None}
     opening = {"engine": engine, "device": device, "threads": threads}
     choice = ModelChoice(model, source, target, opening)
     check = LanguageCheck(is_settled=source is not None)

@@ -19,7 +19,7 @@ from regard.folder.checkpoint import open_tokenizers
 from regard.model.transformer import Translating
 from regard.text.tokenizer import EOS_ID
 from regard.trace import cross_attentions
-from regard.translate.tracing import trace_pair
+from regard.translate.trace import trace_pair
 
 Links = Sequence[Sequence[int]]
 NUM_DIGITS = 3

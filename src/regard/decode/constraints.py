@@ -26,6 +26,11 @@ class Constraints:
     required: Sequence[Tokens] = ()
     """sequences that each appear somewhere in the output; beam search only"""
 
+    def fits(self, max_length: int) -> bool:
+        """Whether the prefix and the required sequences have room in an output; 0 is no limit."""
+        needed = len(self.prefix) + sum(map(len, self.required))
+        return not max_length or needed <= max_length
+
 
 class Rules:
     """The configuration and the constraints of one call, ready to be applied to its rows.

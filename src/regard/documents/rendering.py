@@ -19,7 +19,7 @@ from regard.documents.segments import (
     partners,
     unescaped,
 )
-from regard.text.placeholders import placeholders
+from regard.text.protected import placeholders
 
 if TYPE_CHECKING:
     from regard.text.word_alignment import Link, Span

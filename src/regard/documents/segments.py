@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from regard.text.placeholders import PLACEHOLDER
+from regard.text.protected import PLACEHOLDER
 
 CodeKind = Literal["open", "close", "alone", "kept", "break", "key"]
 

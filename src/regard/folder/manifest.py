@@ -17,8 +17,6 @@ from regard.config import (
 )
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
-from regard.text.as_read import AsRead
-from regard.text.tokenizer_base import TokenizerBase
 
 FORMAT_VERSION = 1
 CONFIG = "config.json"
@@ -75,10 +73,6 @@ class Manifest:
     """how chat and write use the search"""
     longest: int = 256
     """pieces of the longest sentence it was trained on; longer ones are split"""
-
-    def as_read(self, pieces: TokenizerBase) -> AsRead:
-        """How its texts are read; what is typed in haste a chatbot has learnt from those who type it."""
-        return AsRead(self.source_language, pieces, in_full=self.task == "translate")
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"

@@ -11,6 +11,7 @@ import numpy as np
 from regard.errors import ModelError, UsageError
 from regard.folder.manifest import Manifest
 from regard.text.tokenizer_base import TokenizerBase
+from regard.translate.pipeline import encode_with_blanks
 
 _SPACE_MARK = "\u2581"
 
@@ -35,21 +36,6 @@ class Choice:
         return {"word": self.word, "probability": self.probability, "text": self.text}
 
 
-def with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list[int]:
-    """The encoder's input, in which a blank is one token."""
-    mask = manifest.tokenizer.mask
-    if manifest.model.has_decoder:
-        text = manifest.as_read(tokenizer)(text)
-    parts = text.split(mask) if mask else [text]
-    if len(parts) == 1:
-        return [*tokenizer.beginning, *tokenizer.encode(text), manifest.model.eos_id]
-    blank = tokenizer.id_of(mask)
-    if blank is None:
-        raise ModelError(f"the tokenizer must have the token {mask}: it has not; get it again")
-    ids = tokenizer.encode_around(parts, blank)
-    return [*tokenizer.beginning, *ids, manifest.model.eos_id]
-
-
 def fill(
     engine: MaskedModel, manifest: Manifest, tokenizer: TokenizerBase, text: str, count: int
 ) -> list[list[Choice]]:
@@ -60,7 +46,7 @@ def fill(
     parts = text.split(mask)
     if len(parts) == 1:
         raise UsageError(f"a text to fill must have a blank, written {mask}: got {text!r}")
-    ids = with_blanks(manifest, tokenizer, text)
+    ids = encode_with_blanks(manifest, tokenizer, text)
     if manifest.model.position == "learned" and len(ids) > manifest.model.max_positions:
         raise UsageError(
             f"a text to fill must have at most {manifest.model.max_positions} tokens: got {len(ids)}; "

@@ -18,9 +18,9 @@ from regard.errors import UsageError
 from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
 from regard.generate.safety import names_help, reply_to_danger, without_false_alarms
 from regard.generate.stream import Step, StreamDecoder, TextChunk, replay, stream_text, tops_of
+from regard.text.normalise import normalise_text
 from regard.text.repetition import is_looping
-from regard.text.signs import plain
-from regard.translate.translator import Translator
+from regard.translate.pipeline import Translator
 
 NUM_CANDIDATES = 4
 _TEMPERATURES = (0.8, 1.0, 1.2)
@@ -102,7 +102,7 @@ class Judge:
     """Chooses among candidates for the reply to the last of these turns."""
 
     def __init__(self, turns: Sequence[str]) -> None:
-        turns = [plain(turn) for turn in turns]
+        turns = [normalise_text(turn) for turn in turns]
         self._earlier = [_words(turn) for turn in turns[-2::-2]]
         heard = _words(turns[-1])
         self._heard = [heard] if len(heard) >= _ECHO_WORDS else []

@@ -22,7 +22,7 @@ from regard.errors import UsageError
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
 from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
 from regard.text.tokenizer_base import TokenizerBase
-from regard.translate.translator import Translator
+from regard.translate.pipeline import Translator
 
 STORY_WORDS = 120
 """words to write when nobody says how many"""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from regard.errors import UsageError
-from regard.text.alphabet import in_known_signs
 from regard.text.emoji import in_words
-from regard.translate.translator import Translator
+from regard.text.normalise import known_signs
+from regard.translate.pipeline import Translator
 
 REPLY_TOKENS = 128
 STORY_TOKENS = 192
@@ -49,7 +49,7 @@ def chat_prompt(translator: Translator, turns: Sequence[str]) -> Prompt:
     if not translator.config.has_encoder:
         text = "\n".join([*turns, ""])
         return replace(text_prompt(translator, text, REPLY_TOKENS), stops=("\n",))
-    text = "\n".join(translator.as_read(in_words(turn)) for turn in turns)
+    text = "\n".join(translator.normaliser(in_words(turn)) for turn in turns)
     ids = translator.source.encode(to_one_line(text) if _marks_lines(translator) else text)
     room = translator.longest - 1
     return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)
@@ -61,7 +61,7 @@ def text_prompt(translator: Translator, text: str, num_default: int = STORY_TOKE
         raise UsageError(
             "going on with a text takes a language model: got one that reads a source; name another"
         )
-    ids = translator.target.encode(in_known_signs(text, translator.target))
+    ids = translator.target.encode(known_signs(text, translator.target))
     room = max_output(translator)
     return Prompt([], ids[-max(room - num_default, room // 2, 1) :], num_default)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.errors import UsageError
 from regard.look.session import Run
-from regard.translate.tracing import trace_pair
+from regard.translate.trace import trace_pair
 
 Answer = dict[str, Any]
 

@@ -16,9 +16,9 @@ from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
-from regard.text.alphabet import in_known_signs
+from regard.text.normalise import known_signs
 from regard.trace import Trace
-from regard.translate.tracing import Found, find, record_steps, trace_pair
+from regard.translate.trace import Found, find, record_steps, trace_pair
 
 _MAX_KEPT = 8
 """what-if runs that are remembered; each holds every value of a pass"""
@@ -136,7 +136,7 @@ class Session:
         if subject.config.has_encoder:
             source, given = subject.source_ids(text), []
         else:
-            source, given = [], subject.target.encode(in_known_signs(text, subject.target))
+            source, given = [], subject.target.encode(known_signs(text, subject.target))
         if len(source) + len(given) > subject.manifest.longest:
             raise UsageError(
                 f"a sentence to look at must have at most {subject.manifest.longest} tokens: got "

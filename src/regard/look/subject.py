@@ -14,9 +14,10 @@ from regard.config import ModelConfig
 from regard.engine.torch import load_model
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
-from regard.generate.blanks import with_blanks
 from regard.model.transformer import Model
+from regard.text.normalise import Normaliser
 from regard.text.tokenizer_base import TokenizerBase
+from regard.translate.pipeline import encode_with_blanks
 
 SPACE_MARK = "\u2581"
 _INSIDE_WORDS = "'\u2019-"
@@ -54,7 +55,9 @@ class Subject:
 
     def source_ids(self, text: str) -> list[int]:
         """What the encoder reads."""
-        return with_blanks(self.manifest, self.source, text)
+        if self.config.has_decoder:
+            text = Normaliser(self.manifest.source_language, self.source)(text)
+        return encode_with_blanks(self.manifest, self.source, text)
 
     def parameter_shapes(self) -> dict[str, list[int]]:
         return {name: list(value.shape) for name, value in self.network.state_dict().items()}

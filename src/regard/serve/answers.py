@@ -16,8 +16,7 @@ from regard.generate.stream import TextChunk
 from regard.serve.jobs import Job, ModelStopped, Overloaded, ReplyTask, TextStream, TranslateTask
 from regard.serve.models import ServedModel
 from regard.serve.request import RequestError
-from regard.text.sentences import split
-from regard.translate.translation import Translation, put_together
+from regard.translate.translation import Translation, join
 
 _LONG = 2000
 """characters above which a text is split in another thread, so that other requests do not wait"""
@@ -39,17 +38,9 @@ class TextsJob:
     ) -> None:
         self._served, self._texts = served, texts
         translator = served.translator
-        self.parts = [
-            split(
-                text,
-                served.languages[0],
-                lambda part: len(translator.source.encode(translator.as_read(part))),
-                translator.longest,
-            )
-            for text in texts
-        ]
+        self.parts = [translator.split(text) for text in texts]
         sentences = [each for parts in self.parts for each in parts.sentences]
-        lengths = [len(translator.source.encode(each)) for each in sentences]
+        lengths = [translator.num_tokens(each) for each in sentences]
         self.num_tokens = sum(lengths)
         decode, n_best = served.manifest.decode, num_alternatives + 1
         if n_best > 1:
@@ -66,7 +57,7 @@ class TextsJob:
         """The whole texts, from the translations of their sentences."""
         rest = iter(translations)
         return [
-            put_together(text, parts, [next(rest).sentences[0] for _ in parts.sentences])
+            join(text, parts, [next(rest).sentences[0] for _ in parts.sentences])
             for text, parts in zip(self._texts, self.parts, strict=True)
         ]
 

@@ -14,7 +14,8 @@ from regard.decode import StepModel
 from regard.generate.chat import ReplyCandidate, reply_candidates
 from regard.generate.prompts import Prompt
 from regard.translate.translation import Translation
-from regard.translate.translator import Translator
+from regard.translate.options import TranslateOptions
+from regard.translate.pipeline import Translator
 
 
 class Overloaded(Exception):
@@ -40,7 +41,9 @@ class TranslateTask:
     alignment: bool = False
 
     def run(self, translator: Translator, items: Sequence[str]) -> list[Translation]:
-        return translator.translate(items, self.decode, sentences=False, alignment=self.alignment)
+        return translator.translate(
+            items, self.decode, TranslateOptions(split=False, alignment=self.alignment)
+        )
 
 
 @dataclass(frozen=True, slots=True)

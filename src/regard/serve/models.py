@@ -16,7 +16,7 @@ from regard.folder.manifest import Manifest, read_manifest
 from regard.serve.monitoring import Metrics
 from regard.serve.worker import Worker
 from regard.text import language
-from regard.translate.translator import Translator
+from regard.translate.pipeline import Translator
 
 TASKS = ("translate", "chat", "write")
 

@@ -24,7 +24,7 @@ from typing import Any
 from regard.decode import State, StepModel
 from regard.serve.jobs import Item, Job, ModelStopped, Overloaded, TextStream
 from regard.serve.monitoring import Metrics
-from regard.translate.translator import Translator
+from regard.translate.pipeline import Translator
 
 _MAX_ITEMS = {"cpu": 16, "cuda": 256}
 """items in a batch, by device"""

@@ -16,30 +16,15 @@ PICTURES = re.compile(
 _BULLETS = "-\u2013\u2014\u2015*+\u2022\u2023\u2043\u00b7\u2219\u25e6\u2192\u21d2\uf0a7\uf0b7\uf0d8"
 MARK = re.compile(rf"\s*+(?:[{_BULLETS}]\s++|>\s*+)++(?=\S)")
 
-_SAID = {
-    "Hello!": "\U0001f44b",
-    "OK.": "\U0001f44d\U0001f44c",
-    "Thank you!": "\U0001f64f",
-    "I am happy.": "\U0001f600\U0001f601\U0001f603\U0001f604\U0001f60a\U0001f642",
-    "Haha!": "\U0001f602\U0001f923\U0001f606",
-    "I am sad.": "\U0001f614\U0001f61e\U0001f622\U0001f62d\U0001f641\u2639",
-    "I love you.": "\u2764\U0001f60d\U0001f970\U0001f618",
-    "I am angry.": "\U0001f620\U0001f621",
-    "Good night!": "\U0001f634",
-}
-_WORDS_OF = {picture: words for words, pictures in _SAID.items() for picture in pictures}
-
 
 def in_words(text: str) -> str:
-    """What somebody says, without the pictures beside it; or what a picture says that stands alone.
+    """A text without the emoji beside its words; emoji alone stay.
 
     >>> in_words("I'm fine \U0001f634"), in_words("\U0001f634")
-    ("I'm fine", 'Good night!')
+    ("I'm fine", '\U0001f634')
     """
     words = PICTURES.sub(" ", text)
-    if has_word(words):
-        return words.strip()
-    return next((_WORDS_OF[sign] for sign in text if sign in _WORDS_OF), text)
+    return words.strip() if has_word(words) else text
 
 
 def has_word(text: str) -> bool:

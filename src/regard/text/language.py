@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import UsageError
-from regard.text.signs import plain
+from regard.text.normalise import normalise_text
 from regard.text.small_words import are_english
 
 # Below these a detector guesses; a corpus this small is better looked at by a person.
@@ -96,7 +96,7 @@ def rank(text: str) -> list[tuple[str, float]]:
             "telling a text's language needs the package fasttext-predict, which is not installed: "
             "run  pip install fasttext-predict, or name the language"
         )
-    letters = plain(text[:NUM_CHARACTERS_RANKED])
+    letters = normalise_text(text[:NUM_CHARACTERS_RANKED])
     if not any(map(str.isalpha, letters)):
         return []
     # The detector, too, has hardly met capitals.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.text.emoji import MARK, PICTURES, has_word
-from regard.text.haste import MONTH
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
@@ -51,7 +50,9 @@ _NUMBERED = re.compile(
 )
 # Days whose names are words too, la mer and le jeu: before a day of a month.
 _WEEKDAY = re.compile(r"(?<![\w.])(?:mar|mer|jeu)\.\s*\Z", re.IGNORECASE)
-_DATE = re.compile(rf"\s*\d{{1,2}}(?:er)?(?:\s{MONTH}|/\d)")
+_DATE = re.compile(
+    r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"
+)
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")
@@ -110,20 +111,21 @@ def split(
     num_cut = 0
     for piece, picture in _pieces(text, language) if sentences else ((text, ""),):
         sentence = piece.strip()
+        if not has_word(sentence):
+            glue[-1] += piece + picture
+            continue
         before = len(piece) - len(piece.lstrip())
         glue[-1] += piece[:before]
-        if sentence:
-            pieces = _cut(sentence, count, max_length)
-            if len(pieces) > 1:
-                num_cut += 1
-                cut |= set(range(len(parts), len(parts) + len(pieces)))
-            for part, space in pieces:
-                if _is_endless(part, count, max_length):
-                    endless.add(len(parts))
-                parts.append(part)
-                glue.append(space)
-            glue[-1] += piece[before + len(sentence) :]
-        glue[-1] += picture
+        pieces = _cut(sentence, count, max_length)
+        if len(pieces) > 1:
+            num_cut += 1
+            cut |= set(range(len(parts), len(parts) + len(pieces)))
+        for part, space in pieces:
+            if _is_endless(part, count, max_length):
+                endless.add(len(parts))
+            parts.append(part)
+            glue.append(space)
+        glue[-1] += piece[before + len(sentence) :] + picture
     return Parts(parts, glue, num_cut, frozenset(cut), frozenset(endless))
 
 

@@ -5,6 +5,7 @@ A tokenizer cuts a word in one way, but a model trained with sampled cuts writes
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from itertools import islice
 
@@ -22,10 +23,17 @@ class Spellings:
     """The pieces of a vocabulary by their text."""
 
     def __init__(self, tokenizer: TokenizerBase) -> None:
-        ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
         self._tokenizer = tokenizer
-        self._ids = {piece: id for id, piece in zip(ids, tokenizer.token_strings(ids), strict=True)}
-        self._longest = max(map(len, self._ids))
+
+    @functools.cached_property
+    def _ids(self) -> dict[str, int]:
+        tokenizer = self._tokenizer
+        ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
+        return dict(zip(tokenizer.token_strings(ids), ids, strict=True))
+
+    @functools.cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._ids))
 
     def of(self, word: str) -> list[list[int]]:
         """The word in pieces, as one that begins after a space and as one that does not."""

@@ -1,22 +1,28 @@
-"""A glossary: words and how they must be translated, one pair a line, a tab between them."""
+"""A glossary: terms and their translations, which the search is required to write.
+
+A sentence is first translated freely. Where a term's translation is missing it is searched again: the translation is
+required, and the words that the model had written for the term are banned, so that it stands in their place.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.lines import arriving, open_lines
 from regard.errors import DataError
-from regard.text.respelling import Respelt
-from regard.text.signs import in_plain_signs, plain
+from regard.text.normalise import Normalised, normalise_signs, normalise_text
+from regard.text.word_alignment import Link
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 _MOST_LETTERS = 500
-"""longer than any term; an entry above it is a damaged line"""
+"""characters of a term; a longer entry is a damaged line"""
+_SURE = 0.5
+"""share of the strongest link to a term from which a word is surely of its translation"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +56,36 @@ def lacks(text: str, places: Iterable[Place]) -> bool:
     return any(len(where(target, text)) < number for target, number in wanted.items())
 
 
+def replaced_words(text: str, links: Sequence[Link], places: Sequence[Place]) -> list[str]:
+    """The words of a translation that came of terms and of nothing else, with and without a capital.
+
+    Words of a term's own translation are not among them.
+    """
+    wanted = {word.casefold() for place in places for word in _key(place.term.target)}
+    replaced: dict[str, None] = {}
+    others: set[str] = set()
+    for link in links:
+        word = text[slice(*link.target)]
+        inside = [place for place in places if _meet(place.span, link.source)]
+        strongest = max(
+            (each.weight for each in links for place in inside if _meet(place.span, each.source)),
+            default=0.0,
+        )
+        if inside and link.weight >= _SURE * strongest and word.isalnum():
+            replaced[word] = None
+        else:
+            others.add(word.casefold())
+    kept = [word for word in replaced if word.casefold() not in wanted | others]
+    return list(dict.fromkeys(form for word in kept for form in (word, word.lower(), word.title())))
+
+
 class Glossary:
     """Terms by their words, whatever their number."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
         self._terms: dict[tuple[str, ...], list[Term]] = {}
         for source, target in pairs:
-            term = Term(" ".join(plain(source).split()), " ".join(target.split()))
+            term = Term(" ".join(normalise_text(source).split()), " ".join(target.split()))
             others = self._terms.setdefault(_key(term.source), [])
             if clash := next((other for other in others if other.source == term.source), None):
                 if clash.target != term.target:
@@ -88,7 +117,7 @@ class Glossary:
 
         Both are compared as a model reads them, whatever apostrophes they have.
         """
-        read = in_plain_signs(Respelt.of(sentence))
+        read = normalise_signs(Normalised.of(sentence))
         matches = list(_TOKEN.finditer(read.text))
         folded = [match.group().casefold() for match in matches]
         found: list[Place] = []
@@ -99,7 +128,7 @@ class Glossary:
                 text = read.text[start:end]
                 term = self._term(tuple(folded[place : place + size]), " ".join(text.split()))
                 if term is not None:
-                    found.append(Place(term, (read.places[start], read.places[end])))
+                    found.append(Place(term, (read.offsets[start], read.offsets[end])))
                     place += size - 1
                     break
             place += 1
@@ -109,6 +138,10 @@ class Glossary:
         """The term spelt exactly so, or else one that stands for any spelling."""
         terms = [term for term in self._terms.get(key, ()) if term.covers(text)]
         return min(terms, key=lambda term: term.source != text, default=None)
+
+
+def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
 
 
 def _key(term: str) -> tuple[str, ...]:

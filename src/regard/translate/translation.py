@@ -1,63 +1,86 @@
-"""What a translation is: a text, its sentences, their candidates, and what a user should know of them."""
+"""The result of a translation: a text, its sentences, their candidates, and warnings about them."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from regard.text.sentences import Parts
-from regard.text.word_alignment import Link
+from regard.text.word_alignment import Link, Span
+from regard.translate.search import SearchInput
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to translate a sentence."""
+    """One translation of a sentence. Scores are the model's own, for the text that it wrote."""
 
     text: str
+    written: str
+    """what the model wrote, before protected spans were restored"""
     tokens: list[str]
-    """without beginning and end"""
+    """of what it wrote, without beginning and end"""
+    token_ids: list[int]
     score: float
-    """what candidates are ranked by: the log-probability after length and coverage penalty"""
+    """rank of the candidate: log-probability after length and coverage penalty"""
     log_probability: float
     token_log_probabilities: list[float]
-    """one for each piece, and one more for the end where the model ended"""
+    """one for each token, and one for the end where the model ended"""
     stop: str
     """end, or length: the candidate was cut at the limit"""
+    edited: bool = False
+    """whether the text differs from what the model wrote"""
     alignment: list[Link] | None = None
-    """which word became which, from where to where in the sentence and in this text; where it is asked for"""
+    """where asked for: each word of the text with its word of the sentence, as character spans"""
 
 
 FLAGS = {
-    "cut": "sentence(s) of more than {longest} pieces, the most the model was trained for, were cut and "
+    "cut": "sentence(s) of more than {longest} tokens, the most the model was trained for, were cut and "
     "translated in parts",
-    "copied": "word(s) of more than {longest} pieces were copied, not translated",
+    "copied": "word(s) of more than {longest} tokens were copied, not translated",
     "repetition": "translation(s) went round in circles and were searched again without repetition",
     "length": "translation(s) were cut at the limit of their length",
     "glossary": "translation(s) lack a word that the glossary asks for",
     "parts": "sentence(s) were translated in parts, around what had to come back letter for letter",
     "lost": "translation(s) lack an address, a placeholder or the like that should have come back letter for letter",
 }
-"""what a user should know of a sentence, and how a warning says it"""
+"""what a user should know of a sentence, as a warning says it"""
 
 _NUM_SHOWN = 40
+"""characters of a sentence shown in a warning"""
 _MOST_NAMES = 5
-"""texts that a warning names, and letters that it shows of one that has no name"""
+"""texts named in a warning"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A part of the text that was translated as one, and its candidates, best first."""
+    """A sentence of the text at each stage of the pipeline, and its candidates, best first."""
 
     source: str
     candidates: list[Candidate]
     flags: list[str] = field(default_factory=list)
     """some of FLAGS; empty where nothing is wrong"""
+    normalised: str = ""
+    protected: str = ""
+    """what the model read: with stand-ins for protected spans"""
     source_start: int = 0
-    """where it stands in the source"""
+    """offset in the source text"""
     start: int = 0
-    """where its best candidate stands in the text"""
+    """offset of the best candidate in the translation"""
+    search: SearchInput | None = None
+    """of the best candidate; None where nothing was searched"""
+
+    @property
+    def stages(self) -> dict[str, str]:
+        best = self.candidates[0]
+        return {
+            "given": self.source,
+            "normalised": self.normalised,
+            "protected": self.protected,
+            "written": best.written,
+            "restored": best.text,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +93,12 @@ class Translation:
     """the whole text n_best times: of each sentence the best candidate, then the second, and so on;
     fewer where the search finds no more that differ"""
     sentences: list[Sentence]
+    between: list[str] = field(default_factory=list)
+    """untranslated text before, between and after the sentences"""
 
     @property
     def alignment(self) -> list[Link] | None:
-        """Which word of the source became which word of the text; None where it was not asked for."""
+        """Word alignment of the whole text; None where it was not asked for."""
         links: list[Link] = []
         for sentence in self.sentences:
             found = sentence.candidates[0].alignment
@@ -81,8 +106,8 @@ class Translation:
                 return None
             links += [
                 Link(
-                    _moved(link.source, sentence.source_start),
-                    _moved(link.target, sentence.start),
+                    shifted(link.source, sentence.source_start),
+                    shifted(link.target, sentence.start),
                     link.weight,
                 )
                 for link in found
@@ -91,59 +116,36 @@ class Translation:
 
     @property
     def in_parts(self) -> bool:
-        """Whether a sentence had to be cut to keep something letter for letter."""
+        """Whether a sentence had to be cut to copy something letter for letter."""
         return any("parts" in sentence.flags for sentence in self.sentences)
 
+    def stage(self, name: str) -> str:
+        """The whole text at a stage of the pipeline."""
+        return Parts([""] * len(self.sentences), self.between).join(
+            [sentence.stages[name] for sentence in self.sentences]
+        )
+
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        del values["between"]
+        for sentence in values["sentences"]:
+            del sentence["search"]
+        return values
 
 
-def copied(sentence: str) -> Sentence:
+def copied(sentence: str, protected: str | None = None, flags: Sequence[str] = ()) -> Sentence:
+    """A sentence that is not translated."""
     whole = (0, len(sentence))
-    candidate = Candidate(sentence, [], 0.0, 0.0, [], "end", [Link(whole, whole, 1.0)])
-    return Sentence(sentence, [candidate], ["copied"])
+    read = sentence if protected is None else protected
+    links = [Link(whole, whole, 1.0)]
+    best = Candidate(sentence, read, [], [], 0.0, 0.0, [], "end", read != sentence, links)
+    return Sentence(sentence, [best], [*flags], sentence, read)
 
 
-_NO_SENTENCE = tuple("0123456789$£€¥%)")
-
-
-def without_added_stop(sentence: Sentence) -> Sentence:
-    """Of a label that ends in a number, such as a price, a model may make a sentence: the full stop is taken away."""
-    if not sentence.source.endswith(_NO_SENTENCE):
-        return sentence
-    return replace(sentence, candidates=[_without_stop(each) for each in sentence.candidates])
-
-
-def _without_stop(candidate: Candidate) -> Candidate:
-    text = candidate.text.removesuffix(".")
-    if text == candidate.text or not text.endswith(_NO_SENTENCE):
-        return candidate
-    pieces, probabilities = list(candidate.tokens), list(candidate.token_log_probabilities)
-    last = pieces.pop().removesuffix(".") if pieces else ""
-    if last:
-        pieces.append(last)
-    else:
-        del probabilities[len(pieces)]
-    links = candidate.alignment
-    if links is not None:
-        ends = [min(link.target[1], len(text)) for link in links]
-        links = [
-            replace(link, target=(link.target[0], end))
-            for link, end in zip(links, ends, strict=True)
-            if link.target[0] < end
-        ]
-    return replace(
-        candidate,
-        text=text,
-        tokens=pieces,
-        token_log_probabilities=probabilities,
-        alignment=links,
-    )
-
-
-def put_together(text: str, parts: Parts, sentences: list[Sentence]) -> Translation:
+def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
+    """The translation of a text from those of its sentences."""
     if not sentences:
-        return Translation(text, text, [text], [])
+        return Translation(text, text, [text], [], [text])
     alternatives = []
     for place in range(max(len(sentence.candidates) for sentence in sentences)):
         texts = [each.candidates[min(place, len(each.candidates) - 1)].text for each in sentences]
@@ -153,10 +155,12 @@ def put_together(text: str, parts: Parts, sentences: list[Sentence]) -> Translat
     for place, (sentence, glue) in enumerate(zip(sentences, parts.glue, strict=False)):
         source_start, start = source_start + len(glue), start + len(glue)
         flags = ["cut", *sentence.flags] if place in parts.cut else sentence.flags
-        placed.append(Sentence(sentence.source, sentence.candidates, flags, source_start, start))
+        placed.append(
+            dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start)
+        )
         source_start += len(sentence.source)
         start += len(sentence.candidates[0].text)
-    return Translation(text, alternatives[0], alternatives, placed)
+    return Translation(text, alternatives[0], alternatives, placed, parts.glue)
 
 
 def messages(
@@ -165,7 +169,7 @@ def messages(
     longest: int,
     where: Callable[[int], str] | None = None,
 ) -> Iterator[str]:
-    """What a user should know of these translations, a sentence for each flag, with the place of the first ones."""
+    """A warning for each flag, with the first places it was found in."""
     for flag, meaning in FLAGS.items():
         flagged = [
             (place, sentence)
@@ -187,5 +191,5 @@ def messages(
         yield f"{message}: {', '.join(names[:_MOST_NAMES])}{others}"
 
 
-def _moved(span: tuple[int, int], by: int) -> tuple[int, int]:
+def shifted(span: Span, by: int) -> Span:
     return span[0] + by, span[1] + by

@@ -1,0 +1,157 @@
+"""The way of a text through a model, read downwards.
+
+    split into sentences -> for each: normalise -> protect -> tokenize -> search -> detokenize -> restore -> join
+
+Every command that translates uses `Translator.translate`, and a trace shows the same search.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+
+from regard.config import DecodeConfig, ModelConfig
+from regard.data.batches import batches_for_inference
+from regard.decode import StepModel, score
+from regard.errors import ModelError, RegardWarning, UsageError
+from regard.folder.manifest import Manifest
+from regard.text.normalise import Normaliser
+from regard.text.sentences import Parts, split
+from regard.text.tokenizer_base import TokenizerBase
+from regard.text.words import Spellings
+from regard.translate.options import ConstraintBuilder, TranslateOptions
+from regard.translate.search import batch_tokens
+from regard.translate.sentence import SentenceTranslator
+from regard.translate.translation import Translation, copied, join, messages
+
+_DEFAULT = TranslateOptions()
+
+
+class Translator:
+    """An engine and the two tokenizers of one model."""
+
+    def __init__(
+        self, engine: StepModel, manifest: Manifest, source: TokenizerBase, target: TokenizerBase
+    ) -> None:
+        self.engine = engine
+        self.manifest = manifest
+        self.source, self.target = source, target
+
+    @property
+    def config(self) -> ModelConfig:
+        return self.manifest.model
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence that the model reads at once."""
+        if self.config.position == "learned":
+            return min(self.manifest.longest, self.config.max_positions - 1)
+        return self.manifest.longest
+
+    @functools.cached_property
+    def normaliser(self) -> Normaliser:
+        return Normaliser(self.manifest.source_language, self.source)
+
+    @functools.cached_property
+    def _spellings(self) -> Spellings:
+        return Spellings(self.target)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        decode: DecodeConfig,
+        options: TranslateOptions = _DEFAULT,
+        *,
+        where: Callable[[int], str] | None = None,
+    ) -> list[Translation]:
+        """One translation for each text; `where` names a text in warnings by its place."""
+        parts = [self.split(text, options) for text in texts]
+        if options.single_sentence and any(len(each.sentences) > 1 for each in parts):
+            raise UsageError(
+                f"a text with a prefix or required words must be one sentence of at most {self.longest} "
+                "tokens: got a longer one; shorten it or leave them out"
+            )
+        given = [
+            sentence
+            for each in parts
+            for place, sentence in enumerate(each.sentences)
+            if place not in each.endless
+        ]
+        translator = SentenceTranslator(
+            self.engine,
+            self.config,
+            (self.source, self.target),
+            self.normaliser,
+            ConstraintBuilder(self.target, self._spellings, decode, options),
+            decode,
+            options,
+        )
+        found = iter(translator.translate(given))
+        results = []
+        for text, each in zip(texts, parts, strict=True):
+            sentences = [
+                copied(sentence, flags=["copied"]) if place in each.endless else next(found)
+                for place, sentence in enumerate(each.sentences)
+            ]
+            results.append(join(text, each, sentences))
+        self._warn(results, sum(each.num_cut for each in parts), where)
+        return results
+
+    def split(self, text: str, options: TranslateOptions = _DEFAULT) -> Parts:
+        """The sentences of a text, and what stands between them untranslated."""
+        return split(
+            text,
+            self.manifest.source_language,
+            self.num_tokens,
+            self.longest,
+            sentences=options.split and not options.single_sentence,
+        )
+
+    def num_tokens(self, sentence: str) -> int:
+        return len(self.source.encode(self.normaliser(sentence)))
+
+    def _warn(
+        self, results: Sequence[Translation], num_cut: int, where: Callable[[int], str] | None
+    ) -> None:
+        for message in messages(results, num_cut, self.longest, where):
+            # Level 4 is the caller of Model.translate.
+            warnings.warn(message, RegardWarning, stacklevel=4)
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
+        """The log-probability of each token of each target, its end last."""
+        ids = [self.source_ids(source) for source in sources]
+        outputs = [
+            [*self.target.beginning, *output] for output in self.target.encode_batch(targets)
+        ]
+        longer_sides = [max(pair, key=len) for pair in zip(ids, outputs, strict=True)]
+        results: dict[int, list[float]] = {}
+        for group in batches_for_inference(longer_sides, batch_tokens(self.engine)):
+            scored = score(
+                self.engine,
+                [ids[i] for i in group],
+                [outputs[i] for i in group],
+                bos_id=self.config.bos_id,
+                eos_id=self.config.eos_id,
+            )
+            results.update(zip(group, scored, strict=True))
+        return [results[i] for i in range(len(ids))]
+
+    def source_ids(self, text: str) -> list[int]:
+        """What the encoder reads of a text; a blank to fill is one token."""
+        if self.config.has_decoder:
+            text = self.normaliser(text)
+        return encode_with_blanks(self.manifest, self.source, text)
+
+
+def encode_with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list[int]:
+    """The tokens that an encoder reads of a text, whose blanks are one token each."""
+    blank = manifest.tokenizer.mask
+    parts = text.split(blank) if blank else [text]
+    ids = tokenizer.encode(text)
+    if len(parts) > 1:
+        sign = tokenizer.id_of(blank)
+        if sign is None:
+            raise ModelError(f"the tokenizer must have the token {blank}: it has not; get it again")
+        ids = tokenizer.encode_around(parts, sign)
+    return [*tokenizer.beginning, *ids, manifest.model.eos_id]

@@ -1,0 +1,312 @@
+"""One sentence after another: normalise, protect, tokenize, search, detokenize, restore.
+
+A sentence is searched once. It is searched again where its translation went round in circles (without repetition), or
+lacks a stand-in or a term of the glossary (with these as required words).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
+from regard.decode import Hypothesis, StepModel
+from regard.text.normalise import Normalised, Normaliser
+from regard.text.protected import ProtectedSpan, find_protected
+from regard.text.repetition import is_looping
+from regard.text.tokenizer_base import TokenizerBase
+from regard.text.word_alignment import Link, align
+from regard.translate.glossary import Place, lacks, replaced_words, where
+from regard.translate.options import ConstraintBuilder, TranslateOptions
+from regard.translate.protect import MaskedSentence, as_a_part, mask
+from regard.translate.search import SearchInput, search_in_batches
+from regard.translate.translation import Candidate, Sentence, copied, shifted
+
+_WIDENINGS = 2
+"""times the beam is doubled to find candidates with different texts"""
+_NO_REPEAT = 3
+"""tokens in a row that may not come twice after an output went round in circles"""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A sentence before its search."""
+
+    given: str
+    normalised: str
+    masked: MaskedSentence
+    terms: list[Place]
+    number: int
+    """place among the sentences of a call, for sampling"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a search found for a sentence."""
+
+    searched: SearchInput
+    candidates: list[Candidate]
+
+
+class SentenceTranslator:
+    """The sentences of one call, through one model."""
+
+    def __init__(
+        self,
+        engine: StepModel,
+        config: ModelConfig,
+        tokenizers: tuple[TokenizerBase, TokenizerBase],
+        normaliser: Normaliser,
+        builder: ConstraintBuilder,
+        decode: DecodeConfig,
+        options: TranslateOptions,
+    ) -> None:
+        self._engine, self._config, self._normaliser = engine, config, normaliser
+        self._source, self._target = tokenizers
+        self._builder, self._decode, self._options = builder, decode, options
+
+    def translate(self, given: Sequence[str]) -> list[Sentence]:
+        """One translation for each; a sentence that comes again has the same one, unless it is sampled."""
+        first = self._options.number
+        if self._decode.method == "sample":
+            return self._sentences([self._prepare(each, first + i) for i, each in enumerate(given)])
+        once = [self._prepare(each, first) for each in dict.fromkeys(given)]
+        known = {each.source: each for each in self._sentences(once)}
+        return [known[each] for each in given]
+
+    def _prepare(self, given: str, number: int) -> Prepared:
+        """Normalise and protect. Terms of the glossary and words of the options go before protected spans."""
+        options = self._options
+        terms = options.glossary.places_in(given) if options.glossary else []
+        if options.plain:
+            return Prepared(given, given, mask(given, Normalised.of(given), []), terms, number)
+        spans = [
+            each
+            for each in find_protected(given, self._normaliser.knows)
+            if not any(_takes(term, each) for term in terms)
+            and not any(where(word, each.text) for word in options.banned)
+            and not any(each.text in asked for asked in (options.prefix, *options.required))
+        ]
+        normalised = self._normaliser.normalise(given, [each.span for each in spans])
+        return Prepared(given, normalised.text, mask(given, normalised, spans), terms, number)
+
+    def _sentences(self, prepared: Sequence[Prepared]) -> list[Sentence]:
+        """Search, and search again where something is wrong."""
+        found = self._search(
+            prepared,
+            {
+                place: self._input(each)
+                for place, each in enumerate(prepared)
+                if each.masked.has_words or not each.masked.spans or self._options.single_sentence
+            },
+        )
+        looping = self._looping(prepared, found)
+        found |= self._search(prepared, looping)
+        found |= self._search(prepared, self._lacking(prepared, found))
+        return [
+            self._finished(each, found[place], ["repetition"] * (place in looping))
+            if place in found
+            else copied(each.given, each.masked.text)
+            for place, each in enumerate(prepared)
+        ]
+
+    def _input(self, each: Prepared) -> SearchInput:
+        source = [*self._source.beginning, *self._source.encode(each.masked.text)]
+        return SearchInput(
+            [*source, self._config.eos_id],
+            self._decode,
+            self._builder.default,
+            each.number,
+            attention=self._options.alignment or bool(each.masked.marks or each.terms),
+        )
+
+    def _looping(
+        self, prepared: Sequence[Prepared], found: Mapping[int, _Found]
+    ) -> dict[int, SearchInput]:
+        """The same searches without repetition, for translations that went round in circles."""
+        if self._decode.no_repeat_ngram or self._decode.method == "sample":
+            return {}
+        strict = replace(self._decode, no_repeat_ngram=_NO_REPEAT)
+        return {
+            place: replace(each.searched, decode=strict)
+            for place, each in found.items()
+            if is_looping(each.candidates[0].tokens)
+            and not is_looping(self._source.encode(prepared[place].given))
+        }
+
+    def _lacking(
+        self, prepared: Sequence[Prepared], found: Mapping[int, _Found]
+    ) -> dict[int, SearchInput]:
+        """The same searches with required words, for translations that lack stand-ins or terms."""
+        if self._decode.method != "beam":
+            return {}
+        inputs: dict[int, SearchInput] = {}
+        for place, each in found.items():
+            masked, terms = prepared[place].masked, prepared[place].terms
+            free = each.candidates[0]
+            lacks_terms = lacks(free.text, terms)
+            if not lacks_terms and not all(masked.lacks(c.written) for c in each.candidates):
+                continue
+            required = [stand_in.text for stand_in in masked.stand_ins]
+            banned: list[str] = []
+            if lacks_terms:
+                required += [term.term.target for term in terms]
+                banned = replaced_words(free.text, free.alignment or [], terms)
+            constraints = self._builder.build(required, banned)
+            if constraints is not None and constraints.fits(self._decode.max_length):
+                inputs[place] = replace(each.searched, constraints=constraints)
+        return inputs
+
+    def _search(
+        self, prepared: Sequence[Prepared], inputs: Mapping[int, SearchInput]
+    ) -> dict[int, _Found]:
+        """The n best of each input with different texts; where too many are alike the beam widens.
+
+        One text can be written in different tokens, and each way is a hypothesis of its own.
+        """
+        n_best = self._decode.n_best
+        found: dict[int, _Found] = {}
+        if n_best == 1 or self._decode.method == "sample":
+            hypotheses = search_in_batches(self._engine, self._config, list(inputs.values()))
+            for (place, each), several in zip(inputs.items(), hypotheses, strict=True):
+                candidates = [self._candidate(prepared[place], one) for one in several]
+                found[place] = _Found(each, candidates)
+            return found
+        missing, beam = dict(inputs), self._decode.beam
+        for _ in range(_WIDENINGS + 1):
+            missing = {
+                place: replace(each, decode=replace(each.decode, beam=beam, n_best=beam))
+                for place, each in missing.items()
+            }
+            hypotheses = search_in_batches(self._engine, self._config, list(missing.values()))
+            for (place, each), several in zip(missing.items(), hypotheses, strict=True):
+                by_text: dict[str, Candidate] = {}
+                for one in several:
+                    candidate = self._candidate(prepared[place], one)
+                    by_text.setdefault(candidate.text, candidate)
+                found[place] = _Found(each, list(by_text.values())[:n_best])
+            missing = {
+                place: each
+                for place, each in missing.items()
+                if len(found[place].candidates) < n_best
+            }
+            beam = min(2 * beam, MOST_HYPOTHESES)
+        return found
+
+    def _candidate(self, each: Prepared, hypothesis: Hypothesis) -> Candidate:
+        """Detokenize and restore."""
+        written = text = self._target.decode(hypothesis.tokens)
+        masked = each.masked
+        links = None
+        if hypothesis.attention is not None:
+            last = len(masked.text)
+            # Tokenizers of other makers may write a text longer than it is.
+            spans = [(min(a, last), min(b, last)) for a, b in self._source.spans_in(masked.text)]
+            beginning = [(0, 0)] * len(self._source.beginning)
+            links = align(
+                hypothesis.attention,
+                masked.text,
+                [*beginning, *spans],
+                written,
+                self._target.spans(hypothesis.tokens),
+            )
+        if masked.spans or masked.in_capitals:
+            restored = masked.restore(written, links or [])
+            text = restored.text
+            links = links and [
+                Link(link.source, restored.moved(link.target), link.weight) for link in links
+            ]
+        if each.terms and each.given[:1].isupper() and text[:1].islower():
+            # A term in small letters may come first.
+            text = text[0].upper() + text[1:]
+        links = links and [replace(link, source=masked.given_span(link.source)) for link in links]
+        return Candidate(
+            text=text,
+            written=written,
+            tokens=self._target.token_strings(hypothesis.tokens),
+            token_ids=hypothesis.tokens,
+            score=hypothesis.score,
+            log_probability=hypothesis.log_probability,
+            token_log_probabilities=hypothesis.token_log_probabilities,
+            stop=hypothesis.stop,
+            edited=text != written,
+            alignment=links,
+        )
+
+    def _finished(self, each: Prepared, found: _Found, flags: list[str]) -> Sentence:
+        """The candidates with all their stand-ins; without any, the translation of the parts between."""
+        whole = [one for one in found.candidates if not each.masked.lacks(one.written)]
+        if not whole and not self._options.single_sentence:
+            whole, flags = [self._in_parts(each)], [*flags, "parts"]
+        elif not whole:
+            whole, flags = found.candidates, [*flags, "lost"]
+        best = whole[0]
+        if best.stop == "length" and not self._decode.max_length:
+            flags = [*flags, "length"]
+        if lacks(best.text, each.terms):
+            flags = [*flags, "glossary"]
+        if not self._options.alignment:
+            whole = [replace(one, alignment=None) for one in whole]
+        return Sentence(
+            each.given,
+            whole,
+            flags,
+            normalised=each.normalised,
+            protected=each.masked.text,
+            search=found.searched,
+        )
+
+    def _in_parts(self, each: Prepared) -> Candidate:
+        """The translations of what stands between the protected spans, joined around these."""
+        made: list[Candidate] = []
+        text = ""
+        links: list[Link] = []
+        spans = each.masked.spans
+        for place, between in enumerate(each.masked.outside()):
+            part = between.strip()
+            before = len(between) - len(between.lstrip())
+            text += between[:before]
+            if any(map(str.isalnum, part)):
+                best = self._sentences([self._prepare(part, each.number)])[0].candidates[0]
+                start = spans[place - 1].span[1] if place else 0
+                written = as_a_part(best.text, part)
+                links += [
+                    Link(
+                        shifted(link.source, start + before),
+                        shifted(link.target, len(text)),
+                        link.weight,
+                    )
+                    for link in best.alignment or []
+                    if link.target[1] <= len(written)
+                ]
+                made.append(best)
+                part_end = written
+            else:
+                part_end = part
+            text += part_end + between[before + len(part) :]
+            if place < len(spans):
+                end = len(text) + len(spans[place].text)
+                links.append(Link(spans[place].span, (len(text), end), 1.0))
+                text += spans[place].text
+        return Candidate(
+            text=text,
+            written=" ".join(one.written for one in made),
+            tokens=[token for one in made for token in one.tokens],
+            token_ids=[token for one in made for token in one.token_ids],
+            score=sum(one.score for one in made),
+            log_probability=sum(one.log_probability for one in made),
+            token_log_probabilities=[
+                value for one in made for value in one.token_log_probabilities
+            ],
+            stop="end",
+            edited=True,
+            alignment=links,
+        )
+
+
+def _takes(term: Place, span: ProtectedSpan) -> bool:
+    """Whether a term goes before a protected span: it meets the span and is not a word inside of it."""
+    start, end = span.span
+    if start <= term.span[0] and term.span[1] <= end:
+        return term.span == span.span
+    return start < term.span[1] and term.span[0] < end

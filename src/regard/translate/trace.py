@@ -1,0 +1,206 @@
+"""A text through the pipeline with every value kept: its stages, what the search saw, and one full pass over its output.
+
+The text is translated by the translator's own engine, so a trace ends in the text that `translate` gives. Then torch makes
+one masked pass over exactly the tokens that were read and written. Arrays are those of one sentence, without batch axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from regard.config import DecodeConfig, to_dict
+from regard.decode import Constraints, Hypothesis, StepRecord, search
+from regard.engine.edited import Edits, UncachedEngine
+from regard.engine.torch import TorchEngine
+from regard.errors import UsageError
+from regard.model.layout import Layout
+from regard.model.transformer import DecoderOnly, EncoderOnly, Model
+from regard.text.normalise import known_signs
+from regard.trace import Trace
+from regard.translate.options import TranslateOptions
+from regard.translate.pipeline import Translator
+from regard.translate.search import search_in_batches
+from regard.translate.translation import Sentence, Translation
+
+_DEFAULT = TranslateOptions()
+STAGES = ("given", "normalised", "protected", "written", "restored")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first, and a record of each of its steps."""
+
+    hypotheses: list[Hypothesis]
+    history: list[StepRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A text through the pipeline, and the search of one of its sentences."""
+
+    translation: Translation
+    sentence: int
+    source: list[int]
+    """tokens that the encoder read of that sentence, its end included"""
+    found: Found
+    """empty where the sentence was copied, or the text has none"""
+
+    @property
+    def output(self) -> list[int]:
+        """Tokens that the model wrote, without beginning and end."""
+        return self.found.hypotheses[0].tokens if self.found.hypotheses else []
+
+    def stages(self) -> dict[str, Any]:
+        """The metadata of a trace: the text at every stage, whole and sentence by sentence."""
+        translation = self.translation
+        return {
+            **{f"text.{name}": translation.stage(name) for name in STAGES},
+            "sentences": [each.stages for each in translation.sentences],
+            "sentence": self.sentence,
+        }
+
+
+def follow(
+    translator: Translator,
+    text: str,
+    decode: DecodeConfig,
+    options: TranslateOptions = _DEFAULT,
+    sentence: int = 0,
+) -> Followed:
+    """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
+    [translation] = translator.translate([text], decode, options)
+    sentences = translation.sentences
+    if sentence and not 0 <= sentence < len(sentences):
+        raise UsageError(
+            f"sentence must be from 0 to {max(len(sentences) - 1, 0)}: got {sentence}; "
+            f"the text has {len(sentences)}"
+        )
+    chosen = sentences[sentence] if sentences else None
+    if chosen is None or chosen.search is None:
+        source = [*translator.source.beginning, translator.config.eos_id]
+        return Followed(translation, sentence, source, Found([], []))
+    history: list[StepRecord] = []
+    search_in_batches(translator.engine, translator.config, [chosen.search], history)
+    found = Found(_hypotheses(chosen), history)
+    return Followed(translation, sentence, chosen.search.source, found)
+
+
+def _hypotheses(sentence: Sentence) -> list[Hypothesis]:
+    return [
+        Hypothesis(
+            each.token_ids,
+            each.score,
+            each.log_probability,
+            each.token_log_probabilities,
+            "end" if each.stop == "end" else "length",
+        )
+        for each in sentence.candidates
+    ]
+
+
+def find(
+    engine: TorchEngine, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
+) -> Found:
+    """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
+    history: list[StepRecord] = []
+    [hypotheses] = search(
+        engine,
+        [source],
+        config,
+        bos_id=engine.config.bos_id,
+        eos_id=engine.config.eos_id,
+        pad_id=engine.config.pad_id,
+        constraints=[Constraints(prefix=prefix)] if prefix else None,
+        history=history,
+    )
+    return Found(hypotheses, history)
+
+
+def trace_text(
+    translator: Translator,
+    model: Model,
+    text: str,
+    target: str | None,
+    *,
+    decode: DecodeConfig | None,
+    options: TranslateOptions = _DEFAULT,
+    sentence: int = 0,
+    edits: Edits | None = None,
+) -> Trace:
+    """The trace of a text and its target, or, with a search configuration, of the one that the search finds.
+
+    With edits torch searches too, and each edit sees the whole of what is written so far. A model that goes on from a
+    text reads it as the beginning of its target.
+    """
+    manifest, own = translator.manifest, translator.target
+    has_encoder = manifest.model.has_encoder
+    source = translator.source_ids(text) if has_encoder else []
+    given = [] if has_encoder else own.encode(known_signs(text, own))
+    history: list[StepRecord] = []
+    metadata: dict[str, Any] = {}
+    engine = UncachedEngine(model, lambda position: edits) if edits else TorchEngine(model)
+    if decode is not None and manifest.task == "translate":
+        if edits:
+            translator = Translator(engine, manifest, translator.source, own)
+        followed = follow(translator, text, decode, options, sentence)
+        source, output, history = followed.source, followed.output, followed.found.history
+        metadata = {**followed.stages(), "target": followed.translation.text}
+    elif decode is not None:
+        found = find(engine, source, decode, given)
+        output, history = found.hypotheses[0].tokens, found.history
+    else:
+        output = [*own.beginning, *given, *own.encode(target or "")]
+    trace = trace_pair(model, source, output, edits)
+    trace.check_names(edits or ())
+    record_steps(trace, history)
+    read, written = (
+        trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
+        for side in ("source", "target")
+    )
+    trace.metadata |= {
+        "source": text,
+        "target": own.decode(written),
+        "source_pieces": translator.source.token_strings(read),
+        "target_pieces": own.token_strings(written),
+        "source_language": manifest.source_language,
+        "target_language": manifest.target_language,
+        **metadata,
+    }
+    return trace
+
+
+def record_steps(trace: Trace, history: Sequence[StepRecord]) -> None:
+    """Add what the search saw."""
+    for step, record in enumerate(history):
+        for name in ("beams", "scores", "top_tokens", "top_probabilities"):
+            trace.record(f"steps.{step}.{name}", getattr(record, name))
+
+
+@torch.inference_mode()
+def trace_pair(
+    model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
+) -> Trace:
+    """The trace of one full masked pass over a source (its end included) and a target (without ends).
+
+    A decoder-only model has no source, an encoder-only one no target: it is empty.
+    """
+    tokens = [model.config.bos_id, *target]
+    written = (torch.tensor([tokens]), Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
+    batched = Trace(edits)
+    if isinstance(model, DecoderOnly):
+        model(*written, trace=batched)
+    else:
+        read = (torch.tensor([source]), Layout.padded(torch.tensor([len(source)]), len(source)))
+        if isinstance(model, EncoderOnly):
+            model(*read, trace=batched)
+        else:
+            model(*read, *written, trace=batched)
+    trace = Trace()
+    for name, value in batched.items():
+        trace.record(name, value[0].numpy())
+    trace.metadata["config"] = to_dict(model.config)
+    return trace

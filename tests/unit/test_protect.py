@@ -1,0 +1,107 @@
+"""Protected spans: masked by stand-ins, restored, searched for again, and at worst translated around."""
+
+from pathlib import Path
+
+import pytest
+from fixtures import make_model_folder
+
+from regard import load
+from regard.errors import RegardWarning
+from regard.text.normalise import Normalised
+from regard.text.protected import find_protected
+from regard.text.word_alignment import Link, words
+from regard.translate.protect import MaskedSentence, mask
+
+
+def masked(text: str) -> MaskedSentence:
+    return mask(text, Normalised.of(text), find_protected(text, str.isascii))
+
+
+def restored(text: str, written: str) -> str:
+    """What is restored where the words stand in the same order."""
+    sentence = masked(text)
+    pairs = zip(words(sentence.text), words(written), strict=False)
+    return sentence.restore(written, [Link(*pair, 1.0) for pair in pairs]).text
+
+
+@pytest.mark.parametrize(
+    "text, read",
+    [
+        ("See https://a.org/b or a@b.org", "See X1 or Zorvan"),
+        ("X1 and x2 are in /a/b, 731 in %d.", "X1 and x2 are in X3, 731 in 842."),
+        ("Click <0>here</0> *fast*", "Click here fast"),
+        ("A <img src='x'/> cat<wbr>sleeps", "A  cat sleeps"),
+        ("Use <name> here", "Use X1 here"),
+        ("It is late.", "It is late."),
+    ],
+)
+def test_what_the_model_reads(text: str, read: str) -> None:
+    assert masked(text).text == read
+
+
+@pytest.mark.parametrize(
+    "text, written, expected",
+    [
+        ("See /a/b or %s", "Voir X2 ou x1", "Voir %s ou /a/b"),
+        ("Click <0>here</0> fast", "Clique ici vite", "Clique <0>ici</0> vite"),
+        ("Click **here** fast", "Clique ici vite", "Clique **ici** vite"),
+        ("A cat<wbr>sleeps", "Un chat dort", "Un chat <wbr>dort"),
+    ],
+)
+def test_what_is_restored(text: str, written: str, expected: str) -> None:
+    assert restored(text, written) == expected
+
+
+@pytest.mark.parametrize("written", ["Voir", "X1 et X1", "X10", "Xx1"])
+def test_a_stand_in_must_come_back_once(written: str) -> None:
+    sentence = masked("See /a/b")
+    assert sentence.lacks(written) and not sentence.lacks("Voir x1.")
+
+
+def test_spans_are_found_again_on_both_sides() -> None:
+    sentence = masked("Open /a/b now, дом!")
+    written = "Ouvre X1 donc, X2 !"
+    moved = sentence.restore(written, [])
+    for word in words(written):
+        ours = moved.text[slice(*moved.moved(word))]
+        assert ours == {"X1": "/a/b", "X2": "дом"}.get(written[slice(*word)], written[slice(*word)])
+    at = sentence.text.index("X1")
+    assert sentence.given[slice(*sentence.given_span((at, at + 2)))] == "/a/b"
+
+
+def test_a_lost_stand_in_becomes_a_required_word(tmp_path: Path) -> None:
+    """A model with random weights never copies anything by itself."""
+    model = load(make_model_folder(tmp_path / "random"), threads=1)
+    found = model.translate("Le chat https://a.org dort", details=True, beam=4)
+    [sentence] = found.sentences
+    assert "https://a.org" in found.text and sentence.flags == []
+    assert sentence.search is not None and sentence.search.constraints is not None
+    best = sentence.candidates[0]
+    assert best.edited and "X1" in best.written
+    assert best.log_probability == pytest.approx(sum(best.token_log_probabilities))
+
+
+@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
+def test_at_worst_the_parts_between_are_translated(tmp_path: Path) -> None:
+    model = load(make_model_folder(tmp_path / "random"), threads=1)
+    found = model.translate("Le chat https://a.org dort", details=True, method="greedy")
+    assert found.in_parts and "https://a.org" in found.text
+    with pytest.warns(RegardWarning, match="lack an address"):
+        model.translate("Le chat https://a.org dort", method="greedy", prefix="The")
+
+
+def test_a_sentence_that_is_all_protected_is_not_translated() -> None:
+    found = load("en-fr").translate("Привет, мир!", details=True)
+    assert found.text == "Привет, мир!" and found.sentences[0].candidates[0].tokens == []
+
+
+def test_terms_bans_and_the_plain_text_go_before() -> None:
+    model = load("en-fr")
+
+    def read(text: str, **options: object) -> str:
+        return model.translate(text, details=True, **options).sentences[0].protected  # type: ignore[call-overload]
+
+    assert read("Ask a@b.org now.") == "Ask Zorvan now."
+    for options in ({"plain": True}, {"banned": ["b"]}, {"glossary": {"a@b.org": "c@d.fr"}}):
+        assert read("Ask a@b.org now.", **options) == "Ask a@b.org now."
+    assert read("I don\u2019t.", plain=True) == "I don\u2019t."

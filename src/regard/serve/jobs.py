@@ -13,9 +13,9 @@ from regard.config import DecodeConfig
 from regard.decode import StepModel
 from regard.generate.chat import ReplyCandidate, reply_candidates
 from regard.generate.prompts import Prompt
-from regard.translate.translation import Translation
 from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
+from regard.translate.translation import Translation
 
 
 class Overloaded(Exception):

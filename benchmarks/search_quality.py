@@ -46,9 +46,9 @@ from record import Row, save
 
 from regard.data.lines import read_lines
 from regard.folder.catalogue import find_for_search
+from regard.search.encoder import TextEncoder
 from regard.search.passages import read_passages
-from regard.search.reading import Reader
-from regard.search.wording import NUM_NEAREST, best, words_in
+from regard.search.ranking import NUM_NEAREST, best, words_in
 from regard.text.sentences import split
 from regard.translate.evaluate import retrieval
 
@@ -75,7 +75,7 @@ class System(Protocol):
 
 class Regard:
     def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.reader = f"regard {name}", Reader.open(folder, threads=1)
+        self.name, self.reader = f"regard {name}", TextEncoder.open(folder, threads=1)
 
     def index(self, passages: list[str]) -> None:
         self.texts = [self._fitting(text) for text in passages]

@@ -22,9 +22,9 @@ from regard.folder.manifest import read_manifest
 from regard.generate.blanks import Choice, MaskedModel, fill
 from regard.generate.chat import Conversation
 from regard.generate.continuation import STORY_WORDS, write
-from regard.search.finding import Found
-from regard.search.finding import find as find_passages
-from regard.search.reading import Reader as PassageReader
+from regard.search.encoder import TextEncoder
+from regard.search.query import find as find_passages
+from regard.search.results import SearchResult
 from regard.text.given import check_counts, check_text, check_texts, check_words
 from regard.translate.evaluate import Score, evaluate, require_metrics
 from regard.translate.glossary import Glossary
@@ -229,7 +229,7 @@ class Model:
         index: str | Path | None = None,
         top: int = 10,
         encoding: str | None = None,
-    ) -> Found:
+    ) -> SearchResult:
         """The passages of text files and folders nearest to a query by the encoder's vectors, best first.
 
         index: a folder that keeps the vectors, so that only changed files are read again; without files it
@@ -237,14 +237,16 @@ class Model:
         """
         named = [files] if isinstance(files, str | Path) else files
         folder = None if index is None else Path(index)
-        return find_passages(self._reader, query, named, folder=folder, top=top, encoding=encoding)
+        return find_passages(
+            self._text_encoder, query, named, folder=folder, top=top, encoding=encoding
+        )
 
     @functools.cached_property
-    def _reader(self) -> PassageReader:
+    def _text_encoder(self) -> TextEncoder:
         engine: Any = self._translator.engine
         if hasattr(engine, "vectors"):
-            return PassageReader(self.folder, engine)
-        return PassageReader.open(self.folder, **self._options)
+            return TextEncoder(self.folder, engine)
+        return TextEncoder.open(self.folder, **self._options)
 
     def _check_task(self, task: str, does: str) -> None:
         if self.manifest.task != task:

@@ -12,8 +12,8 @@ from transformers import BertTokenizer
 
 import regard
 from regard.api import import_model
-from regard.search.reading import Reader
-from regard.search.wording import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
+from regard.search.encoder import TextEncoder
+from regard.search.ranking import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
 
 QUERY = "do cats sleep"  # none of its words stands in a text, so that vectors alone rank
 
@@ -39,7 +39,7 @@ def pooled(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
 @pytest.mark.parametrize("engine", ["onnxruntime", "torch"])
 def test_vectors_are_the_means_of_berts(imported: tuple[Path, Any, Any], engine: str) -> None:
     folder, model, tokenizer = imported
-    found = Reader.open(folder, kind=engine).vectors(TEXT)
+    found = TextEncoder.open(folder, kind=engine).vectors(TEXT)
     np.testing.assert_allclose(found, pooled(model, tokenizer, TEXT), atol=2e-5)
 
 

@@ -17,7 +17,7 @@ from regard.errors import RegardWarning
 
 if TYPE_CHECKING:
     from regard.cli.lines import Writer
-    from regard.search.finding import Hit
+    from regard.search.results import Hit
 
 
 def search(
@@ -48,13 +48,13 @@ def search(
     from regard.cli.lines import Bars, Writer
     from regard.files import write_file
     from regard.folder.catalogue import find_for_search
-    from regard.search.finding import find
-    from regard.search.reading import Reader
+    from regard.search.encoder import TextEncoder
+    from regard.search.query import find
 
-    reader = Reader.open(find_for_search(model), kind=engine, device=device, threads=threads)
+    encoder = TextEncoder.open(find_for_search(model), kind=engine, device=device, threads=threads)
     with Bars() as bars:
         found = find(
-            reader,
+            encoder,
             query,
             files or (),
             folder=index,

@@ -1,151 +1,150 @@
-"""The passages of some files, and their vectors.
+"""The index of a search: the passages of files and folders, and their vectors.
 
-A file that has not changed is not read by the model again, wherever it lies now; what a file no longer holds is gone
-from the index.
+The model reads only passages that the index does not have yet.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from regard.errors import DataError
-from regard.search.files import MOST_BYTES, find_files
+from regard.errors import DataError, UsageError
+from regard.search.encoder import OnProgress, TextEncoder
 from regard.search.passages import Passage, read_passages
-from regard.search.reading import Progress, Reader
+
+MOST_BYTES = 1 << 26
+"""size of the largest file that is read"""
+
+VECTORS = ".f32"
+"""suffix of the vectors of an index folder"""
+
+_NOT_TEXT = frozenset(
+    ".7z .avi .bin .bmp .bz2 .class .dll .doc .docx .dylib .exe .flac .gif .gz .ico .jar .jpeg .jpg .lock .mkv .mo "
+    ".mov .mp3 .mp4 .npy .npz .o .odp .ods .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt "
+    ".pyc .rar .safetensors .so .sqlite .tar .tgz .tiff .ttf .wav .webm .webp .woff .woff2 .xls .xlsx .xz .zip "
+    ".zst".split()
+)
+_SKIPPED_FOLDERS = frozenset(("__pycache__", "node_modules"))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """A file that was read."""
-
+class IndexedFile:
     path: str
     size: int
     modified: int
-    """nanoseconds"""
-    sha256: str
+    """modification time in nanoseconds"""
     encoding: str | None
-    """that the user said it has"""
+    """encoding given by the user"""
     start: int
-    """number of its first passage"""
+    """row of its first passage"""
     num_passages: int
 
 
 @dataclass(frozen=True)
 class Index:
-    """What can be searched."""
-
-    entries: list[Entry]
+    entries: list[IndexedFile]
     passages: list[Passage]
     vectors: np.ndarray
+    """[passages, features]"""
     fingerprint: str
-    """of the model that made the vectors"""
+    """fingerprint of the model that made the vectors"""
     num_read: int = 0
-    """passages that the model had to read for it"""
+    """passages that the model read in this run"""
     left_out: list[str] = field(default_factory=list)
     """files that could not be read, with the reason"""
 
-    def entry_of(self, number: int) -> Entry:
-        """The file that a passage stands in."""
-        return next(
-            entry
-            for entry in self.entries
-            if entry.start <= number < entry.start + entry.num_passages
-        )
+    def entry_of(self, number: int) -> IndexedFile:
+        """The file of a passage."""
+        return next(each for each in self.entries if number < each.start + each.num_passages)
 
 
 def build(
-    reader: Reader,
+    encoder: TextEncoder,
     named: Sequence[str | Path],
     known: Index | None = None,
     *,
     encoding: str | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: OnProgress = lambda done, total: None,
 ) -> Index:
-    """The index of these files and folders; what `known` has of them is not read again."""
-    fingerprint = reader.fingerprint
-    if known is not None and known.fingerprint != fingerprint:
-        known = None
-    entries: list[Entry] = []
+    """The index of these files and folders; passages of `known` keep their vectors."""
+    if known is None or known.fingerprint != encoder.fingerprint:
+        none = np.zeros((0, encoder.width), np.float32)
+        known = Index([], [], none, encoder.fingerprint)
+    before = {each.path: each for each in known.entries}
+    entries: list[IndexedFile] = []
     passages: list[Passage] = []
-    origins: list[int] = []
     left_out: list[str] = []
-    by_path, by_content = _tables(known)
     for path in find_files(named):
         try:
-            entry, found = _read(path, reader, by_path, by_content, encoding)
+            status = path.stat()
+            file = IndexedFile(
+                str(path), status.st_size, status.st_mtime_ns, encoding, len(passages), 0
+            )
+            earlier = before.get(file.path)
+            if earlier and replace(earlier, start=file.start, num_passages=0) == file:
+                found = known.passages[earlier.start : earlier.start + earlier.num_passages]
+            else:
+                found = _read(path, file, encoder)
         except (DataError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             left_out.append(f"{path}: {reason}")
             continue
-        if found is None:
-            assert known is not None
-            earlier = by_content[entry.sha256]
-            numbers = range(earlier.start, earlier.start + earlier.num_passages)
-            found = [known.passages[number] for number in numbers]
-            origins += numbers
-        else:
-            origins += [-1] * len(found)
-        entries.append(replace(entry, start=len(passages), num_passages=len(found)))
+        entries.append(replace(file, num_passages=len(found)))
         passages += found
-    vectors, num_read = _vectors(reader, passages, origins, known, progress)
-    return Index(entries, passages, vectors, fingerprint, num_read, left_out)
+    if passages == known.passages:
+        return Index(entries, passages, known.vectors, known.fingerprint, 0, left_out)
+    rows = {passage.text: row for row, passage in enumerate(known.passages)}
+    origins = np.array([rows.get(passage.text, -1) for passage in passages], np.int64)
+    vectors = np.empty((len(passages), encoder.width), np.float32)
+    [old], [new] = np.nonzero(origins >= 0), np.nonzero(origins < 0)
+    vectors[old] = known.vectors[origins[old]]
+    vectors[new] = encoder.vectors([passages[row].text for row in new], progress)
+    return Index(entries, passages, vectors, known.fingerprint, len(new), left_out)
 
 
-def _vectors(
-    reader: Reader,
-    passages: Sequence[Passage],
-    origins: Sequence[int],
-    known: Index | None,
-    progress: Progress,
-) -> tuple[np.ndarray, int]:
-    """A vector for each passage, and how many the model had to read; `origins` are their numbers in the known."""
-    if known is not None and list(origins) == list(range(len(known.passages))):
-        return known.vectors, 0
-    new = [place for place, origin in enumerate(origins) if origin < 0]
-    kept = [place for place, origin in enumerate(origins) if origin >= 0]
-    vectors = np.empty((len(passages), reader.width), np.float32)
-    vectors[new] = reader.vectors([passages[place].text for place in new], progress)
-    if kept:
-        assert known is not None
-        vectors[kept] = known.vectors[[origins[place] for place in kept]]
-    return vectors, len(new)
-
-
-def _tables(known: Index | None) -> tuple[dict[str, Entry], dict[str, Entry]]:
-    entries = [] if known is None else known.entries
-    return {each.path: each for each in entries}, {each.sha256: each for each in entries}
-
-
-def _read(
-    path: Path,
-    reader: Reader,
-    by_path: dict[str, Entry],
-    by_content: dict[str, Entry],
-    encoding: str | None,
-) -> tuple[Entry, list[Passage] | None]:
-    """What is known of a file as it is now, and its passages unless they are known as well."""
-    status = path.stat()
-    before = by_path.get(str(path))
-    now = (status.st_size, status.st_mtime_ns, encoding)
-    if before and (before.size, before.modified, before.encoding) == now:
-        return before, None
-    if status.st_size > MOST_BYTES:
-        raise DataError(
-            f"it must have at most {MOST_BYTES >> 20} MiB: it has {status.st_size >> 20}"
-        )
-    data = path.read_bytes()
-    # How a file is read depends on its name and on the encoding, not on its bytes alone.
-    suffix = path.suffix.lower()
-    digest = hashlib.sha256(f"{suffix} {encoding}\n".encode() + data).hexdigest()
-    entry = Entry(str(path), status.st_size, status.st_mtime_ns, digest, encoding, 0, 0)
-    if digest in by_content:
-        return entry, None
-    language = reader.manifest.source_language
-    return entry, read_passages(
-        data, suffix, reader.count, reader.most_pieces, language=language, encoding=encoding
+def _read(path: Path, file: IndexedFile, encoder: TextEncoder) -> list[Passage]:
+    if file.size > MOST_BYTES:
+        raise DataError(f"it must have at most {MOST_BYTES >> 20} MiB: it has {file.size >> 20}")
+    return read_passages(
+        path.read_bytes(),
+        path.suffix.lower(),
+        encoder.count,
+        encoder.max_passage,
+        language=encoder.manifest.source_language,
+        encoding=file.encoding,
     )
+
+
+def find_files(named: Sequence[str | Path]) -> list[Path]:
+    """The files to read, each once, in a stable order.
+
+    In folders, hidden files, indexes and files whose suffix is not of text are left out; a file that is named is read.
+    """
+    found: dict[Path, None] = {}
+    for each in map(Path, named):
+        if each.is_dir():
+            found |= dict.fromkeys(_inside(each))
+        elif each.is_file():
+            found[each] = None
+        else:
+            raise UsageError(f"{each} must be a file or a folder: there is none; check its name")
+    return list(found)
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """Links to folders are not followed: they may be circular."""
+    for parent, folders, names in os.walk(folder):
+        if any(name.endswith(VECTORS) for name in names):
+            folders.clear()  # an index, which repeats the passages
+            continue
+        folders[:] = sorted(
+            each for each in folders if each[0] != "." and each not in _SKIPPED_FOLDERS
+        )
+        for name in sorted(names):
+            path = Path(parent) / name
+            if name[0] != "." and path.suffix.lower() not in _NOT_TEXT and path.is_file():
+                yield path

@@ -1,23 +1,31 @@
-"""The passages of a file: its paragraphs, and those too long for a model in parts of whole sentences."""
+"""The passages of a file: its paragraphs, cut at sentence ends where they are too long for a model.
+
+A heading or a table cell alone says too little to answer a query, but is near to any query of a word or two. So a heading
+is read with each paragraph under it, and the cells of a row are read together, each after the head of its column.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from regard.documents.document import SUFFIXES, reader_of
 from regard.documents.encoding import decode
+from regard.documents.segments import Segment, Slot
 from regard.errors import DataError, UsageError
-from regard.search.outline import outlined
 from regard.text.sentences import split
 
-MOST_PIECES = 128
-"""of a passage: longer ones say too many things for one vector"""
+MAX_TOKENS = 128
+"""tokens of a passage: a longer one says too many things for one vector"""
+NUM_HEADINGS = 2
+"""nearest headings that a paragraph is read with"""
 
 _NUM_LOOKED_AT = 8192
-"""bytes at the beginning of a file that tell whether it is text"""
+"""bytes at the beginning of a file that are searched for NUL"""
 _CATALOGUES = (".po", ".pot", ".xliff", ".xlf", ".tmx")
-"""documents of two languages, of which a translator's reader would show one"""
+"""documents in two languages, read as plain text: their readers show one language"""
 
 
 class Passage(NamedTuple):
@@ -35,10 +43,7 @@ def read_passages(
     language: str = "",
     encoding: str | None = None,
 ) -> list[Passage]:
-    """What a search can find in a file, none of it longer than `most`, as `count` measures it.
-
-    A single word that is longer belongs to no language and is left out.
-    """
+    """The passages of a file, none longer than `most` as `count` measures it; a longer word is left out."""
     if is_binary(data) and encoding is None:
         raise DataError("it must be text: it holds NUL bytes, as programs and pictures do")
     known = suffix if suffix in SUFFIXES and suffix not in _CATALOGUES else ".txt"
@@ -57,7 +62,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def _paragraphs(content: str, suffix: str) -> list[tuple[int, str]]:
-    """Where each begins, and its text as a reader sees it."""
+    """The offset of each paragraph, and its text as it is displayed."""
     try:
         slots, _ = reader_of(suffix)(content, ("", ""))
     except (DataError, UsageError):
@@ -85,3 +90,75 @@ def _cut(
         gathered = longer
     if gathered:
         yield Passage(line, gathered)
+
+
+@dataclass(slots=True)
+class _Heading:
+    level: int
+    start: int
+    text: str
+    is_read: bool = False
+    """whether a paragraph follows"""
+
+
+def outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
+    """The offset and text of each paragraph with its headings; a heading without a paragraph is one itself."""
+    found: list[tuple[int, str]] = []
+    headings: list[_Heading] = []
+    above: list[_Heading] = []
+    for start, level, text in _blocks(slots, content):
+        if level:
+            above = [heading for heading in above if heading.level < level]
+            above.append(_Heading(level, start, text))
+            headings.append(above[-1])
+            continue
+        near = above[-NUM_HEADINGS:]
+        for heading in near:
+            heading.is_read = True
+        found.append((start, "".join(f"{_named(heading.text)} " for heading in near) + text))
+    found += [(heading.start, heading.text) for heading in headings if not heading.is_read]
+    return sorted(found)
+
+
+def _blocks(slots: Sequence[Slot], content: str) -> Iterator[tuple[int, int, str]]:
+    """Offset, heading level (0 for none) and text of paragraphs, headings and table rows."""
+    # Neither line ends between rows nor remarks on a cell end a table.
+    slots = [slot for slot in slots if slot.parts and content[slot.start : slot.end].strip()]
+    for is_table, group in groupby(slots, key=lambda slot: slot.row is not None):
+        if is_table:
+            yield from ((start, 0, text) for start, text in _rows(group, content))
+            continue
+        for slot in group:
+            if text := _text(slot):
+                yield slot.start, slot.level, text
+
+
+def _rows(cells: Iterable[Slot], content: str) -> Iterator[tuple[int, str]]:
+    """The rows of a table with the heads of their columns; heads without rows are a row."""
+    heads: list[str] = []
+    waiting: list[tuple[int, str]] = []
+    for _, group in groupby(cells, key=lambda slot: slot.row):
+        row = list(group)
+        start = row[0].start
+        # A number is no segment to translate, but part of the row.
+        texts = [_text(cell) or content[cell.start : cell.end].strip() for cell in row]
+        if all(cell.is_head for cell in row):
+            yield from waiting
+            heads, waiting = texts, [(start, _row(texts, []))]
+        elif any(map(_text, row)):
+            yield start, _row(texts, heads)
+            waiting = []
+    yield from waiting
+
+
+def _row(texts: Sequence[str], heads: Sequence[str]) -> str:
+    pairs = zip_longest(heads[: len(texts)], texts, fillvalue="")
+    return "; ".join(f"{_named(head)} {text}" if head else text for head, text in pairs if text)
+
+
+def _named(text: str) -> str:
+    return text if text[-1:] in ".!?:…" else f"{text}:"
+
+
+def _text(slot: Slot) -> str:
+    return " ".join(part.text for part in slot.parts if isinstance(part, Segment)).strip()

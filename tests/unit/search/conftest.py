@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fixtures import make_random_folder
 
-from regard.search.reading import Reader
+from regard.search.encoder import TextEncoder
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +20,8 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reader(model_folder: Path) -> Reader:
-    return Reader.open(model_folder, threads=1)
+def reader(model_folder: Path) -> TextEncoder:
+    return TextEncoder.open(model_folder, threads=1)
 
 
 @pytest.fixture

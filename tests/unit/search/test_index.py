@@ -12,10 +12,10 @@ import pytest
 
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.search import index as indexing
-from regard.search import kept as keeping
+from regard.search import index_folder
+from regard.search.encoder import TextEncoder
 from regard.search.index import Index, build
-from regard.search.kept import INDEX, load, update
-from regard.search.reading import Reader
+from regard.search.index_folder import INDEX, load, update
 
 
 def same(one: Index, other: Index) -> bool:
@@ -27,7 +27,9 @@ def same(one: Index, other: Index) -> bool:
     )
 
 
-def test_a_kept_index_is_the_one_in_memory(reader: Reader, texts: Path, tmp_path: Path) -> None:
+def test_a_kept_index_is_the_one_in_memory(
+    reader: TextEncoder, texts: Path, tmp_path: Path
+) -> None:
     kept = update(tmp_path / "index", reader, [texts])
     assert same(kept, build(reader, [texts])) and len(kept.passages) == 5
     assert isinstance(kept.vectors, np.memmap)
@@ -35,7 +37,7 @@ def test_a_kept_index_is_the_one_in_memory(reader: Reader, texts: Path, tmp_path
     assert loaded is not None and same(kept, loaded)
 
 
-def test_only_what_changed_is_read_again(reader: Reader, texts: Path, tmp_path: Path) -> None:
+def test_only_what_changed_is_read_again(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "index"
     assert update(folder, reader, [texts]).num_read == 5
     assert update(folder, reader, [texts]).num_read == 0
@@ -44,14 +46,14 @@ def test_only_what_changed_is_read_again(reader: Reader, texts: Path, tmp_path: 
     (texts / "one.txt").rename(texts / "zero.txt")
     assert update(folder, reader, [texts]).num_read == 0, "at another place"
     (texts / "zero.txt").write_text("The cat sleeps.\n\nHello.\n\nHow are you?\n")
-    assert update(folder, reader, [texts]).num_read == 3
+    assert update(folder, reader, [texts]).num_read == 2, "one passage is not new"
     (texts / "deep" / "two.md").unlink()
     last = update(folder, reader, [texts])
     assert last.num_read == 0 and same(last, build(reader, [texts]))
     assert "Le chat" not in [passage.text for passage in last.passages]
 
 
-def test_another_encoding_is_another_reading(reader: Reader, tmp_path: Path) -> None:
+def test_another_encoding_is_another_reading(reader: TextEncoder, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_bytes("d\xe9j\xe0".encode("latin-1"))
     folder = tmp_path / "index"
     assert update(folder, reader, [tmp_path / "note.txt"]).left_out
@@ -62,18 +64,18 @@ def test_another_encoding_is_another_reading(reader: Reader, tmp_path: Path) -> 
 
 
 def test_other_weights_read_everything_again(
-    reader: Reader, model_folder: Path, texts: Path, tmp_path: Path
+    reader: TextEncoder, model_folder: Path, texts: Path, tmp_path: Path
 ) -> None:
     update(tmp_path / "index", reader, [texts])
-    by_torch = Reader.open(model_folder, kind="torch")
+    by_torch = TextEncoder.open(model_folder, kind="torch")
     assert by_torch.fingerprint == reader.fingerprint, "both compute in float32"
-    other = Reader.open(model_folder, threads=1)
+    other = TextEncoder.open(model_folder, threads=1)
     other.__dict__["fingerprint"] = "another"
     assert update(tmp_path / "index", other, [texts]).num_read == 5
 
 
 def test_files_that_cannot_be_read_are_named(
-    reader: Reader, texts: Path, monkeypatch: pytest.MonkeyPatch
+    reader: TextEncoder, texts: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (texts / "program").write_bytes(b"\x7fELF\0\0")
     (texts / "empty.txt").write_bytes(b"")
@@ -95,7 +97,7 @@ def test_files_that_cannot_be_read_are_named(
 
 @pytest.mark.parametrize("damage", ["cut", "bits", "gone", "json", "version", "fewer"])
 def test_a_damaged_index_is_noticed_and_made_anew(
-    reader: Reader, texts: Path, tmp_path: Path, damage: str
+    reader: TextEncoder, texts: Path, tmp_path: Path, damage: str
 ) -> None:
     folder, whole = tmp_path / "index", build(reader, [texts])
     update(folder, reader, [texts])
@@ -114,7 +116,7 @@ def test_a_damaged_index_is_noticed_and_made_anew(
         (folder / INDEX).write_text(json.dumps({**described, "format_version": 0}))
     else:
         passages.write_bytes(b"".join(passages.read_bytes().splitlines(keepends=True)[1:]))
-        described["passages"]["checksum"] = keeping._checksum(passages)
+        described["passages"]["checksum"] = index_folder._checksum(passages)
         (folder / INDEX).write_text(json.dumps(described))
     with pytest.raises(DataError, match="damaged"):
         load(folder)
@@ -124,19 +126,19 @@ def test_a_damaged_index_is_noticed_and_made_anew(
 
 
 def test_what_was_killed_while_it_wrote_has_changed_nothing(
-    reader: Reader, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: TextEncoder, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "index"
     before = update(folder, reader, [texts])
     (texts / "one.txt").write_text("Something else.\n")
-    real = keeping.write_file
+    real = index_folder.write_file
 
     def killed(path: Path, content: bytes) -> None:
         if path.name == INDEX:
             raise KeyboardInterrupt
         real(path, content)
 
-    monkeypatch.setattr(keeping, "write_file", killed)
+    monkeypatch.setattr(index_folder, "write_file", killed)
     with pytest.raises(KeyboardInterrupt):
         update(folder, reader, [texts])
     monkeypatch.undo()
@@ -149,7 +151,7 @@ def test_what_was_killed_while_it_wrote_has_changed_nothing(
 
 @pytest.mark.parametrize("name", [INDEX, f".{INDEX}.new"])
 def test_who_looks_while_another_process_puts_its_index_in_place_goes_on(
-    reader: Reader, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    reader: TextEncoder, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     folder = tmp_path / "index"
     folder.mkdir()
@@ -171,13 +173,13 @@ def test_who_looks_while_another_process_puts_its_index_in_place_goes_on(
 
 
 def test_many_update_one_index_at_a_time(
-    model_folder: Path, reader: Reader, texts: Path, tmp_path: Path
+    model_folder: Path, reader: TextEncoder, texts: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "index"
     program = (
-        "import sys; from pathlib import Path; from regard.search.reading import Reader\n"
-        "from regard.search.kept import update\n"
-        "reader = Reader.open(Path(sys.argv[1]), threads=1)\n"
+        "import sys; from pathlib import Path; from regard.search.encoder import TextEncoder\n"
+        "from regard.search.index_folder import update\n"
+        "reader = TextEncoder.open(Path(sys.argv[1]), threads=1)\n"
         "print(len(update(Path(sys.argv[2]), reader, sys.argv[3:]).passages))\n"
     )
     command = [sys.executable, "-c", program, str(model_folder), str(folder), str(texts)]
@@ -192,7 +194,7 @@ def test_many_update_one_index_at_a_time(
     ]
 
 
-def test_who_comes_second_waits(reader: Reader, texts: Path, tmp_path: Path) -> None:
+def test_who_comes_second_waits(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "index"
     folder.mkdir()
     said: list[str] = []
@@ -203,7 +205,7 @@ def test_who_comes_second_waits(reader: Reader, texts: Path, tmp_path: Path) -> 
         waiting.set()
 
     done: list[Index] = []
-    with keeping.locked(folder, print):
+    with index_folder.locked(folder, print):
         thread = threading.Thread(
             target=lambda: done.append(update(folder, reader, [texts], say=say))
         )
@@ -213,7 +215,7 @@ def test_who_comes_second_waits(reader: Reader, texts: Path, tmp_path: Path) -> 
     assert len(done[0].passages) == 5 and len(said) == 1
 
 
-def test_a_folder_of_others_is_left_alone(reader: Reader, texts: Path, tmp_path: Path) -> None:
+def test_a_folder_of_others_is_left_alone(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds"):
         update(texts, reader, [texts])
     assert not (texts / INDEX).exists()
@@ -223,7 +225,7 @@ def test_a_folder_of_others_is_left_alone(reader: Reader, texts: Path, tmp_path:
     assert load(tmp_path / "nothing") is None
 
 
-def test_an_index_is_not_searched_itself(reader: Reader, texts: Path) -> None:
+def test_an_index_is_not_searched_itself(reader: TextEncoder, texts: Path) -> None:
     folder = texts / "index"
     assert len(update(folder, reader, [texts]).passages) == 5
     again = update(folder, reader, [texts])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.errors import DataError, UsageError
-from regard.search.files import find_files
+from regard.search.index import find_files
 from regard.search.passages import Passage, read_passages
 
 WORDS = 9

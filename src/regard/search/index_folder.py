@@ -1,11 +1,11 @@
-"""An index that is kept in a folder for the next search.
+"""An index saved in a folder for the next search.
 
-index/   index.json          what was read with which model, and the checksums of the other two
-         passages-….jsonl    each passage: the line it begins in, and its text
-         vectors-….f32       its vector, a row each: read as it is needed, not loaded
+index/   index.json          the files that were read, the model's fingerprint, checksums of the other two
+         passages-….jsonl    a line for each passage: its line number and its text
+         vectors-….f32       a row for each passage, memory-mapped
 
-The two larger files are written under names of their own; index.json is put in place last and makes them count, so that
-who was stopped in between has changed nothing. A damaged index is made anew.
+The two large files get new names, and index.json, which names them, is replaced last: an interrupted update changes
+nothing. A damaged index is made anew.
 """
 
 from __future__ import annotations
@@ -26,28 +26,27 @@ import numpy as np
 
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.files import holding, sync, unfinished, write_file
-from regard.search.files import VECTORS
-from regard.search.index import Entry, Index, build
+from regard.search.encoder import OnProgress, TextEncoder
+from regard.search.index import VECTORS, Index, IndexedFile, build
 from regard.search.passages import Passage
-from regard.search.reading import Progress, Reader
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 INDEX = "index.json"
 LOCK = ".lock"
-_LOOK_AGAIN = 0.1
-"""seconds between two looks at a lock that another process holds"""
+_RETRY_SECONDS = 0.1
+"""seconds between two tries to lock the index"""
 
 
 def update(
     folder: Path,
-    reader: Reader,
+    encoder: TextEncoder,
     named: Sequence[str | Path],
     *,
     encoding: str | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: OnProgress = lambda done, total: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Index:
-    """Bring the index in a folder up to date with these files, and keep it there."""
+    """Update the index in a folder to these files, and save it."""
     _check_folder(folder)
     with locked(folder, say):
         try:
@@ -55,7 +54,7 @@ def update(
         except DataError as error:
             warnings.warn(f"{error}; it is made anew", RegardWarning, stacklevel=3)
             known = None
-        index = build(reader, named, known, encoding=encoding, progress=progress)
+        index = build(encoder, named, known, encoding=encoding, progress=progress)
         if known is None or index.num_read or index.entries != known.entries:
             save(folder, index)
             kept = load(folder) or index
@@ -64,7 +63,7 @@ def update(
 
 
 def load(folder: Path) -> Index | None:
-    """The index that is kept in a folder; None where there is none."""
+    """The index in a folder; None where there is none."""
     path = folder / INDEX
     for _ in range(3):
         try:
@@ -73,7 +72,7 @@ def load(folder: Path) -> Index | None:
         except FileNotFoundError as error:
             if error.filename == str(path):
                 return None
-            # Another process has put a newer one in its place since; that one is whole.
+            # Another process has just replaced it.
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"the index in {folder} is damaged ({error})") from error
     raise DataError(f"the index in {folder} is damaged (a file of it is missing)")
@@ -92,12 +91,12 @@ def _load(folder: Path, described: dict[str, Any]) -> Index:
         raise ValueError("there is not a vector for each passage")
     # An empty file cannot be mapped.
     vectors = np.memmap(paths["vectors"], "<f4", "r", shape=shape) if passages else np.zeros(shape)
-    entries = [Entry(**entry) for entry in described["files"]]
+    entries = [IndexedFile(**entry) for entry in described["files"]]
     return Index(entries, passages, vectors, described["fingerprint"])
 
 
 def save(folder: Path, index: Index) -> None:
-    """The two large files, then what makes them count; older ones go."""
+    """Write the two large files, then index.json; then delete older files."""
     name = f"{time.time_ns():x}"
     passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}{VECTORS}"
     write_file(passages, _lines(index.passages))
@@ -122,12 +121,12 @@ def save(folder: Path, index: Index) -> None:
     sync(folder)
     for path in folder.iterdir():
         if _is_large(path.name) and path not in (passages, vectors):
-            with contextlib.suppress(OSError):  # where it is still being read
+            with contextlib.suppress(OSError):  # still being read
                 path.unlink()
 
 
 def _lines(passages: Iterable[Passage]) -> bytes:
-    # In ASCII, so that no character of a text can end a line.
+    # ASCII, because some characters of a text would end a line.
     return "".join(json.dumps(list(passage)) + "\n" for passage in passages).encode()
 
 
@@ -136,7 +135,7 @@ def _is_large(name: str) -> bool:
 
 
 def _is_ours(name: str) -> bool:
-    # index.json too: another process may be about to put it in place, or was killed just then.
+    # index.json may be in writing by another process, or left by one that was killed.
     return name in (LOCK, INDEX, unfinished(Path(INDEX)).name) or _is_large(name)
 
 
@@ -149,7 +148,7 @@ def _checksum(path: Path) -> str:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuse a place that is somebody else's."""
+    """Refuse a folder with other files."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"--index must be a folder: {folder} is a file; name another")
     if folder.is_dir() and not (folder / INDEX).exists():
@@ -168,7 +167,7 @@ def _check_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """One process updates an index; the others wait for it."""
+    """A lock: one process updates an index, the others wait."""
     waits = False
     while True:
         try:
@@ -183,4 +182,4 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
         if not waits:
             say(f"another process updates {folder}: waiting for it")
             waits = True
-        time.sleep(_LOOK_AGAIN)
+        time.sleep(_RETRY_SECONDS)

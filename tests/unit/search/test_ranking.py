@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from regard.search.ranking import nearest
-from regard.search.wording import (
+from regard.search.ranking import (
     ENOUGH_WORDS,
     NUM_NEAREST,
     WEIGHT,
     WEIGHT_OF_SHORT,
     best,
+    nearest,
     words_in,
 )
 

@@ -11,21 +11,20 @@ from typer.testing import CliRunner
 import regard
 from regard.cli.main import app
 from regard.errors import UsageError
-from regard.search.finding import Found, find, search
+from regard.search.encoder import TextEncoder
 from regard.search.index import Index, build
-from regard.search.kept import update
-from regard.search.matching import compare
-from regard.search.ranking import nearest
-from regard.search.reading import Reader
-from regard.search.wording import ENOUGH_WORDS, WEIGHT, WEIGHT_OF_SHORT, words_in
+from regard.search.index_folder import update
+from regard.search.query import compare, find, search
+from regard.search.ranking import ENOUGH_WORDS, WEIGHT, WEIGHT_OF_SHORT, nearest, words_in
+from regard.search.results import SearchResult
 
 
 @pytest.fixture
-def found(reader: Reader, texts: Path) -> Found:
+def found(reader: TextEncoder, texts: Path) -> SearchResult:
     return find(reader, "the cat sleeps", [texts], top=3)
 
 
-def test_a_text_finds_itself_first(reader: Reader, texts: Path) -> None:
+def test_a_text_finds_itself_first(reader: TextEncoder, texts: Path) -> None:
     index = build(reader, [texts])
     for number, passage in enumerate(index.passages):
         best = search(reader, passage.text, index, top=1)[0]
@@ -41,7 +40,7 @@ def shortness(text: str) -> float:
     return WEIGHT_OF_SHORT * max(0.0, 1 - len(set(words_in(text))) / ENOUGH_WORDS) ** 2
 
 
-def test_scores_are_those_of_the_formula(reader: Reader, found: Found) -> None:
+def test_scores_are_those_of_the_formula(reader: TextEncoder, found: SearchResult) -> None:
     def vector(text: str) -> np.ndarray:
         ids = [*reader.tokenizer.encode(text), reader.manifest.model.eos_id]
         mean = reader.encoder.vectors([ids])[0].astype(np.float64).mean(axis=0)
@@ -75,7 +74,7 @@ def test_the_nearest_are_exactly_the_nearest(
         np.testing.assert_array_equal(scores, every[expected])
 
 
-def test_neighbours_do_not_matter(reader: Reader) -> None:
+def test_neighbours_do_not_matter(reader: TextEncoder) -> None:
     texts = ["The cat sleeps.", "Jane", "Bonjour, comment allez-vous ? Je vais bien.", "The cat"]
     together = reader.vectors([*texts, *texts])
     halves = together[: len(texts)], together[len(texts) :]
@@ -84,11 +83,11 @@ def test_neighbours_do_not_matter(reader: Reader) -> None:
         np.testing.assert_array_equal(vector, again)
 
 
-def test_words_have_the_mean_of_their_pieces(reader: Reader) -> None:
+def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
     query, passage = "Jane visits!", "Jane, visits Africa."
     [comparison] = compare(reader, query, [passage])
-    assert comparison.query.all() == ["Jane", "visits"]
-    assert comparison.passage.all() == ["Jane", "visits", "Africa"]
+    assert comparison.query.words == ["Jane", "visits"]
+    assert comparison.passage.words == ["Jane", "visits", "Africa"]
     ids = reader.tokenizer.encode(passage)
     vectors = reader.encoder.vectors([[*ids, reader.manifest.model.eos_id]])[0]
     spans = reader.tokenizer.spans_in(passage)
@@ -101,21 +100,21 @@ def test_words_have_the_mean_of_their_pieces(reader: Reader) -> None:
     np.testing.assert_allclose(comparison.similarity, cosines, atol=1e-6)
 
 
-def test_matches_are_the_nearest_words_that_stand_out(found: Found) -> None:
+def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> None:
     for hit in found:
         similarity = hit.comparison.similarity
         for match in hit.matches:
             assert hit.text[match.start : match.end] == match.word
             column = hit.comparison.passage.spans.index((match.start, match.end))
             row = int(similarity[:, column].argmax())
-            assert hit.comparison.query[row] == match.query_word
+            assert hit.comparison.query.words[row] == match.query_word
             assert similarity[row, column] == similarity[row].max()
             assert match.similarity == pytest.approx(float(similarity[row, column]), abs=1e-4)
     itself = found.hits[0]
     assert itself.text == "The cat sleeps." and "sleeps" in [m.word for m in itself.matches]
 
 
-def test_a_query_without_letters_matches_nothing(reader: Reader, texts: Path) -> None:
+def test_a_query_without_letters_matches_nothing(reader: TextEncoder, texts: Path) -> None:
     hits = find(reader, "?!", [texts], top=2).hits
     assert len(hits) == 2 and not any(hit.matches for hit in hits)
 
@@ -125,17 +124,17 @@ def test_a_query_without_letters_matches_nothing(reader: Reader, texts: Path) ->
     [
         ("  ", {}, "must have words"),
         ("a", {"top": 0}, "top must be at least 1"),
-        ("cat " * 99, {}, "at most 66 pieces"),
+        ("cat " * 99, {}, "at most 66 tokens"),
     ],
 )
 def test_what_cannot_be_asked(
-    reader: Reader, texts: Path, query: str, options: dict[str, int], message: str
+    reader: TextEncoder, texts: Path, query: str, options: dict[str, int], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         find(reader, query, [texts], **options)  # type: ignore[arg-type]
 
 
-def test_an_index_belongs_to_its_model(reader: Reader, texts: Path, tmp_path: Path) -> None:
+def test_an_index_belongs_to_its_model(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     index = build(reader, [texts])
     other = Index(index.entries, index.passages, index.vectors, "of another model")
     with pytest.raises(UsageError, match="the model that made it"):
@@ -148,7 +147,7 @@ def test_an_index_belongs_to_its_model(reader: Reader, texts: Path, tmp_path: Pa
     assert len(find(reader, "cat", folder=tmp_path / "index", top=4)) == 4
 
 
-def test_nothing_is_found_in_nothing(reader: Reader, tmp_path: Path) -> None:
+def test_nothing_is_found_in_nothing(reader: TextEncoder, tmp_path: Path) -> None:
     (tmp_path / "empty.txt").touch()
     assert not len(find(reader, "cat", [tmp_path / "empty.txt"], folder=tmp_path / "index"))
     assert not len(find(reader, "cat", folder=tmp_path / "index"))
@@ -168,7 +167,7 @@ class Tags(HTMLParser):
             self.cells.append(data)
 
 
-def test_the_page_shows_the_real_numbers(reader: Reader, tmp_path: Path) -> None:
+def test_the_page_shows_the_real_numbers(reader: TextEncoder, tmp_path: Path) -> None:
     text = tmp_path / "<b>.txt"
     text.write_text("The cat <script>alert(1)</script> sleeps.")
     found = find(reader, "<i>cat</i> sleeps", [text])

@@ -62,7 +62,7 @@ def feed(asked: dict[str, Any]) -> dict[str, Any]:
     from regard.config import DataConfig
     from regard.data.batch_stream import BatchStream
     from regard.text.tokenizer import Tokenizer
-    from regard.train.prepare import read_corpora
+    from regard.train.corpora import read_corpora
 
     folder = Path(asked["folder"]) / "text" if asked["in_files"] else None
     tokenizer = Tokenizer.load(asked["tokenizer"])

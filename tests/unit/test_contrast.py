@@ -21,7 +21,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.train.loss import Sums, Tensors, contrastive_loss, pair_loss
 from regard.train.parallel import Processes, _without_answers
 from regard.train.prefetch import DeviceBatch
-from regard.train.retrieval import find_own, vectors_of
+from regard.train.validation import retrieval_score, text_vectors
 from regard.translate.evaluate import Retrieval
 
 TEMPERATURE = 0.07
@@ -147,13 +147,13 @@ def test_each_finds_its_own(tmp_path: Path) -> None:
     )
     assert isinstance(model, EncoderOnly)
     texts = ["Bonjour.", "Le chat dort.", "Jane visits Africa.", "Hello"]
-    found = find_own(model, tokenizer, texts, texts, "fp32", name="same")
+    found = retrieval_score(model, tokenizer, texts, texts, "fp32", name="same")
     assert found == Retrieval(recall_1=100, recall_10=100, mrr=100, num_queries=4, name="same")
-    twice = find_own(model, tokenizer, [texts[0]] * 3, [texts[0]] * 3, "fp32")
+    twice = retrieval_score(model, tokenizer, [texts[0]] * 3, [texts[0]] * 3, "fp32")
     assert twice.recall_1 == 100, "the same text several times is one answer"
-    behind = find_own(model, tokenizer, [texts[0]] * 4, [texts[0]] * 3 + [texts[1]], "fp32")
+    behind = retrieval_score(model, tokenizer, [texts[0]] * 4, [texts[0]] * 3 + [texts[1]], "fp32")
     assert behind.mrr == pytest.approx(100 * (3 + 1 / 2) / 4), "and one wrong answer"
-    vectors = vectors_of(model, tokenizer, texts, "fp32")
+    vectors = text_vectors(model, tokenizer, texts, "fp32")
     torch.testing.assert_close(vectors.norm(dim=-1), torch.ones(len(texts)))
 
 

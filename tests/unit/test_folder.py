@@ -15,9 +15,8 @@ from train_fixtures import QUICK, counting_corpus, run
 import regard.files as lock_module
 from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
-from regard.train.folder import check_folder, forget
-from regard.train.lock import LOCK, locked
 from regard.train.loop import Trainer
+from regard.train.run_folder import LOCK, check_folder, locked
 
 
 def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import DataError, UsageError
 from regard.model.transformer import Translating, build
 from regard.text.tokenizer import Tokenizer
-from regard.train.pretrained import start_from_vectors, whole_words
+from regard.train.network import start_from_vectors, whole_words
 from regard.train.request import Request
 
 TEXT = ["un deux trois Quatre", "one two three four", "deux un", "two one"] * 9

@@ -13,7 +13,7 @@ import torch
 from train_fixtures import QUICK, checkpoint_of, counting_corpus, run
 
 from regard.train.signals import Interrupted, Signals
-from regard.train.validate import Validator
+from regard.train.validation import Validator
 
 BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 

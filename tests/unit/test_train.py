@@ -23,18 +23,18 @@ from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.train import prepare
+from regard.train import corpora
 from regard.train.checkpoints import load_latest
-from regard.train.lock import locked
+from regard.train.corpora import read_corpora, with_languages
 from regard.train.loss import Tensors
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import choose_dropout, choose_size, complete
 from regard.train.prefetch import DeviceBatch
-from regard.train.prepare import read_corpora, with_languages
 from regard.train.recipe import read_recipe
 from regard.train.report import Reporter
 from regard.train.request import Request
 from regard.train.run import TrainResult
+from regard.train.run_folder import locked
 from regard.train.update import Updater
 
 
@@ -116,7 +116,7 @@ def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig) -> None:
 
 def test_few_pairs_held_out_are_told(corpus: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     for few, told in ((600, True), (2, False)):
-        monkeypatch.setattr(prepare, "FEW_HELD_OUT", few)
+        monkeypatch.setattr(corpora, "FEW_HELD_OUT", few)
         said: list[str] = []
         read_corpora(corpus, 1, said.append)
         [line] = [line for line in said if "held out" in line]
@@ -232,7 +232,7 @@ def test_patience_ends_a_run_that_no_longer_improves(
 def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="must be a new or empty folder.*--resume"):
+    with pytest.raises(UsageError, match="must be a new or empty folder: .* no training run .*name another"):
         run(corpus, tmp_path / "run")
     assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
 

@@ -21,7 +21,7 @@ from regard.errors import ModelError, TrainingError, UsageError
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
-from regard.train.prose import hold_out
+from regard.train.corpora import hold_out_text
 from regard.train.request import Request
 from regard.translate.evaluate import Perplexity
 
@@ -125,21 +125,21 @@ def test_whole_documents_are_held_out() -> None:
     prose = Prose(
         [[f"document {number} line {line}" for line in range(5)] for number in range(211)]
     )
-    train, valid = hold_out(prose, seed=3)
+    train, valid = hold_out_text(prose, seed=3)
     assert 0 < len(valid) < 20 and len(train) + len(valid) == 211
     assert not {d[0] for d in train.documents} & {d[0] for d in valid.documents}
-    again, _ = hold_out(prose, seed=3)
+    again, _ = hold_out_text(prose, seed=3)
     assert again.documents == train.documents
 
 
 def test_of_few_documents_an_end_is_held_out() -> None:
     lines = [f"line {number}" for number in range(300)]
-    train, valid = hold_out(Prose([["short"], lines]), seed=3)
+    train, valid = hold_out_text(Prose([["short"], lines]), seed=3)
     assert train.documents[0] == ["short"]
     assert train.documents[1] + valid.documents[0] == lines
     assert 1 <= len(valid.documents[0]) <= 12
     with pytest.raises(TrainingError, match="at least two lines"):
-        hold_out(Prose([["one"]]), seed=3)
+        hold_out_text(Prose([["one"]]), seed=3)
 
 
 @pytest.mark.parametrize(

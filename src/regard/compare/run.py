@@ -32,7 +32,7 @@ from regard.data.workers import Message, Workers
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
 from regard.train.device import choose_device
-from regard.train.stream import num_cores
+from regard.train.setup import num_cores
 from regard.translate.evaluate import require_metrics
 
 STUDY = "study.json"

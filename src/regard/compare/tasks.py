@@ -28,11 +28,12 @@ from regard.errors import RegardError
 from regard.files import write_file
 from regard.model.transformer import Translating
 from regard.train.device import choose_device
-from regard.train.evidence import RESULT, commit, hardware, versions
-from regard.train.prepare import load_tokenizers
-from regard.train.request import RUN_FILE, Request
+from regard.train.finish import RESULT, commit, hardware, versions
+from regard.train.plan import RUN_FILE
+from regard.train.request import Request
 from regard.train.run import train
-from regard.train.validate import translate_all
+from regard.train.tokenizers import load_tokenizers
+from regard.train.validation import translate_all
 
 RESULTS = "results"
 

@@ -1,42 +1,118 @@
-"""What `regard train` chooses when the user does not say: from the size of the corpus and the device.
+"""The plan of a run: every setting, those chosen from the size of the corpus and the device included.
 
-What was chosen is saved as run.json beside the run, and the weightier part of it printed at the start.
-docs/log.md has the runs the numbers were tried in.
+It is saved as run.json beside the run; its weightier part is printed at the start. docs/log.md has the runs the
+numbers were tried in.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from regard.config import ModelConfig, TrainConfig
+from regard.config import (
+    DataConfig,
+    DecodeConfig,
+    GenerateConfig,
+    ModelConfig,
+    TrainConfig,
+    from_dict,
+    to_dict,
+    with_generate_section,
+)
+from regard.errors import TrainingError
+from regard.files import write_file
 from regard.train.optimizer import paper_peak
 
-SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
-"""the size for at least this many pairs"""
+RUN_FILE = "run.json"
 
+SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
+"""Model size for at least so many pairs."""
 EPOCHS_AT_30K = 70
-"""passes over a corpus of thirty thousand pairs; a larger one needs fewer, by the square root"""
+"""Epochs over a corpus of 30,000 pairs; a larger one needs fewer, by the square root."""
 LEAST_EPOCHS, MOST_EPOCHS = 6, 100
 STEPS_AN_EPOCH = 100
-"""a batch is this part of the corpus, within the two bounds below"""
+"""Batches in an epoch, within the bounds of the batch size."""
 SMALLEST_BATCH, LARGEST_BATCH = 4096, 65536
+"""Bounds of the chosen batch size, in tokens."""
 LEAST_BATCH = 512
-"""tokens at once below which memory is too small to train"""
+"""Minimum batch size when memory is short, in tokens."""
 LARGEST_ON_CPU = 8192
-"""tokens at once; more take memory and no less time, so a larger batch is made of several"""
+"""Maximum batch size on a CPU, in tokens; more takes memory and saves no time, so an update has several batches."""
 LEAST_STEPS = 500
 WARMUP_SHARE = 0.08
-"""of the steps, or of the minutes"""
+"""Length of the warm-up, as a share of the steps or minutes."""
 NUM_VALIDATIONS = 10
 PEAK_RATE_AT_256 = 2e-3
-"""for the cosine schedule; wider models need less, by the square root of d_model or d_state"""
-
-
+"""Peak learning rate of the cosine schedule at width 256; falls with the square root of d_model or d_state."""
 LABEL_SMOOTHING = 0.1
-"""in translation, as in the paper"""
+"""Label smoothing of translation, as in the paper."""
 NORM_PLACEMENT = "pre"
-"""which trains at any rate the schedule below may reach: docs/decisions/004"""
+"""Norm placement; pre-norm trains at any rate of the schedule: docs/decisions/004."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that determines a run; saved as run.json."""
+
+    data: DataConfig
+    model: ModelConfig
+    train: TrainConfig
+    decode: DecodeConfig
+    init: str
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
+
+    def save(self, path: Path) -> None:
+        sections = ("data", "model", "train", "decode", "generate")
+        values = {name: to_dict(getattr(self, name)) for name in sections}
+        write_file(path, json.dumps({**values, "init": self.init}, indent=1).encode())
+
+    @classmethod
+    def load(cls, path: Path) -> Plan:
+        try:
+            values = with_generate_section(json.loads(path.read_text("utf-8")))
+            return cls(
+                data=from_dict(DataConfig, values["data"], f"{path} data"),
+                model=from_dict(ModelConfig, values["model"], f"{path} model"),
+                train=from_dict(TrainConfig, values["train"], f"{path} train"),
+                decode=from_dict(DecodeConfig, values["decode"], f"{path} decode"),
+                init=str(values["init"]),
+                generate=from_dict(GenerateConfig, values.get("generate", {}), f"{path} generate"),
+            )
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TrainingError(
+                f"{path.parent} must be the folder of an earlier run to resume it: {error}; "
+                "start it without --resume"
+            ) from error
+
+    def describe(self, device: str) -> str:
+        model, train = self.model, self.train
+        more = f" x {train.accumulate}" if train.accumulate > 1 else ""
+        after = f" after {train.warmup:,}" if train.warmup else ""
+        every = f", a validation every {train.validate_every:,}" if train.validate_every else ""
+        kind = f"{model.norm_placement}-norm"
+        if model.is_recurrent:
+            kind = f"{model.architecture} cells, attention {model.attention}"
+        widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
+        layers = "+".join(map(str, model.num_layers))
+        return (
+            f"model: {layers} layers, {widths}, {kind}, {model.target_vocab_size:,} tokens\n"
+            f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
+            f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
+            f"{train.schedule} to {train.learning_rate:.2e}{after}, dropout {train.dropout}{every}"
+        )
+
+    def with_smaller_batches(self, reason: str) -> Plan:
+        """Twice as many batches of half the size to an update, after an error."""
+        assert self.train.batch_tokens is not None
+        batch_tokens = self.train.batch_tokens // 2
+        if batch_tokens < LEAST_BATCH:
+            raise TrainingError(reason)
+        accumulate = 2 * self.train.accumulate
+        train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=accumulate)
+        return dataclasses.replace(self, train=train)
 
 
 def choose_size(num_pairs: int) -> str:
@@ -44,7 +120,7 @@ def choose_size(num_pairs: int) -> str:
 
 
 def choose_dropout(num_pairs: int) -> float:
-    """The less text, the more of it must be kept from being learnt by heart."""
+    """More dropout for less text, against overfitting."""
     if num_pairs < 100_000:
         return 0.2
     return 0.15 if num_pairs < 500_000 else 0.1
@@ -53,7 +129,7 @@ def choose_dropout(num_pairs: int) -> float:
 def complete(
     settings: TrainConfig, model: ModelConfig, *, num_pairs: int, num_tokens: int, on_gpu: bool
 ) -> TrainConfig:
-    """The settings with every None replaced, but for what is counted in steps when minutes are given.
+    """The settings with every None replaced, except counts of steps where minutes are given.
 
     `num_tokens` counts both sides of the corpus once.
     """
@@ -87,13 +163,13 @@ def complete(
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
         packing=packing,
-        # Padded batches have a new shape each time, and each would be compiled anew.
+        # Padded batches have many shapes, and each would be compiled anew.
         compile=on_gpu and packing if settings.compile is None else settings.compile,
     )
 
 
 def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:
-    """The same tokens to an update, in batches of which each process gets as many."""
+    """The same tokens to an update, in as many batches for each process."""
     assert settings.batch_tokens is not None
     tokens = settings.batch_tokens * settings.accumulate
     accumulate = num_processes * math.ceil(settings.accumulate / num_processes)

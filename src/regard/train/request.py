@@ -1,9 +1,8 @@
-"""What a user asks of a run, and the plan that came of it: every setting, the chosen ones included."""
+"""The request for a run: the settings a user has given. Everything else is chosen."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,89 +21,19 @@ from regard.config import (
     check_types,
     from_dict,
     shape_of,
-    to_dict,
-    with_generate_section,
 )
-from regard.errors import TrainingError, UsageError
-from regard.files import write_file
+from regard.errors import UsageError
 from regard.folder.manifest import Manifest, read_manifest
 from regard.text.tokenizer import Tokenizer
-from regard.train.plan import LEAST_BATCH, NORM_PLACEMENT, choose_size
+from regard.train.plan import NORM_PLACEMENT, Plan, choose_size
 
-RUN_FILE = "run.json"
-OF_THE_MODEL = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddings")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything a run is determined by; saved as run.json."""
-
-    data: DataConfig
-    model: ModelConfig
-    train: TrainConfig
-    decode: DecodeConfig
-    init: str
-    generate: GenerateConfig = field(default_factory=GenerateConfig)
-
-    def save(self, path: Path) -> None:
-        parts = {
-            name: to_dict(getattr(self, name))
-            for name in ("data", "model", "train", "decode", "generate")
-        }
-        write_file(path, json.dumps({**parts, "init": self.init}, indent=1).encode())
-
-    @classmethod
-    def load(cls, path: Path) -> Plan:
-        try:
-            values = with_generate_section(json.loads(path.read_text("utf-8")))
-            return cls(
-                data=from_dict(DataConfig, values["data"], f"{path} data"),
-                model=from_dict(ModelConfig, values["model"], f"{path} model"),
-                train=from_dict(TrainConfig, values["train"], f"{path} train"),
-                decode=from_dict(DecodeConfig, values["decode"], f"{path} decode"),
-                init=str(values["init"]),
-                generate=from_dict(GenerateConfig, values.get("generate", {}), f"{path} generate"),
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise TrainingError(
-                f"{path.parent} must be the folder of an earlier run to resume it: {error}; "
-                "start it without --resume"
-            ) from error
-
-    def describe(self, device: str) -> str:
-        model, train = self.model, self.train
-        more = f" x {train.accumulate}" if train.accumulate > 1 else ""
-        after = f" after {train.warmup:,}" if train.warmup else ""
-        every = f", a validation every {train.validate_every:,}" if train.validate_every else ""
-        kind = f"{model.norm_placement}-norm"
-        if model.is_recurrent:
-            kind = f"{model.architecture} cells, attention {model.attention}"
-        widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
-        layers = "+".join(map(str, model.num_layers))
-        return (
-            f"model: {layers} layers, {widths}, "
-            f"{kind}, {model.target_vocab_size:,} pieces\n"
-            f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
-            f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
-            f"{train.schedule} to {train.learning_rate:.2e}{after}, "
-            f"dropout {train.dropout}{every}"
-        )
-
-    def with_smaller_batches(self, reason: str) -> Plan:
-        """Twice as many batches of half the size to an update; `reason` is why."""
-        assert self.train.batch_tokens is not None
-        batch_tokens = self.train.batch_tokens // 2
-        if batch_tokens < LEAST_BATCH:
-            raise TrainingError(reason)
-        train = dataclasses.replace(
-            self.train, batch_tokens=batch_tokens, accumulate=2 * self.train.accumulate
-        )
-        return dataclasses.replace(self, train=train)
+MODEL_SETTINGS = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddings")
+"""Data settings that a given model decides."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for; everything else is chosen."""
+    """The settings a user has given; everything else is chosen."""
 
     data: DataConfig
     train: TrainConfig = field(default_factory=TrainConfig)
@@ -116,131 +45,121 @@ class Request:
     init: Path | None = None
     """a model folder whose weights and tokenizers the run starts from"""
 
-    def check(self) -> None:
-        """Refuse what contradicts itself, before any text is read."""
-        if self.init is not None:
-            asked = ["size"] * bool(self.size) + list(self.model)
-            asked += [key for key, _ in _asked(self.data) if key in OF_THE_MODEL]
-            if asked:
-                raise UsageError(
-                    f"--init takes shape and tokenizer from the given model: got {asked[0]} as well; "
-                    "leave it out"
-                )
-        architecture = self.architecture
-        if self.objective == "contrastive":
-            self._check_contrastive()
-        elif self.objective in RUNNING_TEXT:
-            self._check_running_text()
-        elif architecture not in ("encoder-decoder", *RECURRENT) or self.data.text:
-            raise UsageError(
-                f"objective=translation learns an encoder-decoder model from pairs: got architecture={architecture}"
-                f"{' and running text' if self.data.text else ''}; leave it out"
-            )
-        check_belongs(self.model)
-        if architecture in RECURRENT and self.train.packing:
-            raise UsageError(
-                f"architecture={architecture} reads one sentence a row: got packing=true; leave it out"
-            )
-        if self.data.tokenizer_file and not self.data.joint:
-            raise UsageError(
-                "tokenizer_file is one tokenizer for both languages: got it with joint=false; "
-                "leave one of them out"
-            )
-        if architecture in RECURRENT and self.train.sharded:
-            raise UsageError(
-                f"architecture={architecture} steps through its cells and cannot be cut up: got sharded=true; "
-                "leave it out"
-            )
-        if self.train.freeze_embeddings and self.train.sharded:
-            raise UsageError(
-                "freeze_embeddings holds rows of whole tables: got sharded=true; leave one out"
-            )
-        if self.train.freeze_embeddings and not self.data.embeddings:
-            raise UsageError(
-                "freeze_embeddings needs word vectors: got none; name some with embeddings"
-            )
-        if self.train.freeze_embeddings and self.train.weight_decay:
-            raise UsageError(
-                "freeze_embeddings leaves rows as they are, which weight_decay does not: got both; "
-                "leave one out"
-            )
-
-    def _check_contrastive(self) -> None:
-        if self.architecture != "encoder-only":
-            raise UsageError(
-                "objective=contrastive trains an encoder alone: got "
-                f"architecture={self.architecture}; leave it out"
-            )
-        if not self.data.joint:
-            raise UsageError(
-                "objective=contrastive reads both sides with one encoder: got joint=false, a vocabulary for "
-                "each; leave it out"
-            )
-        if self.train.r_drop:
-            raise UsageError(
-                f"r_drop is for words that are predicted: got r_drop={self.train.r_drop} with "
-                "objective=contrastive; leave it out"
-            )
-
-    def _check_running_text(self) -> None:
-        objective, data = self.objective, self.data
-        if self.architecture != RUNNING_TEXT[objective]:
-            raise UsageError(
-                f"objective={objective} trains a model that is {RUNNING_TEXT[objective]}: got "
-                f"architecture={self.architecture}; leave one out"
-            )
-        if not data.text or data.source or data.pairs:
-            raise UsageError(
-                f"a model that is {self.architecture} learns from running text: got "
-                f"{'pairs' if data.source or data.pairs else 'none'}; give --text, or objective=contrastive"
-            )
-        if not data.joint:
-            raise UsageError(
-                "running text has one vocabulary: got joint=false, two of them; leave it out"
-            )
-
     @property
     def objective(self) -> Objective:
-        """What was asked for, or what the architecture or the text suggest."""
+        """The given objective, or the one that architecture or text suggest."""
         if self.train.objective is not None:
             return self.train.objective
-        asked = self.model.get("architecture")
+        architecture = self.model.get("architecture")
         if self.init is not None:
-            asked = read_manifest(self.init).model.architecture
-        if asked is None:
+            architecture = read_manifest(self.init).model.architecture
+        if architecture is None:
             return "language" if self.data.text else "translation"
-        of_architecture: dict[str, Objective] = {
-            "decoder-only": "language",
-            "encoder-only": "masked",
-        }
-        return of_architecture.get(asked, "translation")
+        suggested: dict[str, Objective] = {"decoder-only": "language", "encoder-only": "masked"}
+        return suggested.get(architecture, "translation")
 
     @property
     def architecture(self) -> str:
         if self.init is not None and self.objective != "contrastive":
             return read_manifest(self.init).model.architecture
         alone = {**RUNNING_TEXT, "contrastive": "encoder-only"}
-        usual = alone.get(self.objective, "encoder-decoder")
-        return str(self.model.get("architecture", usual))
+        return str(self.model.get("architecture", alone.get(self.objective, "encoder-decoder")))
+
+    def check(self) -> None:
+        """Refuse contradictions before any text is read."""
+        for problem in self._problems():
+            raise UsageError(problem)
+        check_belongs(self.model)
+        for problem in self._training_problems():
+            raise UsageError(problem)
+
+    def _problems(self) -> Iterator[str]:
+        """Contradictions between model, objective and text."""
+        data = self.data
+        if self.init is not None:
+            given = ["size"] * bool(self.size) + list(self.model)
+            given += [key for key, _ in _given(data) if key in MODEL_SETTINGS]
+            for key in given:
+                yield (
+                    f"--init takes shape and tokenizer from the given model: got {key} as well; "
+                    "leave it out"
+                )
+        objective, architecture = self.objective, self.architecture
+        if objective == "contrastive":
+            if architecture != "encoder-only":
+                yield (
+                    "objective=contrastive trains an encoder alone: got "
+                    f"architecture={architecture}; leave it out"
+                )
+            if not data.joint:
+                yield (
+                    "objective=contrastive reads both sides with one encoder: got joint=false, a vocabulary for "
+                    "each; leave it out"
+                )
+            if self.train.r_drop:
+                yield (
+                    f"r_drop is for words that are predicted: got r_drop={self.train.r_drop} with "
+                    "objective=contrastive; leave it out"
+                )
+        elif objective in RUNNING_TEXT:
+            if architecture != RUNNING_TEXT[objective]:
+                yield (
+                    f"objective={objective} trains a model that is {RUNNING_TEXT[objective]}: got "
+                    f"architecture={architecture}; leave one out"
+                )
+            if not data.text or data.source or data.pairs:
+                yield (
+                    f"a model that is {architecture} learns from running text: got "
+                    f"{'pairs' if data.source or data.pairs else 'none'}; give --text, or objective=contrastive"
+                )
+            if not data.joint:
+                yield "running text has one vocabulary: got joint=false, two of them; leave it out"
+        elif architecture not in ("encoder-decoder", *RECURRENT) or data.text:
+            yield (
+                f"objective=translation learns an encoder-decoder model from pairs: got architecture={architecture}"
+                f"{' and running text' if data.text else ''}; leave it out"
+            )
+
+    def _training_problems(self) -> Iterator[str]:
+        """Contradictions among the training settings."""
+        train, architecture = self.train, self.architecture
+        if architecture in RECURRENT and train.packing:
+            yield f"architecture={architecture} reads one sentence a row: got packing=true; leave it out"
+        if self.data.tokenizer_file and not self.data.joint:
+            yield (
+                "tokenizer_file is one tokenizer for both languages: got it with joint=false; "
+                "leave one of them out"
+            )
+        if architecture in RECURRENT and train.sharded:
+            yield (
+                f"architecture={architecture} steps through its cells and cannot be cut up: got sharded=true; "
+                "leave it out"
+            )
+        if train.freeze_embeddings:
+            if train.sharded:
+                yield "freeze_embeddings holds rows of whole tables: got sharded=true; leave one out"
+            if not self.data.embeddings:
+                yield "freeze_embeddings needs word vectors: got none; name some with embeddings"
+            if train.weight_decay:
+                yield (
+                    "freeze_embeddings leaves rows as they are, which weight_decay does not: got both; "
+                    "leave one out"
+                )
 
     def check_against(self, plan: Plan) -> None:
-        """A run is resumed as it began: refuse settings that say otherwise."""
-        parts = (
-            (self.data, plan.data),
-            (self.train, plan.train),
-            (self.decode, plan.decode),
-            (self.generate, plan.generate),
-        )
-        wishes = [
-            (key, value, getattr(then, key)) for now, then in parts for key, value in _asked(now)
+        """Refuse settings that differ from those of the resumed run."""
+        settings = [
+            (key, value, getattr(getattr(plan, section), key))
+            for section in ("data", "train", "decode", "generate")
+            for key, value in _given(getattr(self, section))
         ]
         kind = {name: getattr(plan.model, name) for name in ("architecture", "attention")}
-        chosen = shape_of(self.size, {**kind, **self.model}) if self.size else {}
-        shape = {**self.model, **chosen}
-        wishes += [(key, value, getattr(plan.model, key)) for key, value in shape.items()]
+        sized = shape_of(self.size, {**kind, **self.model}) if self.size else {}
+        shape = {**self.model, **sized}
+        settings += [(key, value, getattr(plan.model, key)) for key, value in shape.items()]
         if self.init is not None:
-            wishes.append(("init", str(self.init), plan.init))
-        for key, now, then in wishes:
+            settings.append(("init", str(self.init), plan.init))
+        for key, now, then in settings:
             if now != then:
                 raise UsageError(
                     f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; "
@@ -248,7 +167,7 @@ class Request:
                 )
 
     def model_for(self, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int) -> ModelConfig:
-        """The named size, or the one that suits the corpus, with the changes asked for."""
+        """The named size, or the one that suits the corpus, with the given changes."""
         chosen: dict[str, Any] = {
             "source_vocab_size": tokenizers[0].vocab_size,
             "target_vocab_size": tokenizers[1].vocab_size,
@@ -262,7 +181,7 @@ class Request:
         return from_dict(ModelConfig, {**chosen, **shape_of(size, model)}, "model")
 
     def model_from(self, manifest: Manifest) -> ModelConfig:
-        """That of the model to start from, or of its encoder where no more is trained."""
+        """The shape of the given model, or of its encoder for contrastive training."""
         model, joint = manifest.model, manifest.tokenizer.joint
         if self.objective != "contrastive":
             return model
@@ -282,7 +201,7 @@ class Request:
         )
 
 
-def _asked(config: Any) -> Iterator[tuple[str, Any]]:
+def _given(config: Any) -> Iterator[tuple[str, Any]]:
     """The fields that differ from their default."""
     for each in dataclasses.fields(config):
         value = getattr(config, each.name)

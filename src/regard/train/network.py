@@ -1,8 +1,8 @@
-"""Embedding tables that start from word vectors of others, and stay as they are where that is asked for.
+"""The network at the start of a run: fresh weights, those of a given model, or rows from word vectors.
 
-A row is filled in where a piece of the vocabulary is a whole word that the vectors have, as it is written or in small
-letters; all other rows begin as usual. One factor brings the vectors to the size of fresh rows, so that neither
-kind drowns the other; directions and distances among them stay as they were.
+A row of an embedding table is filled where its token is a whole word that the vectors have, as written or in lower
+case; all other rows are drawn at random. One factor scales the vectors to the size of random rows; directions and
+ratios of distances stay as they were.
 """
 
 from __future__ import annotations
@@ -14,11 +14,33 @@ import torch
 from torch import Tensor, nn
 
 from regard.data.word_vectors import Vectors, read_vectors
+from regard.engine.torch import to_state_dict
 from regard.errors import DataError
-from regard.model.transformer import Model
+from regard.folder.checkpoint import read_tensors
+from regard.folder.tensors import expected_tensors
+from regard.model.transformer import Model, build
 from regard.text.tokenizer import Tokenizer
+from regard.train.plan import Plan
 
 _SPACE_MARK = "\u2581"
+
+
+def make_network(
+    plan: Plan,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    device: torch.device,
+    say: Callable[[str], None],
+) -> Model:
+    network = build(plan.model, plan.train.dropout or 0.0)
+    if plan.init:
+        tensors = read_tensors(plan.init)
+        wanted = {name: tensors[name] for name in expected_tensors(plan.model)}
+        network.load_state_dict(to_state_dict(wanted, plan.model))
+    network.to(device)
+    if files := plan.data.embeddings:
+        freeze = plan.train.freeze_embeddings
+        start_from_vectors(network, tokenizers, files, freeze=freeze, say=say)
+    return network
 
 
 def start_from_vectors(
@@ -29,17 +51,17 @@ def start_from_vectors(
     freeze: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Fill in the tables of a network on its device; of several files the first that has a word gives its vector."""
+    """Fill the embedding tables of a network on its device; the first file that has a word gives its vector."""
     tables = {name: side.embedding for name, side in network.sides.items()}
     if len(tables) == 2 and tables["source"] is tables["target"]:
         del tables["target"]
     for (side, table), tokenizer in zip(tables.items(), tokenizers, strict=False):
         words = whole_words(tokenizer)
-        vectors = _vectors_of(words, files, table.embedding_dim)
+        vectors = _word_vectors(words, files, table.embedding_dim)
         rows = _fill(table, vectors)
         if freeze:
-            _hold(table.weight, rows)
-        whose = f"{side} pieces" if len(tables) > 1 else "pieces"
+            _freeze(table.weight, rows)
+        whose = f"{side} tokens" if len(tables) > 1 else "tokens"
         fixed = ", which stay as they are" if freeze else ""
         say(
             f"word vectors for {len(vectors):,} of the {len(words):,} whole words among "
@@ -48,16 +70,16 @@ def start_from_vectors(
 
 
 def whole_words(tokenizer: Tokenizer) -> dict[int, str]:
-    """The pieces that are words with a space before them, by their ids."""
-    pieces = tokenizer.token_strings(range(tokenizer.vocab_size))
+    """The tokens that are words with a space before them, by id."""
+    tokens = tokenizer.token_strings(range(tokenizer.vocab_size))
     return {
-        id: piece.removeprefix(_SPACE_MARK)
-        for id, piece in enumerate(pieces)
-        if piece.startswith(_SPACE_MARK) and piece != _SPACE_MARK
+        id: token.removeprefix(_SPACE_MARK)
+        for id, token in enumerate(tokens)
+        if token.startswith(_SPACE_MARK) and token != _SPACE_MARK
     }
 
 
-def _vectors_of(words: dict[int, str], files: Sequence[str], width: int) -> dict[int, np.ndarray]:
+def _word_vectors(words: dict[int, str], files: Sequence[str], width: int) -> dict[int, np.ndarray]:
     found: dict[int, np.ndarray] = {}
     for file in files:
         missing = {id: word for id, word in words.items() if id not in found}
@@ -77,16 +99,16 @@ def _vectors_of(words: dict[int, str], files: Sequence[str], width: int) -> dict
 
 @torch.no_grad()
 def _fill(table: nn.Embedding, vectors: dict[int, np.ndarray]) -> Tensor:
-    """Write the rows; their ids."""
+    """Write the rows and return their ids."""
     weight = table.weight
     rows = torch.tensor(list(vectors), device=weight.device)
     values = torch.from_numpy(np.stack(list(vectors.values()))).to(weight)
     size = values.norm(dim=1).mean()
-    # Fresh rows have the length 1 in the mean.
+    # Random rows have a mean length of 1.
     weight[rows] = values / size if size > 0 else values
     return rows
 
 
-def _hold(weight: Tensor, rows: Tensor) -> None:
-    """Let no gradient reach these rows, so that Adam leaves them where they are."""
+def _freeze(weight: Tensor, rows: Tensor) -> None:
+    """Zero the gradient of these rows, so that Adam leaves them as they are."""
     weight.register_hook(lambda gradient: gradient.index_fill(0, rows, 0))

@@ -1,0 +1,264 @@
+"""The text of a run: training, validation and test text.
+
+Pairs are kept in the run's folder, where the other processes and a resumed run find them; running text is kept in
+memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import random
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.config import DataConfig, to_dict
+from regard.data.cleaning import clean, select
+from regard.data.corpus import Corpus, read_pairs, split_label
+from regard.data.lines import read_lines
+from regard.data.prose import Prose, read_prose
+from regard.data.storage import Column, StoredTexts, chunks_of_pairs, rows_of, taken
+from regard.errors import DataError, TrainingError, UsageError
+from regard.files import write_file
+
+TEXT, INDEX = "text", "corpus.json"
+HELD_OUT_SHARE = 0.02
+"""Share of the text held out for validation."""
+MOST_HELD_OUT = 1000
+"""Maximum held-out pairs."""
+FEW_HELD_OUT = 50
+"""Number of held-out pairs below which a warning is printed."""
+MOST_CHARACTERS_HELD_OUT = 400_000
+"""Maximum held-out characters of running text."""
+LEAST_DOCUMENTS = 50
+"""Number of documents below which the end of the longest one is held out instead of whole documents."""
+CHARACTERS_OF_A_PAIR = 200
+"""Characters of running text that count as one pair when settings are chosen."""
+LANGUAGES = frozenset(
+    "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
+    "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "
+    "mr ms mt my nb ne nl nn no oc or os pa pl ps pt qu rm ro ru rw sa sc sd se si sk sl sm sn so sq sr "
+    "ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ug uk ur uz vi wa wo xh yi yo zh zu".split()
+)
+"""File suffixes that name a language."""
+
+
+def read_corpora(
+    data: DataConfig,
+    seed: int,
+    say: Callable[[str], None],
+    folder: Path | None = None,
+    num_processes: int = 1,
+) -> tuple[Corpus, Corpus]:
+    """Training and validation pairs; without validation files some pairs are held out.
+
+    folder: where the training text is kept instead of in memory; text that is already there is used again unless its
+    files have changed.
+    """
+    test_sets = read_test_sets(data)  # first: a broken test set should be known before the training
+    if folder is not None:
+        index = folder / INDEX
+        if index.exists() and _index(data, seed) == json.loads(index.read_bytes()):
+            return open_corpora(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+    corpus = read_pairs(
+        data.source,
+        data.target,
+        data.pairs,
+        swapped=data.swapped,
+        strict=data.strict,
+        advice="mend it, or set strict=false to drop such pairs",
+        folder=folder,
+    )
+    if data.dialogue:  # replies may be short, and then look like shifted lines
+        corpus.report.warnings.clear()
+    say(str(corpus.report))
+    corpus, report = clean(corpus, data, folder, num_processes)
+    say(str(report))
+    if data.valid_source or data.valid_target:
+        valid = read_pairs(data.valid_source, data.valid_target, strict=True)
+        _report_overlap("the validation text", valid.sources, valid.targets, corpus, say)
+    else:
+        corpus, valid = _hold_out_pairs(corpus, seed, folder)
+        few = ", so few that their scores say little" if len(valid) < FEW_HELD_OUT else ""
+        say(f"{len(valid):,} pairs held out for validation{few}")
+    for name, sources, references in test_sets:
+        _report_overlap(f"the test set {name}", sources, references, corpus, say)
+    if folder is None:
+        return corpus, valid
+    _store(valid, folder)
+    write_file(folder / INDEX, json.dumps(_index(data, seed)).encode())
+    return open_corpora(folder)
+
+
+def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
+    """Training and validation pairs that `read_corpora` has stored."""
+    rows = Column.open(folder / "rows", np.int64)
+    sources, targets = (StoredTexts.open(folder / side, rows) for side in ("source", "target"))
+    valid = [list(StoredTexts.open(folder / f"valid.{side}")) for side in ("source", "target")]
+    return Corpus(sources, targets), Corpus(valid[0], valid[1])
+
+
+def _store(valid: Corpus, folder: Path) -> None:
+    """Store the validation pairs, and give the rows of the training text their name."""
+    for side, texts in (("source", valid.sources), ("target", valid.targets)):
+        stored = StoredTexts.new(folder / f"valid.{side}")
+        stored.extend(texts)
+        stored.flush()
+    for rows in (folder / "kept", folder / "not held out"):
+        if rows.exists():
+            rows.replace(folder / "rows")
+
+
+def _index(data: DataConfig, seed: int) -> dict[str, Any]:
+    """Settings, sizes and times of the files, to recognise text that was read from the same files."""
+    names = [*data.source, *data.target, *data.valid_source, *data.valid_target]
+    names += [split_label(name)[0] for name in data.pairs]
+    files: list[list[Any]] = []
+    for name in names:
+        try:
+            stat = os.stat(name)
+            files.append([name, stat.st_size, stat.st_mtime_ns])
+        except OSError:
+            files.append([name])  # the reader raises the error
+    settings = json.loads(json.dumps(to_dict(data)))
+    return {"data": settings, "seed": seed, "files": files}
+
+
+def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path | None) -> tuple[Corpus, Corpus]:
+    held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
+    if held_out >= len(corpus):
+        raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
+    places = np.array(random.Random(seed).sample(range(len(corpus)), held_out))
+    sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
+    # A pair may occur several times in the corpus; none of its copies may be trained on.
+    wanted = set(zip(sources, targets, strict=True))
+    with tempfile.TemporaryDirectory() as scratch:
+        rows = Column((folder or Path(scratch)) / "not held out", np.int64)
+        for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
+            inside = [pair in wanted for pair in zip(*sides, strict=True)]
+            chunk = rows_of(corpus.sources, start, start + len(inside))
+            rows.extend(chunk[~np.array(inside)])
+        rows.flush()
+        rest = select(corpus, rows)
+    valid = sorted(wanted)
+    return rest, Corpus([source for source, _ in valid], [target for _, target in valid])
+
+
+def _report_overlap(
+    name: str,
+    sources: Sequence[str],
+    references: Sequence[str],
+    corpus: Corpus,
+    say: Callable[[str], None],
+) -> None:
+    """Print how many pairs are in the training text as well, and so measure nothing."""
+    measured = Counter(zip(sources, references, strict=True))
+    trained = {
+        pair for pair in zip(corpus.sources, corpus.targets, strict=True) if pair in measured
+    }
+    num_known = sum(measured[pair] for pair in trained)
+    if num_known:
+        say(
+            f"{num_known:,} of {len(sources):,} pairs of {name} are in the training text as well: "
+            "a score on them says little; leave them out of one"
+        )
+
+
+def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
+    """Name, sources and references of each test set."""
+    if len(data.test_source) != len(data.test_target):
+        raise UsageError(
+            "test_source and test_target must be as many files: "
+            f"got {len(data.test_source)} and {len(data.test_target)}; name the reference of each"
+        )
+    test_sets = []
+    for source, reference in zip(data.test_source, data.test_target, strict=True):
+        sources, references = read_lines(source), read_lines(reference)
+        if len(sources) != len(references):
+            raise DataError(
+                f"a test set must have a reference for each source: {source} has {len(sources)} lines, "
+                f"{reference} {len(references)}; give files that belong together"
+            )
+        test_sets.append((name_of(reference), sources, references))
+    return test_sets
+
+
+def name_of(file: str) -> str:
+    """The name of a test set: its file without folder and suffixes."""
+    return Path(file.removesuffix(".gz").removesuffix(".xz")).stem
+
+
+def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Prose, Prose]:
+    """Training and validation text; without validation files some text is held out."""
+    for file in data.test_text:  # first: a broken test text should be known before the training
+        read_prose([file], each_line=data.each_line, strict=True)
+    advice = "mend it, or set strict=false to drop such lines"
+    prose = read_prose(data.text, each_line=data.each_line, strict=data.strict, advice=advice)
+    say(str(prose.report))
+    if data.valid_text:
+        valid = read_prose(data.valid_text, each_line=data.each_line, strict=True)
+    else:
+        prose, valid = hold_out_text(prose, seed)
+        say(f"{valid.num_lines:,} lines held out for validation")
+    say(f"{len(prose):,} documents of {prose.num_lines:,} lines")
+    return prose, valid
+
+
+def hold_out_text(prose: Prose, seed: int) -> tuple[Prose, Prose]:
+    """Hold out random documents; of few documents, the last lines of the longest."""
+    wanted = min(MOST_CHARACTERS_HELD_OUT, int(prose.num_characters * HELD_OUT_SHARE))
+    if len(prose) < LEAST_DOCUMENTS:
+        longest = max(range(len(prose)), key=lambda number: len(prose.documents[number]))
+        lines = prose.documents[longest]
+        count = max(1, round(len(lines) * wanted / sum(len(line) + 1 for line in lines)))
+        if count >= len(lines):
+            raise TrainingError(
+                f"training needs at least two lines of a document: got {len(lines)}; give more text, or name "
+                "a validation text"
+            )
+        kept = [*prose.documents]
+        kept[longest] = lines[:-count]
+        return Prose(kept), Prose([lines[-count:]])
+    order = list(range(len(prose)))
+    random.Random(seed).shuffle(order)
+    held_out, size = set(), 0
+    for number in order[: len(order) // 2]:
+        if size >= wanted:
+            break
+        held_out.add(number)
+        size += sum(len(line) + 1 for line in prose.documents[number])
+    parts: tuple[Prose, Prose] = Prose([]), Prose([])
+    for number, document in enumerate(prose.documents):
+        parts[number in held_out].documents.append(document)
+    return parts
+
+
+def num_pairs(corpus: Corpus | Prose) -> int:
+    """Number of pairs; for running text, the pairs that would be as much text."""
+    if isinstance(corpus, Prose):
+        return max(1, corpus.num_characters // CHARACTERS_OF_A_PAIR)
+    return len(corpus)
+
+
+def with_languages(data: DataConfig) -> DataConfig:
+    """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
+
+    def code(given: str, files: tuple[str, ...]) -> str:
+        suffix = re.search(r"\.([a-z]{2})(\.(gz|xz))?$", files[0]) if files else None
+        return given or (suffix.group(1) if suffix and suffix.group(1) in LANGUAGES else "")
+
+    return dataclasses.replace(
+        data,
+        source_language=code(data.source_language, data.source),
+        target_language=code(data.target_language, data.target or data.text),
+    )

@@ -31,7 +31,7 @@ def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="must be a new or empty folder"):
         check_folder(output, resume=False)
     assert {path.name for path in output.iterdir()} == {"tokenizers", "thesis.txt"}
-    forget(output)
+    remove_refused(output)
     assert (output / "thesis.txt").read_text() == "mine"
 
 

@@ -73,7 +73,7 @@ def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer)
     assert changed == sorted([ids["un"], ids["deux"]])
     assert model.output.weight is model.source.embedding.weight is model.target.embedding.weight
     assert said == (
-        f"word vectors for 2 of the {len(ids)} whole words among {tokenizer.vocab_size} pieces"
+        f"word vectors for 2 of the {len(ids)} whole words among {tokenizer.vocab_size} tokens"
     )
 
 
@@ -100,8 +100,8 @@ def test_two_tables_are_both_filled(tmp_path: Path, tokenizer: Tokenizer) -> Non
         row = side.embedding.weight.detach()[ids["un"]]
         torch.testing.assert_close(row, torch.full((6,), 6**-0.5))
     assert [line.split()[-2:] for line in said.split("\n")] == [
-        ["source", "pieces"],
-        ["target", "pieces"],
+        ["source", "tokens"],
+        ["target", "tokens"],
     ]
 
 

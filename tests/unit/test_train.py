@@ -232,7 +232,9 @@ def test_patience_ends_a_run_that_no_longer_improves(
 def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.txt").write_text("mine")
-    with pytest.raises(UsageError, match="must be a new or empty folder: .* no training run .*name another"):
+    with pytest.raises(
+        UsageError, match="must be a new or empty folder: .* no training run .*name another"
+    ):
         run(corpus, tmp_path / "run")
     assert (tmp_path / "run" / "thesis.txt").read_text() == "mine"
 

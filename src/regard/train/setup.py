@@ -12,9 +12,9 @@ import torch
 from regard.config import DataConfig
 from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus
+from regard.data.lm_batches import ProseStream
 from regard.data.order import Lanes
 from regard.data.prose import Prose
-from regard.data.lm_batches import ProseStream
 from regard.errors import UsageError
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer

@@ -14,9 +14,9 @@ from torch import Tensor
 from regard.config import DecodeConfig, Precision, TrainConfig
 from regard.data.batches import Batch, batches_for_inference, padded_batches
 from regard.data.corpus import Corpus
+from regard.data.lm_batches import Stretches, even_batches
 from regard.data.masking import Masking
 from regard.data.prose import Prose, encode_documents
-from regard.data.lm_batches import Stretches, even_batches
 from regard.decode import search
 from regard.engine import pad
 from regard.engine.torch import TorchEngine

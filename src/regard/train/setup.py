@@ -44,8 +44,8 @@ from regard.train.validation import (
     RetrievalValidator,
     TextValidator,
     Validator,
+    chunks_for,
     masking_for,
-    stretches_for,
 )
 
 MOST_WORKERS = 15
@@ -142,7 +142,7 @@ def make_stream(
                 f"max_length={data.max_length}; lower it, or raise max_positions"
             )
         return ProseStream(
-            stretches_for(plan, corpus, tokenizers[1]),
+            chunks_for(plan, corpus, tokenizers[1]),
             batch_tokens=train.batch_tokens,
             packing=bool(train.packing),
             masking=masking_for(train, tokenizers[1]),

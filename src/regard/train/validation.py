@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.config import DecodeConfig, Precision, TrainConfig
 from regard.data.batches import Batch, batches_for_inference, padded_batches
 from regard.data.corpus import Corpus
-from regard.data.lm_batches import Stretches, even_batches
+from regard.data.lm_batches import TextChunks, even_batches
 from regard.data.masking import Masking
 from regard.data.prose import Prose, encode_documents
 from regard.decode import search
@@ -206,7 +206,7 @@ class TextValidator:
     ) -> None:
         self.settings, self.processes = plan.train, processes
         self._masking = masking_for(plan.train, tokenizers[1])
-        self._stretches = stretches_for(plan, prose, tokenizers[1])
+        self._chunks = chunks_for(plan, prose, tokenizers[1])
         self._num_words = sum(len(line.split()) for line in prose.lines())
 
     def __call__(self, model: Model) -> Validation:
@@ -216,7 +216,7 @@ class TextValidator:
         """Each token once, after those before it in its row; or always the same masks."""
         assert self.settings.batch_tokens is not None
         batches = even_batches(
-            self._stretches, self.settings.batch_tokens, self._masking, VALIDATION_SEED
+            self._chunks, self.settings.batch_tokens, self._masking, VALIDATION_SEED
         )
         total, num_tokens = total_loss(model, batches, self.settings.precision, self.processes)
         words = None if self._masking else math.exp(min(total / self._num_words, 700.0))
@@ -231,6 +231,6 @@ def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
     return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
 
 
-def stretches_for(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> Stretches:
+def chunks_for(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> TextChunks:
     tokens = encode_documents(tokenizer, prose.documents)
-    return Stretches.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")
+    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")

@@ -20,7 +20,7 @@ from regard.config import DecodeConfig
 from regard.serve.app import App
 from regard.serve.models import Models, load_models
 from regard.serve.monitoring import Log, Metrics
-from regard.serve.server import Server, address_of, bind
+from regard.serve.server import HttpServer, address_of, bind
 from regard.serve.settings import Settings
 
 KEY = "a-key-of-twenty-three-c"
@@ -78,7 +78,7 @@ class Running:
     """A server that answers, and a client for it."""
 
     app: App
-    server: Server
+    server: HttpServer
     url: str
     log: io.StringIO
     headers: dict[str, str] = field(default_factory=dict)
@@ -149,7 +149,7 @@ def running(folders: Sequence[Path], **changes: Any) -> Iterator[Running]:
     log = Log(stream)
     app = App(models, settings, metrics, log)
     listening = bind(settings)
-    server = Server(app, log)
+    server = HttpServer(app, log)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     wait_until(lambda: server.started)

@@ -15,7 +15,7 @@ from regard.generate.chat import reply_candidates
 from regard.generate.prompts import chat_prompt
 from regard.serve import worker as worker_module
 from regard.serve.jobs import (
-    Job,
+    ModelJob,
     ModelStopped,
     Overloaded,
     ReplyTask,
@@ -70,7 +70,7 @@ class Thread:
         self.worker = Worker("fr-en", self.translator, 7, metrics)
         self.worker.start()
 
-    def hold(self) -> Job:
+    def hold(self) -> ModelJob:
         """Stop the worker in the middle of a batch, so that what is submitted now waits."""
         self.engine.open.clear()
         first = job(1)
@@ -94,12 +94,12 @@ def thread(folder: Path) -> Iterator[Thread]:
     started.worker.stop()
 
 
-def job(count: int, length: int = 5, task: TranslateTask = TASK) -> Job:
+def job(count: int, length: int = 5, task: TranslateTask = TASK) -> ModelJob:
     sentences = [f"{WORDS[i % len(WORDS)]} {100 * count + i}." for i in range(count)]
-    return Job(task, sentences, [length] * count)
+    return ModelJob(task, sentences, [length] * count)
 
 
-def results(each: Job) -> list[Any]:
+def results(each: ModelJob) -> list[Any]:
     return [future.result(20) for future in each.futures]
 
 
@@ -160,7 +160,7 @@ def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None
 
     thread.hold()
     thread.engine.fail = fail
-    good, bad = [job(count) for count in (2, 3, 4, 6)], Job(TASK, ["Jane 5."], [5])
+    good, bad = [job(count) for count in (2, 3, 4, 6)], ModelJob(TASK, ["Jane 5."], [5])
     for each in (*good[:2], bad, *good[2:]):
         thread.worker.submit(each)
     thread.engine.open.set()
@@ -219,7 +219,7 @@ def test_conversations_share_batches_and_each_has_its_own_reply(thread: Thread) 
     prompts = [chat_prompt(thread.translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
     thread.hold()
     jobs = [
-        Job(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens])
+        ModelJob(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens])
         for number, prompt in enumerate(prompts)
     ]
     for each in jobs:
@@ -283,8 +283,8 @@ def test_a_thread_that_hangs_is_not_alive(thread: Thread, monkeypatch: pytest.Mo
 
 def test_sentences_come_in_order_to_who_reads_along(thread: Thread) -> None:
     sentences = ["Jane dort.", "Bonjour, comment allez-vous ?", "Le chat."]
-    each = Job(TASK, sentences, [3, 30, 2], in_order=True)
+    each = ModelJob(TASK, sentences, [3, 30, 2], in_order=True)
     assert [item.length for item in each.waiting] == [3, 30, 2]
-    assert [item.length for item in Job(TASK, sentences, [3, 30, 2]).waiting] == [30, 3, 2]
+    assert [item.length for item in ModelJob(TASK, sentences, [3, 30, 2]).waiting] == [30, 3, 2]
     thread.worker.submit(each)
     assert [translation.source for translation in results(each)] == sentences

@@ -13,7 +13,14 @@ from regard.generate.chat import Judge, search_plan, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
-from regard.serve.jobs import Job, ModelStopped, Overloaded, ReplyTask, TextStream, TranslateTask
+from regard.serve.jobs import (
+    ModelJob,
+    ModelStopped,
+    Overloaded,
+    ReplyTask,
+    TextStream,
+    TranslateTask,
+)
 from regard.serve.models import ServedModel
 from regard.serve.request import RequestError
 from regard.translate.translation import Translation, join
@@ -46,9 +53,9 @@ class TextsJob:
         if n_best > 1:
             decode = replace(decode, n_best=n_best, beam=max(decode.beam, n_best))
         task = TranslateTask(decode, alignment)
-        self._job = Job(task, sentences, [each + 1 for each in lengths], in_order=in_order)
+        self._job = ModelJob(task, sentences, [each + 1 for each in lengths], in_order=in_order)
 
-    def submit(self) -> Job:
+    def submit(self) -> ModelJob:
         if self._job.futures:
             submit(self._served, self._job)
         return self._job
@@ -100,14 +107,14 @@ async def _prepare(
     return await asyncio.to_thread(TextsJob, served, texts, *arguments, **options)
 
 
-def submit(served: ServedModel, work: Job | TextStream) -> None:
+def submit(served: ServedModel, work: ModelJob | TextStream) -> None:
     try:
         served.worker.submit(work)
     except (Overloaded, ModelStopped) as error:
         raise as_request_error(error) from error
 
 
-async def _results(job: Job) -> AsyncGenerator[Any, None]:
+async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
     """The results of a submitted job in order; whoever stops reading cancels the rest."""
     try:
         for future in job.futures:
@@ -158,7 +165,7 @@ async def reply(
     while (planned := await asyncio.to_thread(next, plan, None)) is not None:
         prompt, searched = planned
         task = ReplyTask(searched, options.num_top)
-        job = Job(task, [(prompt, number)], [prompt.num_tokens])
+        job = ModelJob(task, [(prompt, number)], [prompt.num_tokens])
         submit(served, job)
         [found] = [each async for each in _results(job)]
         await asyncio.to_thread(judge.consider, found)

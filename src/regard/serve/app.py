@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from regard.serve.guard import Guard, RouteRules
+from regard.serve.guard import RequestGuard, RouteRules
 from regard.serve.libretranslate import LibreTranslate
 from regard.serve.models import Models
 from regard.serve.monitoring import Gauge, Log, Metrics
@@ -35,7 +35,7 @@ class App:
         self._site = Site(models, settings)
         self.routes = self._routes(log)
         self._router = Router(self.routes, redirect_slashes=False, lifespan=self._lifespan)
-        self.asgi: ASGIApp = Guard(
+        self.asgi: ASGIApp = RequestGuard(
             self._route, settings, metrics, log, self._rules_of, self._site.has_pass
         )
         workers = {name: each.worker for name, each in models.all.items()}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from regard.documents import translate_document
 from regard.serve.answers import TextsJob, as_request_error
-from regard.serve.jobs import Job, ModelStopped
+from regard.serve.jobs import ModelJob, ModelStopped
 from regard.serve.models import ServedModel
 from regard.translate.translation import Translation
 
@@ -89,7 +89,7 @@ class DocumentTranslator:
     ) -> bytes:
         """The translated document; cancelling this stops its thread and its work for the model."""
         is_cancelled = threading.Event()
-        running: list[Job] = []
+        running: list[ModelJob] = []
 
         def translate_texts(texts: list[str]) -> list[Translation]:
             job = TextsJob(served, texts, alignment=True)

@@ -48,7 +48,7 @@ class RouteRules:
     takes_file: bool = False
 
 
-class Guard:
+class RequestGuard:
     """An ASGI application around another."""
 
     def __init__(

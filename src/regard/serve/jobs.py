@@ -26,7 +26,7 @@ class ModelStopped(Exception):
     """The model's thread has ended or hangs."""
 
 
-class Task(Protocol):
+class BatchTask(Protocol):
     """What is done with the items of a job; jobs with equal tasks share batches."""
 
     def run(self, translator: Translator, items: Sequence[Any]) -> Sequence[Any]:
@@ -67,11 +67,16 @@ class Item(NamedTuple):
     future: Future[Any]
 
 
-class Job:
+class ModelJob:
     """The items of one request, each with a future for its result."""
 
     def __init__(
-        self, task: Task, values: Sequence[Any], lengths: Sequence[int], *, in_order: bool = False
+        self,
+        task: BatchTask,
+        values: Sequence[Any],
+        lengths: Sequence[int],
+        *,
+        in_order: bool = False,
     ) -> None:
         """in_order: begin with the first item, for a client that reads along; else with the longest."""
         self.task = task

@@ -29,7 +29,7 @@ _MIN_PROBABILITY = 0.01
 """languages that /detect lists, and the probability below which it lists none"""
 
 
-class _Answer(NamedTuple):
+class _Translated(NamedTuple):
     text: str
     alternatives: list[str]
 
@@ -55,7 +55,7 @@ class LibreTranslate:
             text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in unique
         }
         served = {each.language: self._served(each.language, target) for each in found.values()}
-        answers: dict[str, _Answer] = {}
+        answers: dict[str, _Translated] = {}
         for code, model in served.items():
             some = [text for text in unique if found[text].language == code]
             answers |= zip(some, await self._answers(model, some, kind, alternatives), strict=True)
@@ -68,18 +68,18 @@ class LibreTranslate:
 
     async def _answers(
         self, served: ServedModel | None, texts: list[str], kind: str, alternatives: int
-    ) -> list[_Answer]:
+    ) -> list[_Translated]:
         if served is None:
-            return [_Answer(text, []) for text in texts]
+            return [_Translated(text, []) for text in texts]
         if kind == "text":
             found = await translate(served, texts, alternatives)
-            return [_Answer(each.text, each.alternatives[1:]) for each in found]
+            return [_Translated(each.text, each.alternatives[1:]) for each in found]
         answers = []
         for text in texts:
             written = await self._documents.translate(
                 served, text.encode(), ".html", served.languages, "utf-8"
             )
-            answers.append(_Answer(written.decode(), []))
+            answers.append(_Translated(written.decode(), []))
         return answers
 
     async def detect(self, request: Request) -> Response:

@@ -28,7 +28,7 @@ from regard.serve.openai_request import (
     text_request,
     turns_of,
 )
-from regard.serve.openai_response import ChatFormat, CompletionFormat, ResponseFormat, Usage
+from regard.serve.openai_response import ResponseFormat, Usage
 from regard.serve.request import (
     Fields,
     RequestError,
@@ -59,9 +59,10 @@ class OpenAI:
         model = model_of(self._models, fields)
         turns = turns_of(fields, self._settings)
         options = options_of(fields, "max_completion_tokens", "max_tokens")
-        form = ChatFormat(model.name, fields, flag(fields, "logprobs"))
+        shows_tokens = flag(fields, "logprobs")
+        form = ResponseFormat(model.name, fields, is_chat=True, shows_tokens=shows_tokens)
         count = _count(fields, "n", 1)
-        asked = await text_request(model, turns, options, count, shows_tokens=form.shows_tokens)
+        asked = await text_request(model, turns, options, count, shows_tokens=shows_tokens)
         return await self._answer([asked] * count, options, form)
 
     async def completions(self, request: Request) -> Response:
@@ -69,12 +70,13 @@ class OpenAI:
         model = model_of(self._models, fields)
         prompts = prompts_of(fields, self._settings)
         options = options_of(fields, "max_tokens", num_top="logprobs")
-        form = CompletionFormat(model.name, fields, fields.get("logprobs") is not None)
+        shows_tokens = fields.get("logprobs") is not None
+        form = ResponseFormat(model.name, fields, is_chat=False, shows_tokens=shows_tokens)
         count = _count(fields, "n", 1)
         if _count(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
             message = "best_of must be n, and there may be fewer texts"
             raise RequestError(400, message, param="best_of")
-        shown = {"shows_tokens": form.shows_tokens, "echo": flag(fields, "echo")}
+        shown = {"shows_tokens": shows_tokens, "echo": flag(fields, "echo")}
         asked: list[TextRequest] = []
         for prompt in prompts:
             asked += [await text_request(model, [prompt], options, count, **shown)] * count
@@ -132,13 +134,13 @@ class OpenAI:
                 elif isinstance(item, Exception):
                     raise item
                 elif item.text or item.tokens or item.finish:
-                    if number not in begun and form.opening is not None:
-                        yield _event(form.chunk(number, form.opening))
+                    if number not in begun and (opening := form.opening(number)):
+                        yield _event(opening)
                     begun.add(number)
                     if item.text or item.tokens:
-                        yield _event(form.chunk(number, form.delta(item.text, list(item.tokens))))
+                        yield _event(form.part(number, item.text, list(item.tokens)))
                     if item.finish is not None:
-                        yield _event(form.chunk(number, form.closing, item.finish))
+                        yield _event(form.closing(number, item.finish))
             if form.shows_usage:
                 yield _event({**form.head, "choices": [], "usage": usage.to_dict()})
             yield b"data: [DONE]\n\n"

@@ -4,106 +4,75 @@ from __future__ import annotations
 
 import time
 import uuid
-from abc import ABC, abstractmethod
 from itertools import accumulate
 from typing import Any
 
 from regard.generate.stream import WrittenToken
 from regard.serve.request import Fields, RequestError, flag
 
+Tokens = list[WrittenToken]
 
-class ResponseFormat(ABC):
-    """How one of the two interfaces writes its answers."""
 
-    kind = ""
-    chunk_kind = ""
-    id_prefix = ""
-    opening: dict[str, Any] | None = None
-    """first chunk of a choice"""
-    closing: dict[str, Any] = {}
-    """last chunk of a choice"""
+class ResponseFormat:
+    """How chat completions (is_chat) or completions are written."""
 
-    def __init__(self, model: str, fields: Fields, shows_tokens: bool) -> None:
-        self.shows_tokens = shows_tokens
+    def __init__(self, model: str, fields: Fields, *, is_chat: bool, shows_tokens: bool) -> None:
+        self._is_chat, self.shows_tokens = is_chat, shows_tokens
         self.streams = flag(fields, "stream")
         options = fields.get("stream_options") or {}
         if not isinstance(options, dict):
             raise RequestError(400, "stream_options must be an object", param="stream_options")
         self.shows_usage = flag(options, "include_usage")
+        kind = "text_completion"
+        if is_chat:
+            kind = "chat.completion.chunk" if self.streams else "chat.completion"
         self.head = {
-            "id": f"{self.id_prefix}-{uuid.uuid4().hex}",
-            "object": self.chunk_kind if self.streams else self.kind,
+            "id": f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}",
+            "object": kind,
             "created": int(time.time()),
             "model": model,
             "system_fingerprint": "regard",
         }
 
-    def chunk(
-        self, number: int, delta: dict[str, Any], finish: str | None = None
+    def choice(self, number: int, text: str, tokens: Tokens, finish: str) -> dict[str, Any]:
+        """One whole answer."""
+        message = {"role": "assistant", "content": text, "refusal": None}
+        content = {"message": message} if self._is_chat else {"text": text}
+        about = {"logprobs": self._logprobs(tokens), "finish_reason": finish}
+        return {"index": number, **content, **about}
+
+    def opening(self, number: int) -> dict[str, Any] | None:
+        """The first chunk of a choice, where there is one."""
+        delta = {"delta": {"role": "assistant", "content": ""}}
+        return self._chunk(number, delta) if self._is_chat else None
+
+    def part(self, number: int, text: str, tokens: Tokens) -> dict[str, Any]:
+        """A chunk with some more of a choice."""
+        delta = {"delta": {"content": text}} if self._is_chat else {"text": text}
+        return self._chunk(number, delta, self._logprobs(tokens))
+
+    def closing(self, number: int, finish: str) -> dict[str, Any]:
+        """The last chunk of a choice."""
+        return self._chunk(number, {"delta": {}} if self._is_chat else {"text": ""}, finish=finish)
+
+    def _chunk(
+        self, number: int, delta: dict[str, Any], logprobs: Any = None, finish: str | None = None
     ) -> dict[str, Any]:
-        choice = {"index": number, "logprobs": None, **delta, "finish_reason": finish}
+        choice = {"index": number, **delta, "logprobs": logprobs, "finish_reason": finish}
         return {**self.head, "choices": [choice]}
 
-    def choice(
-        self, number: int, text: str, tokens: list[WrittenToken], finish: str
-    ) -> dict[str, Any]:
-        """One whole answer."""
-        logprobs = self.logprobs(tokens) if self.shows_tokens else None
-        return {
-            "index": number,
-            **self.content(text),
-            "logprobs": logprobs,
-            "finish_reason": finish,
-        }
-
-    def delta(self, text: str, tokens: list[WrittenToken]) -> dict[str, Any]:
-        """What one chunk of a stream adds to its choice."""
-        logprobs = self.logprobs(tokens) if self.shows_tokens else None
-        return {**self.content_delta(text), "logprobs": logprobs}
-
-    @abstractmethod
-    def content(self, text: str) -> dict[str, Any]: ...
-    @abstractmethod
-    def content_delta(self, text: str) -> dict[str, Any]: ...
-    @abstractmethod
-    def logprobs(self, tokens: list[WrittenToken]) -> dict[str, Any]: ...
-
-
-class ChatFormat(ResponseFormat):
-    kind, chunk_kind, id_prefix = "chat.completion", "chat.completion.chunk", "chatcmpl"
-    opening = {"delta": {"role": "assistant", "content": ""}}
-    closing = {"delta": {}}
-
-    def content(self, text: str) -> dict[str, Any]:
-        return {"message": {"role": "assistant", "content": text, "refusal": None}}
-
-    def content_delta(self, text: str) -> dict[str, Any]:
-        return {"delta": {"content": text}}
-
-    def logprobs(self, tokens: list[WrittenToken]) -> dict[str, Any]:
-        def shown(text: str, log_probability: float) -> dict[str, Any]:
-            return {"token": text, "logprob": log_probability, "bytes": list(text.encode())}
-
-        content = [
-            {
-                **shown(token.text, token.log_probability),
-                "top_logprobs": [shown(*each) for each in token.top],
-            }
-            for token in tokens
-        ]
-        return {"content": content, "refusal": None}
-
-
-class CompletionFormat(ResponseFormat):
-    kind, chunk_kind, id_prefix = "text_completion", "text_completion", "cmpl"
-    closing = {"text": ""}
-
-    def content(self, text: str) -> dict[str, Any]:
-        return {"text": text}
-
-    content_delta = content
-
-    def logprobs(self, tokens: list[WrittenToken]) -> dict[str, Any]:
+    def _logprobs(self, tokens: Tokens) -> dict[str, Any] | None:
+        if not self.shows_tokens:
+            return None
+        if self._is_chat:
+            content = [
+                {
+                    **_logprob(token.text, token.log_probability),
+                    "top_logprobs": [_logprob(*each) for each in token.top],
+                }
+                for token in tokens
+            ]
+            return {"content": content, "refusal": None}
         offsets = accumulate((len(token.text) for token in tokens), initial=0)
         return {
             "tokens": [token.text for token in tokens],
@@ -111,6 +80,10 @@ class CompletionFormat(ResponseFormat):
             "top_logprobs": [dict(token.top) for token in tokens],
             "text_offset": list(offsets)[:-1],
         }
+
+
+def _logprob(text: str, log_probability: float) -> dict[str, Any]:
+    return {"token": text, "logprob": log_probability, "bytes": list(text.encode())}
 
 
 class Usage:

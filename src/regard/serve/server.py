@@ -134,7 +134,7 @@ class Connection(H11Protocol):
             self._timer = self.loop.call_later(timeout, self.transport.abort)
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn, ended by a signal without an error, and ended with one when a model stays broken."""
 
     def __init__(self, app: App, log: Log) -> None:
@@ -231,6 +231,6 @@ def run(app: App, listening: socket.socket, log: Log) -> bool:
     logger.handlers, logger.propagate = [UvicornHandler(log)], False
     logger.setLevel(logging.WARNING)
     sys.setswitchinterval(_SWITCH_INTERVAL)
-    server = Server(app, log)
+    server = HttpServer(app, log)
     server.run(sockets=[listening])
     return not server.has_failed

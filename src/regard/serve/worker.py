@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Any
 
 from regard.decode import State, StepModel
-from regard.serve.jobs import Item, Job, ModelStopped, Overloaded, TextStream
+from regard.serve.jobs import Item, ModelJob, ModelStopped, Overloaded, TextStream
 from regard.serve.monitoring import Metrics
 from regard.translate.pipeline import Translator
 
@@ -61,9 +61,9 @@ class Worker:
         self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
         self._max_tokens = _MAX_TOKENS.get(device, _MAX_TOKENS["cpu"])
         self._changed = threading.Condition()
-        self._jobs: deque[Job] = deque()
+        self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []
-        self._batch: list[tuple[Job, Item]] = []
+        self._batch: list[tuple[ModelJob, Item]] = []
         self._is_stopping = self._is_working = False
         self.fault: BaseException | None = None
         """what ended the thread unexpectedly"""
@@ -100,10 +100,10 @@ class Worker:
         if self.num_waiting >= self._max_waiting:
             raise Overloaded
 
-    def submit(self, work: Job | TextStream) -> None:
+    def submit(self, work: ModelJob | TextStream) -> None:
         with self._changed:
             self.check()
-            if isinstance(work, Job):
+            if isinstance(work, ModelJob):
                 self._jobs.append(work)
             else:
                 self._streams.append(work)
@@ -139,11 +139,11 @@ class Worker:
             self._is_working = True
             return not self._is_stopping
 
-    def _take(self) -> list[tuple[Job, Item]]:
+    def _take(self) -> list[tuple[ModelJob, Item]]:
         """The next batch."""
         with self._changed:
             jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
-            batch: list[tuple[Job, Item]] = []
+            batch: list[tuple[ModelJob, Item]] = []
             shortest = longest = max(jobs[0].waiting[0].length, _SHORT) if jobs else 0
             ring = deque(job for job in jobs if job.task == jobs[0].task)
             while ring and len(batch) < self._max_items:
@@ -162,7 +162,7 @@ class Worker:
             self._jobs += [job for job in jobs if id(job) in taken and job.waiting]
             return batch
 
-    def _answer(self, batch: list[tuple[Job, Item]]) -> None:
+    def _answer(self, batch: list[tuple[ModelJob, Item]]) -> None:
         self.metrics.batches.observe(len(batch), model=self.name)
         try:
             results = batch[0][0].task.run(self._translator, [item.value for _, item in batch])

@@ -138,7 +138,7 @@ def test_the_tutorial_trains(environment: dict[str, str], tmp_path: Path) -> Non
 
 def test_the_two_set_up_commands_are_what_is_tested() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert blocks(ROOT / "README.md", "bash")[1] == "./check\n"
+    assert "./check\n" in blocks(ROOT / "README.md", "bash")
     assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "./check"
     assert os.access(ROOT / "check", os.X_OK) and os.access(ROOT / ".ci" / "run", os.X_OK)
     assert "pip install -c constraints.txt ." in text

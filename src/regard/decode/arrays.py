@@ -1,78 +1,40 @@
-"""The few array operations a search needs, for NumPy arrays and torch tensors alike.
+"""The array operations of a search, for NumPy arrays and torch tensors.
 
-Scores over the vocabulary stay where the model left them (perhaps on a GPU); the handful of candidates
-that a step looks at comes to the host, and all bookkeeping happens there.
+Scores over the vocabulary stay where the model left them, perhaps on a GPU. The few candidates of a step come to the
+host, where all bookkeeping happens.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Array = Any
-"""A NumPy array or a torch tensor, whichever the model speaks."""
+"""a NumPy array or a torch tensor"""
 Host = npt.NDArray[Any]
 
 _BLOCK = 128
 
 
-class Arrays(Protocol):
-    """What differs between the two kinds of array."""
+class Arrays:
+    """The operations for NumPy arrays; TorchArrays has the same for tensors."""
 
-    @property
-    def module(self) -> Any:
-        """numpy or torch: for the functions that both spell alike."""
+    module: Any = np
+    """numpy or torch, for functions that both spell alike"""
 
     def integers(self, values: Host) -> Array:
         """Token ids or row numbers as the model takes them."""
-
-    def host(self, values: Array) -> Host:
-        """The values in the host's memory, as NumPy; what lies there already is not copied."""
-
-    def log_softmax(self, logits: Array) -> Array:
-        """Log-probabilities in a fresh array; a row without any possible token is all -inf."""
-
-    def copy(self, values: Array) -> Array:
-        """A fresh array of the same values."""
-
-    def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
-        """scores[rows, tokens], left where the scores are."""
-
-    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
-        """Set scores[rows, tokens] to -inf, in place."""
-
-    def top(self, scores: Array, count: int) -> tuple[Host, Host]:
-        """The largest scores of each row with their tokens, best first, on the host."""
-
-    def doubles(self, values: Array) -> Array:
-        """In double precision, where the values are."""
-
-    def numbers(self, values: Host) -> Array:
-        """The same, brought from the host."""
-
-    def descending(self, values: Array) -> Array:
-        """Each row sorted, the largest first."""
-
-    def nth_largest(self, values: Array, place: int) -> Array:
-        """[rows, 1]: the largest for place 1."""
-
-    def take(self, values: Array, columns: Array) -> Array:
-        """values[row, columns[row]] for each row."""
-
-
-class NumpyArrays:
-    module: Any = np
-
-    def integers(self, values: Host) -> Array:
         return np.ascontiguousarray(values, dtype=np.int64)
 
     def host(self, values: Array) -> Host:
+        """The values as NumPy in the host's memory."""
         return np.asarray(values)
 
     def log_softmax(self, logits: Array) -> Array:
+        """Log-probabilities in a fresh array; a row without any possible token is all -inf."""
         if logits.dtype not in (np.float32, np.float64):
             logits = logits.astype(np.float32)
         # The largest term is exp(0), so a sum below one means that nothing was possible at all.
@@ -87,13 +49,15 @@ class NumpyArrays:
         return values.copy()
 
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
+        """scores[rows, tokens], left where the scores are."""
         return scores[rows, tokens]
 
     def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
+        """Set scores[rows, tokens] to -inf, in place."""
         scores[rows, tokens] = -np.inf
 
     def top(self, scores: Array, count: int) -> tuple[Host, Host]:
-        """Equal scores come in the order of their tokens."""
+        """The largest scores of each row and their tokens, best first, on the host; NumPy orders ties by token."""
         num_rows, vocab = scores.shape
         count = min(count, vocab)
         rows = np.arange(num_rows)[:, None]
@@ -108,27 +72,31 @@ class NumpyArrays:
         return values, tokens
 
     def doubles(self, values: Array) -> Array:
+        """In double precision, where the values are."""
         return values.astype(np.float64)
 
     def numbers(self, values: Host) -> Array:
+        """In double precision, brought from the host."""
         return values
 
     def descending(self, values: Array) -> Array:
+        """Each row sorted, the largest first."""
         return np.sort(values, axis=1)[:, ::-1]
 
     def nth_largest(self, values: Array, place: int) -> Array:
+        """[rows, 1]: the largest for place 1."""
         column = values.shape[1] - place
         return np.partition(values, column, axis=1)[:, column : column + 1]
 
     def take(self, values: Array, columns: Array) -> Array:
+        """values[row, columns[row]] for each row."""
         return np.take_along_axis(values, columns, axis=1)
 
 
 def _top_by_blocks(scores: Host, count: int) -> Host:
-    """The tokens of the largest scores without sorting a vocabulary.
+    """The tokens of the largest scores without sorting a vocabulary: they lie in the blocks with the largest maxima.
 
-    The `count` largest lie in the `count` blocks with the largest maxima. Blocks are kept in order, so
-    that equal scores still come in the order of their tokens.
+    Blocks stay in order, so that equal scores come in the order of their tokens.
     """
     num_rows, vocab = scores.shape
     num_blocks = vocab // _BLOCK
@@ -149,7 +117,7 @@ def _top_by_blocks(scores: Host, count: int) -> Host:
     )
 
 
-class TorchArrays:
+class TorchArrays(Arrays):
     def __init__(self, device: Any) -> None:
         import torch
 
@@ -202,7 +170,7 @@ class TorchArrays:
         return values.gather(1, columns)
 
 
-_NUMPY = NumpyArrays()
+_NUMPY = Arrays()
 
 
 @functools.cache

@@ -12,20 +12,48 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Mapping, Sequence
 from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
-from regard.decode.duties import Duty, Row, find_duties
-from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, Stop
+from regard.decode.interface import (
+    IMPOSSIBLE,
+    Hypothesis,
+    State,
+    StepModel,
+    StepRecord,
+    Stop,
+)
 from regard.decode.penalties import best_attainable, hypothesis
-from regard.decode.required import Candidate, deal
+from regard.decode.required import ConstraintState, Extension, share_slots
 from regard.decode.single_path import Beginning, offers_best, pick_forced, read_beginning, record
 
 Choice = tuple[float, int, int, float]
-"""A candidate: (total, row, token, log-probability of the token)."""
+"""a candidate: (total, row, token, log-probability of the token)"""
+Trail = tuple[Any, int, float, Host | None] | None
+"""the last token of a hypothesis: (the trail before it, token, log-probability, its attention weights)"""
+
+
+class Row(NamedTuple):
+    """An unfinished hypothesis; those of one source are neighbours, the best first."""
+
+    source: int
+    total: float
+    trail: Trail
+
+    def tokens(self) -> list[int]:
+        return [step[1] for step in self.steps()]
+
+    def steps(self) -> list[Any]:
+        steps = []
+        trail = self.trail
+        while trail is not None:
+            steps.append(trail)
+            trail = trail[0]
+        return steps[::-1]
 
 
 class BeamSearch:
@@ -46,7 +74,7 @@ class BeamSearch:
         self.history = history
         # Each token of a required word may keep a bank of hypotheses busy besides the plain beam.
         self.slots = [config.beam + (each.total if each else 0) for each in rules.required]
-        self.dutiful = any(each is not None for each in rules.required)
+        self.has_required = any(each is not None for each in rules.required)
         self.count = max(self.slots) + len(rules.excluded(0))
         """the best tokens of a row that a step is asked for: always as many, which an engine can prepare for"""
         self.limits = rules.limits.tolist()
@@ -121,7 +149,11 @@ class BeamSearch:
             self.history.append(record(arrays, log_probabilities, sources, prefixes, totals))
         forced = rules.forced(sources, length)
         forced_values = pick_forced(arrays, log_probabilities, forced)
-        duties = find_duties(rules, rows, arrays, log_probabilities, forced) if self.dutiful else {}
+        states = (
+            _constraint_states(rules, rows, arrays, log_probabilities, forced)
+            if self.has_required
+            else {}
+        )
         rules.forbid(
             arrays, log_probabilities, sources, length, so_far if rules.look_back else None
         )
@@ -131,14 +163,14 @@ class BeamSearch:
             values[forced_rows] = -np.inf
             values[forced_rows, 0] = forced_values
             tokens[forced_rows, 0] = list(forced.values())
-        return self._best_of(values.tolist(), tokens.tolist(), (), duties, forced)
+        return self._best_of(values.tolist(), tokens.tolist(), (), states, forced)
 
     def _best_of(
         self,
         values: list[list[float]],
         tokens: list[list[int]],
         excluded: Container[int],
-        duties: Mapping[int, Duty],
+        states: Mapping[int, ConstraintState],
         forced: Container[int] = (),
     ) -> list[Choice]:
         """The best candidates of each source, as many as it has slots.
@@ -147,7 +179,7 @@ class BeamSearch:
         """
         pools: dict[int, list[Choice]] = {}
         for index, (source, total, _) in enumerate(self.rows):
-            if index in duties:
+            if index in states:
                 continue
             pool = pools.setdefault(source, [])
             slots = self.slots[source]
@@ -162,25 +194,28 @@ class BeamSearch:
             pool.sort(key=itemgetter(0), reverse=True)
             del pool[slots:]
         self.forced = forced
-        self.all_go_on = not duties and all(pools.values())
-        if duties:
-            pools |= self._deal(values, tokens, duties)
+        self.all_go_on = not states and all(pools.values())
+        if states:
+            pools |= self._share(values, tokens, states)
         return [choice for _, pool in sorted(pools.items()) for choice in pool]
 
-    def _deal(
-        self, values: list[list[float]], tokens: list[list[int]], duties: Mapping[int, Duty]
+    def _share(
+        self,
+        values: list[list[float]],
+        tokens: list[list[int]],
+        states: Mapping[int, ConstraintState],
     ) -> dict[int, list[Choice]]:
         """The candidates of the sources with required words."""
-        banks: dict[int, list[Candidate]] = {}
-        for index, duty in duties.items():
+        banks: dict[int, list[Extension]] = {}
+        for index, state in states.items():
             row = self.rows[index]
             room = max(self.limits[row.source] - self.length - 1, 0)
-            candidates = duty.candidates(index, row.total, values[index], tokens[index], room)
+            candidates = state.extensions(index, row.total, values[index], tokens[index], room)
             banks.setdefault(row.source, []).extend(candidates)
         return {
             source: [
                 (each.total, each.row, each.token, each.log_probability)
-                for each in deal(candidates, self.slots[source])
+                for each in share_slots(candidates, self.slots[source])
             ]
             for source, candidates in banks.items()
         }
@@ -271,3 +306,32 @@ class BeamSearch:
             for hypotheses in (self.ended[source], self.cut[source])
         ]
         return (ranked[0] + ranked[1])[: self.config.n_best]
+
+
+def _constraint_states(
+    rules: Rules,
+    beam: Sequence[Row],
+    arrays: Arrays,
+    log_probabilities: Array,
+    forced: dict[int, int],
+) -> dict[int, ConstraintState]:
+    """The state of each row that has required words."""
+    states: dict[int, ConstraintState] = {}
+    rows: list[int] = []
+    wanted: list[int] = []
+    for index, row in enumerate(beam):
+        required = rules.required[row.source]
+        if required is None:
+            continue
+        tokens = row.tokens()
+        progress = required.after(tokens)
+        states[index] = ConstraintState(required, progress, rules.eos_id, forced=index in forced)
+        if index not in forced:
+            allowed = required.wanted(progress) - rules.banned_next(row.source, tokens)
+            rows += [index] * len(allowed)
+            wanted += sorted(allowed)
+    if rows:
+        values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
+        for index, token, value in zip(rows, wanted, values.tolist(), strict=True):
+            states[index].wanted[token] = max(value, IMPOSSIBLE)
+    return states

@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.single_path import Event, Sampler, collect, greedy, walk
+from regard.decode.single_path import Event, Sampler, collect, decode_single_paths, greedy
 from regard.errors import UsageError
 
 
@@ -50,7 +50,7 @@ def search(
     keys = [(number, path) for number in order for path in range(num_paths)]
     prefixes = [len(each.prefix) for each in rules.constraints for _ in range(num_paths)]
     choose = greedy if config.method == "greedy" else Sampler(config, keys, prefixes)
-    events = walk(
+    events = decode_single_paths(
         model,
         sources,
         rules,
@@ -98,7 +98,7 @@ def stream(
     _check_single_path(config, rules)
     prefixes = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
     choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)], prefixes)
-    events = walk(model, [source], rules, choose, history=history)
+    events = decode_single_paths(model, [source], rules, choose, history=history)
     return (event.emission for event in events if not event.forced)
 
 
@@ -121,7 +121,9 @@ def best_of_n(
     keys = [(number, path) for path in range(num_paths)]
     choose = Sampler(config, keys, [len(constraints.prefix)] * num_paths)
     events: list[Event] = []
-    for event in walk(model, [source], rules, choose, num_paths=num_paths, history=history):
+    for event in decode_single_paths(
+        model, [source], rules, choose, num_paths=num_paths, history=history
+    ):
         if events and not event.forced and event.path <= events[-1].path:
             yield None
         events.append(event)

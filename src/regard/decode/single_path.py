@@ -111,7 +111,7 @@ def read_beginning(
     return Beginning(tokens, np.maximum(values, IMPOSSIBLE), newer)
 
 
-def walk(
+def decode_single_paths(
     model: StepModel,
     sources: Sequence[Sequence[int]],
     rules: Rules,

@@ -9,8 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
 
-from regard.decode import beam
-from regard.decode import single_path as walk
+from regard.decode import beam, single_path
 from regard.model import (
     attention,
     embedding,
@@ -63,7 +62,7 @@ _DEFINED = {
     "step": (transformer, "def step("),
     "search": (importlib.import_module("regard.decode.search"), "def search("),
     "beam": (beam, "class BeamSearch"),
-    "greedy": (walk, "def greedy("),
+    "greedy": (single_path, "def greedy("),
 }
 
 

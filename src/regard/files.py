@@ -1,9 +1,9 @@
-"""Files that appear whole or not at all, and a lock that the system releases however its process ends.
+"""Atomic files and folders, and a lock between processes.
 
-A folder that is not there yet is written beside its place and renamed. One that is there stays where it is: it may
-be the current folder, a mount point, or hold the files of a run. The new files are written below it, and when they
-are all on the disk they are renamed to their places, last the one without which the others do not count. Renaming
-that was interrupted is taken up again by the next who writes there.
+A new folder is written beside its place and renamed. An existing folder stays where it is, since it may be the
+current folder, a mount point, or hold other files: the new files are written into a subfolder and synced, then
+renamed to their places, last the one without which the others do not count. The next writer finishes a
+replacement that was interrupted. The system releases a lock however its process ends.
 """
 
 from __future__ import annotations
@@ -18,31 +18,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(handle: int) -> None:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
 UNFINISHED, COMPLETE = ".model.unfinished", ".model.complete"
 _STALE = ".stale.json"
 
 
-def unfinished(path: Path) -> Path:
-    """The name under which a file is written before it takes its place."""
+def temporary_path(path: Path) -> Path:
+    """Where a file is written before it is renamed to `path`."""
     return path.with_name(f".{path.name}.new")
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write one file whole: under another name first, on the disk, then renamed."""
-    fresh = unfinished(path)
+    """Write one file atomically: under a temporary name, synced, then renamed."""
+    fresh = temporary_path(path)
     with open(fresh, "wb") as file:
         file.write(content)
         file.flush()
@@ -52,7 +39,7 @@ def write_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def fresh_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write what `put_in_place` then puts into `folder`; gone again if that fails."""
+    """A temporary folder for the files that `replace_files` then moves into `folder`; removed on an error."""
     if folder.exists():
         fresh = folder / UNFINISHED
         shutil.rmtree(fresh, ignore_errors=True)
@@ -68,8 +55,8 @@ def fresh_folder(folder: Path) -> Iterator[Path]:
         raise
 
 
-def put_in_place(fresh: Path, folder: Path, *, last: str, stale: Iterable[str] = ()) -> None:
-    """Give the files of a fresh folder their places; the `stale` ones, which they replace, are removed."""
+def replace_files(fresh: Path, folder: Path, *, last: str, stale: Iterable[str] = ()) -> None:
+    """Move the files of a temporary folder into `folder`, and remove the `stale` ones."""
     if fresh.parent != folder:
         sync(fresh)
         os.rename(fresh, folder)
@@ -79,11 +66,11 @@ def put_in_place(fresh: Path, folder: Path, *, last: str, stale: Iterable[str] =
     sync(fresh)
     os.rename(fresh, folder / COMPLETE)
     sync(folder)
-    finish_placing(folder, last=last)
+    finish_replacing(folder, last=last)
 
 
-def finish_placing(folder: Path, *, last: str) -> None:
-    """Put into place what is complete, here or where an earlier program was stopped while it did so."""
+def finish_replacing(folder: Path, *, last: str) -> None:
+    """Finish a replacement, also one that an earlier process did not finish."""
     complete = folder / COMPLETE
     if not complete.is_dir():
         return
@@ -111,17 +98,30 @@ def sync(folder: Path) -> None:
             os.close(handle)
 
 
-@contextmanager
-def holding(path: Path) -> Iterator[bool]:
-    """Hold the lock of this file within, which is removed at the end; or not, where another process holds it.
+if sys.platform == "win32":
+    import msvcrt
 
-    An error of the system is one where the file cannot be written.
+    def _lock(handle: int) -> None:
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Try to hold the lock of this file; False where another process holds it. Removes the file at the end.
+
+    An OSError means that the file cannot be written.
     """
-    file = _take(path)
+    file = _open_locked(path)
     while file is not None and not _is_file_of(file, path):
-        # Who held it has removed the file since it was opened here; the next one would lock a new file.
+        # The holder has removed the file since it was opened here; the next process would lock a new file.
         file.close()
-        file = _take(path)
+        file = _open_locked(path)
     if file is None:
         yield False
         return
@@ -132,7 +132,7 @@ def holding(path: Path) -> Iterator[bool]:
             path.unlink(missing_ok=True)
 
 
-def _take(path: Path) -> BinaryIO | None:
+def _open_locked(path: Path) -> BinaryIO | None:
     file = path.open("a+b")
     try:
         _lock(file.fileno())

@@ -11,13 +11,13 @@ describes them and the history of the search (the names that begin with `steps.`
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from regard.config import ModelConfig
 from regard.errors import DataError, UsageError, suggest
+from regard.files import write_file
 
 Value = TypeVar("Value")
 
@@ -54,10 +54,10 @@ class Trace:
                 )
         self._prefix = ""
         self.metadata: dict[str, Any] = {}
-        """what the arrays are of: tokens, configuration; anything that JSON can hold"""
+        """Description of the arrays: tokens, configuration; any JSON."""
 
     def at(self, name: str) -> Trace:
-        """The same trace, seen from a child: what it keeps is recorded under `name.`"""
+        """The same trace for a child module, whose values are recorded under `name.`"""
         child = Trace.__new__(Trace)
         child._values, child._edits = self._values, self._edits
         child.metadata = self.metadata
@@ -65,24 +65,24 @@ class Trace:
         return child
 
     def record(self, name: str, value: Value) -> Value:
-        """Keep a value under its name, edited where that was asked for."""
+        """Store a value under its name, after the edit at that name if there is one."""
         return self.store(name, self.edited(name, value))
 
     def is_edited(self, name: str) -> bool:
         return self._prefix + name in self._edits
 
     def edited(self, name: str, value: Value) -> Value:
-        """The value as the edit at this name leaves it, not recorded."""
+        """The value after the edit at this name; not recorded."""
         path = self._prefix + name
         return _edited(path, value, self._edits[path]) if path in self._edits else value
 
     def store(self, name: str, value: Value) -> Value:
-        """Keep a value as it is."""
+        """Store a value as it is."""
         self._values[self._prefix + name] = value
         return value
 
     def check_names(self, paths: Iterable[str]) -> None:
-        """Refuse a name that the pass has no value for; an edit there would have changed nothing."""
+        """Refuse names that the pass has no value for: an edit there would change nothing."""
         for path in paths:
             if path not in self._values:
                 raise UnknownName(
@@ -130,10 +130,8 @@ class Trace:
             for name, value in self._values.items()
             if not name.startswith(_STEPS)
         }
-        unfinished = Path(f"{path}.unfinished")
-        # Written here, for what safetensors writes itself nobody else may read.
-        unfinished.write_bytes(save(arrays, metadata={"regard": json.dumps(described)}))
-        os.replace(unfinished, path)
+        # Not safetensors' own save_file: its files only their owner may read.
+        write_file(Path(path), save(arrays, metadata={"regard": json.dumps(described)}))
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
@@ -175,7 +173,7 @@ def keep(trace: Trace | None, name: str, value: Value) -> Value:
 
 
 def cross_attentions(config: ModelConfig) -> list[str]:
-    """The paths of what looks from the target at the source, from the first that is computed to the last."""
+    """The paths of all attention from the target to the source, in the order of computation."""
     if config.is_recurrent:
         return [] if config.attention == "none" else ["decoder.attention"]
     if not (config.has_encoder and config.has_decoder):
@@ -184,5 +182,5 @@ def cross_attentions(config: ModelConfig) -> list[str]:
 
 
 def at(trace: Trace | None, name: str) -> Trace | None:
-    """The trace for a child, or None where nothing is traced."""
+    """The trace for a child module, or None where nothing is traced."""
     return None if trace is None else trace.at(name)

@@ -29,7 +29,7 @@ from typing import IO, BinaryIO, cast
 from regard.data.download import Progress, digest, fetch
 from regard.data.public_corpora import DataFile, PublicCorpus, Source
 from regard.errors import DataError, UsageError
-from regard.files import sync, unfinished, write_file
+from regard.files import sync, temporary_path, write_file
 
 CHECKSUMS = "checksums.json"
 _FETCHED = ".fetched"
@@ -62,7 +62,7 @@ def obtain(
         for source in file.sources:
             _fetch(source, folder, checksums, progress)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = unfinished(path)
+        fresh = temporary_path(path)
         _make(file, folder, fresh)
         _check_text(file, fresh, accept)
         checksums.check(file.path, digest(fresh), f"{path}: its publisher has changed it")

@@ -22,7 +22,7 @@ from regard.exchange import formats
 from regard.exchange.hub_transfer import ARCHIVES, PICKLES, download_repository, unpack
 from regard.exchange.huggingface import ImportOptions
 from regard.exchange.huggingface_weights import read_json
-from regard.files import fresh_folder, holding, put_in_place, write_file
+from regard.files import fresh_folder, replace_files, try_lock, write_file
 from regard.folder.catalogue import user_folder
 from regard.folder.checkpoint import SUMS, check_weights, open_tokenizers
 from regard.folder.manifest import CONFIG, read_manifest
@@ -127,7 +127,7 @@ def get(
         )
     work = models / f".{address.name}.getting"
     work.mkdir(parents=True, exist_ok=True)
-    with holding(models / f".{address.name}.lock") as is_mine:
+    with try_lock(models / f".{address.name}.lock") as is_mine:
         if not is_mine:
             raise UsageError(
                 f"one process at a time gets a model: another is getting {address.name}; wait for it"
@@ -228,4 +228,4 @@ def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str,
             fresh.rmdir()
             formats.read(files, fresh, options)
         write_file(fresh / ORIGIN, json.dumps({**origin, "date": date}, indent=1).encode())
-        put_in_place(fresh, place, last=CONFIG)
+        replace_files(fresh, place, last=CONFIG)

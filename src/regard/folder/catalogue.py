@@ -23,13 +23,13 @@ from regard.text.language import language_of_all, rank
 
 BUNDLED = Path(__file__).parents[1] / "assets"
 MODELS_VARIABLE = "REGARD_MODELS"
-"""environment variable: where the user's own models are, in place of the usual folder"""
+"""Environment variable: the folder of the user's own models."""
 
-# How sure a language must be, and of how much text, to refuse a text for want of a model.
+# Minimum probability of a language, and minimum characters, to refuse a text that no model translates.
 _SURE, _ENOUGH = 0.7, 25
 
 DEFAULT_LANGUAGES = ("fr", "en")
-"""the model that translates when none is asked for"""
+"""Direction of the default translation model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def user_folder() -> Path:
 
 
 def available() -> list[ModelInfo]:
-    """Every model with a name; the user's first. Folders that are no models are left out."""
+    """Every installed model, the user's first."""
     found: dict[str, ModelInfo] = {}
     for parent, bundled in ((user_folder(), False), (BUNDLED, True)):
         for config in sorted(parent.glob(f"*/{CONFIG}")):
@@ -114,12 +114,12 @@ def find(name_or_folder: str | Path) -> Path:
 
 
 def shown(folder: Path) -> str:
-    """What a message calls a model: one that is bundled by its name, another by its folder."""
+    """A model in a message: a bundled one by its name, another by its folder."""
     return folder.name if folder.resolve().parent == BUNDLED.resolve() else str(folder)
 
 
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
-    """The language of the texts, among those that some model translates (into the target, if one is named)."""
+    """The language of the texts, among those that a model translates (into the target, if given)."""
     models = [info for info in available() if info.manifest.task == "translate"]
     known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
     scores = dict(rank(" ".join(texts)))
@@ -139,16 +139,13 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
 
 
 def direction_of(texts: Sequence[str]) -> tuple[str, str]:
-    """From and to which languages texts are meant to go when nobody says: the usual ones.
-
-    What is surely in the language to be written, all of it, is meant to go the other way.
-    """
+    """The default direction, reversed if all texts are surely in its target language."""
     source, target = DEFAULT_LANGUAGES
     return (target, source) if language_of_all(texts) == target else DEFAULT_LANGUAGES
 
 
 def find_by_task(task: str) -> Path:
-    """The first model that does this."""
+    """The first model for this task."""
     for info in available():
         if info.manifest.task == task:
             return info.folder
@@ -159,7 +156,7 @@ def find_by_task(task: str) -> Path:
 
 
 def find_for_search(name_or_folder: str | Path | None = None) -> Path:
-    """The model that is named, or the first that was trained to search; where none was, one that translates."""
+    """The named model, or the first trained to search, or else one that translates."""
     if name_or_folder is not None:
         return find(name_or_folder)
     for info in available():
@@ -194,7 +191,7 @@ def find_model(
 
 
 def find_by_languages(source: str | None, target: str | None) -> Path:
-    """The first model that translates from and to these languages; what is not said may be anything."""
+    """The first model that translates between these languages; None is any language."""
     if not source and not target:
         source, target = DEFAULT_LANGUAGES
     source, target = (code and code.lower() for code in (source, target))

@@ -1,7 +1,7 @@
 """A model is a folder: config.json, model.safetensors, the tokenizer's files and README.md, the card.
 
-The weights lie in one of three forms (`tensors`). Nothing is ever pickled, and a folder is written whole or
-not at all. SHA256SUMS says what weights and tokenizer were when they were written; a folder may be without it.
+The weights have one of three forms (`tensors`). Nothing is pickled, and a folder is written whole or not at all.
+SHA256SUMS holds the checksums of weights and tokenizer; a folder may be without it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import safetensors
 import safetensors.numpy
 
 from regard.errors import ModelError
-from regard.files import finish_placing, fresh_folder, put_in_place, write_file
+from regard.files import finish_replacing, fresh_folder, replace_files, write_file
 from regard.folder.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
 from regard.folder.tensors import (
     Tensors,
@@ -45,8 +45,8 @@ def save(
     """Write a whole model folder, or none of it.
 
     `tensors` are those of the state dict, tied ones once; the manifest says in which form to store them.
-    `graphs` writes the engine's graphs into a folder that has all else. A model that stands there is
-    replaced; files that are no part of a model stay where they are.
+    `graphs` writes the engine's graphs into a folder that has everything else. An existing model is replaced;
+    other files stay.
     """
     folder = Path(folder).resolve()
     for name in manifest.tokenizer.names:
@@ -55,7 +55,7 @@ def save(
     _check_finite(tensors, folder)
     if folder.exists() and not folder.is_dir():
         raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
-    finish_placing(folder, last=CONFIG)
+    finish_replacing(folder, last=CONFIG)
     with fresh_folder(folder) as fresh:
         for name, content in files.items():
             assert Path(name).name == name
@@ -70,7 +70,7 @@ def save(
         if graphs is not None:
             graphs(fresh)
         stale = _replaced(folder, {path.name for path in fresh.iterdir()})
-        put_in_place(fresh, folder, last=CONFIG, stale=stale)
+        replace_files(fresh, folder, last=CONFIG, stale=stale)
 
 
 def read_tensors(folder: str | Path, manifest: Manifest | None = None) -> Tensors:
@@ -79,12 +79,12 @@ def read_tensors(folder: str | Path, manifest: Manifest | None = None) -> Tensor
 
 
 def check_weights(folder: str | Path, manifest: Manifest) -> None:
-    """Refuse a weight file that is corrupt or of another model, without keeping it in memory."""
+    """Refuse a weight file that is corrupt or of another model, without holding it in memory."""
     _read_stored(Path(folder), manifest, all_of=False)
 
 
 def read_header(folder: str | Path) -> bytes:
-    """The head of the weight file, which says where each tensor lies; a graph is made for one such layout."""
+    """The header of the weight file: where each tensor lies. A graph fits one such layout."""
     with open(Path(folder) / WEIGHTS, "rb") as file:
         length = file.read(8)
         return length + file.read(int.from_bytes(length, "little"))
@@ -109,7 +109,7 @@ def open_tokenizers(
     """The tokenizers of source and target; the same one twice where they do not differ."""
     folder = Path(folder)
     for name in sorted(files.names):
-        if (folder / name).is_file():  # who opens it will say what it lacks
+        if (folder / name).is_file():  # a missing file is refused where it is opened
             check_sum(folder / name)
     if files.kind == "sentencepiece":
         own = Tokenizer.load(folder / files.source)
@@ -124,22 +124,18 @@ def open_tokenizers(
                 f"{folder / name} must be a tokenizer file: {error.strerror}; import the model again"
             ) from error
 
-    def opened(
-        file: str, vocabulary: str, prompt: str, beginning: tuple[str, ...]
-    ) -> TokenizerBase:
+    def opened(file: str, vocabulary: str, **beginning: Any) -> TokenizerBase:
         name = str(folder / file)
         if files.kind == "tokenizers":
-            return JsonTokenizer(content(file), name=name, prompt=prompt, beginning=beginning)
-        numbers = content(vocabulary or files.vocabulary)
-        return VocabularyTokenizer(
-            content(file), numbers, name=name, prompt=prompt, beginning=beginning
-        )
+            return JsonTokenizer(content(file), name=name, **beginning)
+        return VocabularyTokenizer(content(file), content(vocabulary), name=name, **beginning)
 
-    source = opened(files.source, "", files.prompt, files.source_beginning)
-    is_one = files.joint and not files.prompt and files.source_beginning == files.target_beginning
-    if is_one:
+    prompt, first = files.prompt, files.source_beginning
+    source = opened(files.source, files.vocabulary, prompt=prompt, beginning=first)
+    if files.joint and not prompt and first == files.target_beginning:
         return source, source
-    return source, opened(files.target, files.target_vocabulary, "", files.target_beginning)
+    vocabulary = files.target_vocabulary or files.vocabulary
+    return source, opened(files.target, vocabulary, prompt="", beginning=files.target_beginning)
 
 
 def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
@@ -168,7 +164,7 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
 
 
 def check_sum(path: Path) -> None:
-    """Refuse a file that is not what was written, where that is known."""
+    """Refuse a file whose checksum is not the one in SHA256SUMS, if that is known."""
     try:
         known = (path.parent / SUMS).read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -187,7 +183,7 @@ def _sha256(path: Path) -> str:
 
 
 def _check_unique(folder: Path) -> None:
-    """Two tensors of one name: each reader of the file might take another."""
+    """Refuse two tensors of one name: readers would differ in which they take."""
 
     def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) < len(pairs):
@@ -236,7 +232,7 @@ def _check_finite(tensors: Mapping[str, np.ndarray], where: Path) -> None:
 
 
 def _replaced(folder: Path, new: set[str]) -> set[str]:
-    """The files of the model that stands in a folder, less those the new one has as well."""
+    """The files of the old model in a folder that the new one does not have."""
     if not (folder / CONFIG).is_file():
         if clash := sorted(name for name in new if (folder / name).exists()):
             raise ModelError(

@@ -1,4 +1,4 @@
-"""What config.json says of a model: what it does, its languages, its sizes, its tokenizer's files, how it searches."""
+"""config.json: what a model does, its languages, sizes, tokenizer files and default search."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizerFiles:
-    """Which files of the folder hold the tokenizer; both sides name one file when the vocabulary is joint."""
+    """The tokenizer's files; source and target name the same file when the vocabulary is joint."""
 
     kind: TokenizerKind = "sentencepiece"
     """regard's own, SentencePiece with a vocabulary in JSON, or a tokenizer.json; see `regard.text.foreign`"""
     source: str = "tokenizer.model"
     target: str = "tokenizer.model"
     vocabulary: str = ""
-    """JSON that numbers the pieces, where SentencePiece does not"""
+    """JSON file with the token ids, where SentencePiece has others"""
     target_vocabulary: str = ""
-    """the target's, where it has its own"""
+    """the same for the target, where it has its own"""
     prompt: str = ""
-    """text before every text that is read, such as T5's name of a task"""
+    """text put before every input, such as T5's name of a task"""
     source_beginning: tuple[str, ...] = ()
-    """pieces before that, such as BERT's [CLS]"""
+    """tokens before that, such as BERT's [CLS]"""
     target_beginning: tuple[str, ...] = ()
-    """pieces that every output begins with, such as BART's <s>"""
+    """first tokens of every output, such as BART's <s>"""
     mask: str = ""
-    """the piece that stands for a blank to fill"""
+    """the token of a blank to fill"""
 
     @property
     def joint(self) -> bool:
@@ -66,13 +66,13 @@ class Manifest:
     model: ModelConfig
     tokenizer: TokenizerFiles = field(default_factory=TokenizerFiles)
     weights: WeightForm = "fp32"
-    """how model.safetensors holds them"""
+    """the form of model.safetensors"""
     decode: DecodeConfig = field(default_factory=DecodeConfig)
-    """how to search when nobody says otherwise"""
+    """default search"""
     generate: GenerateConfig = field(default_factory=GenerateConfig)
     """how chat and write use the search"""
     longest: int = 256
-    """pieces of the longest sentence it was trained on; longer ones are split"""
+    """tokens of the longest training sentence; longer ones are split"""
 
     def to_json(self) -> str:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"

@@ -1,7 +1,7 @@
-"""The weights by name: which a configuration has, their shapes, and the three forms they are stored in.
+"""The weights of a configuration: names, shapes, and the three forms they are stored in.
 
 Names are those of the model's state dict; a tied table is stored once, under its first name. The forms are
-fp32, fp16, and int8 rows with scales. Knows the model by its configuration alone, without torch.
+fp32, fp16, and int8 rows with scales. Needs no torch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WeightForm = Literal["fp32", "fp16", "int8"]
 Tensors = dict[str, np.ndarray]
 
 SCALE = "_scale"
-"""added to the name of an int8 tensor: the name of its scales"""
+"""Suffix of the name of an int8 tensor's scales."""
 
 
 def expected_tensors(config: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -122,7 +122,7 @@ def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
 
 
 def tied_names(config: ModelConfig) -> dict[str, str]:
-    """For each name of the state dict that shares another's tensor, the name that tensor is stored under."""
+    """For each name of the state dict that shares a tensor, the name it is stored under."""
     if config.tied == "none":
         return {}
     shares_source = not config.has_decoder or (config.has_encoder and config.tied == "all")
@@ -134,12 +134,12 @@ def tied_names(config: ModelConfig) -> dict[str, str]:
 
 
 def is_table(name: str) -> bool:
-    """Whether a matrix is looked up by row, and not multiplied with."""
+    """Whether a matrix is looked up by row instead of multiplied with."""
     return name.endswith(("embedding.weight", "position.weight", "position_bias.weight"))
 
 
 def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str, tuple[int, ...]]]:
-    """What model.safetensors holds: for each name, the type as safetensors writes it and the shape."""
+    """The content of model.safetensors: for each name its safetensors type and shape."""
     stored: dict[str, tuple[str, tuple[int, ...]]] = {}
     for name, shape in expected_tensors(config).items():
         if form == "int8" and len(shape) == 2:
@@ -153,9 +153,9 @@ def stored_tensors(config: ModelConfig, form: WeightForm) -> dict[str, tuple[str
 def quantize(tensors: Mapping[str, np.ndarray]) -> Tensors:
     """Matrices as int8 with one float32 scale an output row; vectors unchanged.
 
-    A matrix to multiply with is laid [inputs, outputs], which is how the CPU engine reads it; a table stays
-    [rows, features]. The scales keep few enough bits that every product with an int8 is exact, so that
-    quantizing what was dequantized gives the same bytes.
+    A matrix to multiply with is stored [inputs, outputs], as the CPU engine reads it; a table stays [rows,
+    features]. The scales have so few bits that every product with an int8 is exact, so that quantizing
+    dequantized weights gives the same bytes.
     """
     stored: Tensors = {}
     for name, tensor in tensors.items():

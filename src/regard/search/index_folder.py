@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from regard.errors import DataError, RegardWarning, UsageError
-from regard.files import holding, sync, unfinished, write_file
+from regard.files import sync, temporary_path, try_lock, write_file
 from regard.search.encoder import OnProgress, TextEncoder
 from regard.search.index import VECTORS, Index, IndexedFile, build
 from regard.search.passages import Passage
@@ -100,7 +100,7 @@ def save(folder: Path, index: Index) -> None:
     name = f"{time.time_ns():x}"
     passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}{VECTORS}"
     write_file(passages, _lines(index.passages))
-    fresh = unfinished(vectors)
+    fresh = temporary_path(vectors)
     with open(fresh, "wb") as file:
         file.write(
             np.ascontiguousarray(index.vectors, "<f4").data.cast("B") if index.passages else b""
@@ -136,7 +136,7 @@ def _is_large(name: str) -> bool:
 
 def _is_ours(name: str) -> bool:
     # index.json may be in writing by another process, or left by one that was killed.
-    return name in (LOCK, INDEX, unfinished(Path(INDEX)).name) or _is_large(name)
+    return name in (LOCK, INDEX, temporary_path(Path(INDEX)).name) or _is_large(name)
 
 
 def _checksum(path: Path) -> str:
@@ -171,7 +171,7 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     waits = False
     while True:
         try:
-            with holding(folder / LOCK) as is_held:
+            with try_lock(folder / LOCK) as is_held:
                 if is_held:
                     yield
                     return

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import TrainingError, UsageError
-from regard.files import holding, unfinished
+from regard.files import temporary_path, try_lock
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
 from regard.train.corpora import TEXT
 from regard.train.plan import RUN_FILE, Plan
@@ -17,7 +17,7 @@ from regard.train.report import METRICS
 from regard.train.tokenizers import TOKENIZERS
 
 LOCK = ".lock"
-_FIRST_FILES = (LOCK, unfinished(Path(RUN_FILE)).name)
+_FIRST_FILES = (LOCK, temporary_path(Path(RUN_FILE)).name)
 """Files that a run writes before its plan."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -75,7 +75,7 @@ def _remove_first_files(output: Path) -> None:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock; refuse where another process holds it. Name the folder where its disk is full."""
-    lock = holding(folder / LOCK)
+    lock = try_lock(folder / LOCK)
     try:
         is_held = lock.__enter__()
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from regard.files import COMPLETE, finish_placing, fresh_folder, put_in_place, write_file
+from regard.files import COMPLETE, finish_replacing, fresh_folder, replace_files, write_file
 
 OLD = {"config.json": b"old", "weights": b"old", "old.model": b"old"}
 NEW = {"config.json": b"new", "weights": b"new", "new.model": b"new", "card": b"new"}
@@ -37,11 +37,11 @@ def kill_at(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def place(folder: Path, files: dict[str, bytes], stale: list[str]) -> None:
-    finish_placing(folder, last="config.json")
+    finish_replacing(folder, last="config.json")
     with fresh_folder(folder) as fresh:
         for name, content in files.items():
             write_file(fresh / name, content)
-        put_in_place(fresh, folder, last="config.json", stale=stale)
+        replace_files(fresh, folder, last="config.json", stale=stale)
 
 
 def held(folder: Path) -> dict[str, bytes]:
@@ -108,6 +108,6 @@ def test_only_files_of_the_folder_are_removed(tmp_path: Path) -> None:
     complete.mkdir(parents=True)
     (complete / "config.json").write_bytes(b"new")
     (complete / ".stale.json").write_text('["../mine"]')
-    finish_placing(tmp_path / "model", last="config.json")
+    finish_replacing(tmp_path / "model", last="config.json")
     assert (tmp_path / "mine").read_bytes() == b"mine"
     assert held(tmp_path / "model") == {"config.json": b"new"}

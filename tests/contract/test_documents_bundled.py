@@ -114,18 +114,17 @@ KINDS = {
 
 
 @pytest.mark.parametrize("suffix", KINDS)
-@pytest.mark.parametrize("count", [12, pytest.param(210, marks=pytest.mark.slow)])
-def test_a_document_comes_back_whole(suffix: str, count: int, tmp_path: Path) -> None:
+def test_a_document_comes_back_whole(suffix: str, tmp_path: Path) -> None:
     make, check = KINDS[suffix]
     path = tmp_path / f"a{suffix}"
-    before = make(count)
+    before = make(24)
     path.write_text(before, encoding="utf-8")
     check(before, translate(path))
 
 
-def test_ten_thousand_equal_lines_and_a_reader_of_one() -> None:
-    lines = f"yes 'Bonjour le monde.' | head -10000 | {' '.join(REGARD)} translate"
+def test_many_equal_lines_and_a_reader_of_one() -> None:
+    lines = f"yes 'Bonjour le monde.' | head -3000 | {' '.join(REGARD)} translate"
     counted = subprocess.run(["bash", "-c", f"{lines} | wc -l"], capture_output=True, text=True)
-    assert counted.stdout.strip() == "10000" and counted.stderr == ""
+    assert counted.stdout.strip() == "3000" and counted.stderr == ""
     first = subprocess.run(["bash", "-c", f"{lines} | head -1"], capture_output=True, text=True)
     assert first.stdout.count("\n") == 1 and first.stderr == ""

@@ -44,19 +44,10 @@ ALONE: dict[str, dict[str, Any]] = {
 def random_folder(folder: Path, **changes: Any) -> Path:
     """A model of ours with every weight random, biases and gains too, so that none can go astray."""
     tokenizer = Tokenizer.train(TEXT, vocabulary=300, exact=False)
-    config = ModelConfig(
-        **{
-            "source_vocab_size": tokenizer.vocab_size,
-            "target_vocab_size": tokenizer.vocab_size,
-            "num_encoder_layers": 1,
-            "num_decoder_layers": 2,
-            "d_model": 18,
-            "d_ff": 31,
-            "num_heads": 3,
-            "max_positions": 61,
-            **changes,
-        }
-    )
+    size = tokenizer.vocab_size
+    sizes = dict(source_vocab_size=size, target_vocab_size=size, d_model=18, d_ff=31, num_heads=3)
+    layers = dict(num_encoder_layers=1, num_decoder_layers=2, max_positions=61)
+    config = ModelConfig(**{**sizes, **layers, **changes})
     model = build(config)
     with torch.no_grad():
         for weight in model.parameters():
@@ -130,12 +121,7 @@ def test_there_and_back(kind: str, tmp_path: Path) -> None:
 CTRANSLATE2: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm_placement": "pre"},
-    "today": {
-        "norm": "rms",
-        "norm_placement": "pre",
-        "feed_forward": "gated-silu",
-        "position": "rotary",
-    },
+    "today": dict(norm="rms", norm_placement="pre", feed_forward="gated-silu", position="rotary"),
     "learned": {"position": "learned", "feed_forward": "gelu-tanh", "scaled_embedding": False},
     "bart": {"embedding_norm": True, "output_bias": True, "feed_forward": "gelu"},
 }
@@ -217,52 +203,18 @@ def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("to", "changes", "sentence"),
     [
-        (
-            "huggingface",
-            {"norm": "rms"},
-            "a marian folder can only hold a model with norm=layer: got rms; use another format",
-        ),
-        (
-            "huggingface",
-            {"position": "rotary"},
-            "a marian folder can only hold a model with position=sinusoidal: got rotary; "
-            "use another format",
-        ),
-        (
-            "huggingface",
-            {"architecture": "decoder-only"},
-            "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "
-            "use another format",
-        ),
-        (
-            "huggingface",
-            {"architecture": "encoder-only"},
-            "--to huggingface writes Transformers with both stacks or a decoder alone: got "
-            "architecture=encoder-only; use another format",
-        ),
-        (
-            "ctranslate2",
-            {"position": "relative"},
-            "a CTranslate2 folder can only hold a model with position=sinusoidal, learned or rotary: "
-            "got relative; use another format",
-        ),
-        (
-            "onnx",
-            {"position": "relative"},
-            "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got "
-            "architecture=encoder-decoder, position=relative, d_k=None; use another format",
-        ),
-        (
-            "tensorflow",
-            {},
-            "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx: got "
-            "'tensorflow'; use one of these",
-        ),
+        ("huggingface", {"norm": "rms"}, "a marian folder can only hold a model with norm=layer: got rms; "),
+        ("huggingface", {"position": "rotary"}, "a marian folder can only hold a model with position=sinusoidal: got rotary; "),
+        ("huggingface", {"architecture": "decoder-only"}, "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "),
+        ("huggingface", {"architecture": "encoder-only"}, "--to huggingface writes Transformers with both stacks or a decoder alone: got architecture=encoder-only; "),
+        ("ctranslate2", {"position": "relative"}, "a CTranslate2 folder can only hold a model with position=sinusoidal, learned or rotary: got relative; "),
+        ("onnx", {"position": "relative"}, "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got architecture=encoder-decoder, position=relative, d_k=None; "),
+        ("tensorflow", {}, "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx: got 'tensorflow'; "),
     ],
-)
+)  # fmt: skip
 def test_what_a_format_cannot_hold(to, changes, sentence, tmp_path: Path) -> None:
     folder = random_folder(tmp_path / "ours", **changes)
     with pytest.raises(UsageError) as refused:
         export(folder, tmp_path / "theirs", to=to)
-    assert str(refused.value) == sentence
+    assert str(refused.value).startswith(sentence) and "; use " in str(refused.value)
     assert not (tmp_path / "theirs").exists()

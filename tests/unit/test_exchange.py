@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,15 @@ import pytest
 import safetensors.numpy
 import torch
 from cli_fixtures import assert_one_sentence, run
-from fixtures import TEXT, make_random_folder
+from fixtures import make_random_folder
 from huggingface_fixtures import MAKERS
 
 from regard.api import export, import_model, load
-from regard.config import ModelConfig
 from regard.errors import ModelError, RegardError, UsageError
-from regard.exchange import onnx
 from regard.exchange.huggingface_weights import read_safetensors
-from regard.folder.checkpoint import read_tensors, save
-from regard.folder.manifest import Manifest
-from regard.folder.tensors import expected_tensors
-from regard.text.tokenizer import Tokenizer
+from regard.folder.checkpoint import read_tensors
+
+SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
 
 
 @pytest.fixture(scope="module")
@@ -108,28 +104,11 @@ def test_damaged_folders(
 
 @pytest.mark.parametrize("to", ["huggingface", "ctranslate2", "onnx"])
 def test_heads_of_their_own_width_go_into_no_other_format(tmp_path: Path, to: str) -> None:
-    config = ModelConfig(
-        source_vocab_size=400,
-        target_vocab_size=400,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        d_model=26,
-        d_ff=37,
-        num_heads=2,
-        d_k=11,
-    )
-    tokenizer = Tokenizer.train(TEXT, vocabulary=400, exact=False)
-    config = replace(
-        config, source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size
-    )
-    shapes = expected_tensors(config)
-    tensors = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
-    files = {"tokenizer.model": tokenizer.proto}
-    save(tmp_path / "ours", Manifest(model=config), tensors, files, "", graphs=onnx.export)
+    make_random_folder(tmp_path / "ours", {**SHAPE, "d_k": 11}, seed=1)
     assert not list((tmp_path / "ours").glob("*.onnx"))
     with pytest.raises(UsageError, match="d_k"):
         export(tmp_path / "ours", tmp_path / "theirs", to=to)
-    assert load(tmp_path / "ours").translate("Le chat dort.") is not None
+    assert load(tmp_path / "ours").score(["Le chat dort."], ["The cat sleeps."])[0]
 
 
 def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(
@@ -263,8 +242,6 @@ def test_a_text_is_the_same_in_parts(ours: dict[str, Path]) -> None:
 
 
 # --- mixed weights
-
-SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
 
 
 @pytest.fixture(scope="module")

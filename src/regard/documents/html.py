@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 
 from regard.documents.markup import (
     MarkupToken,
-    attributes,
     escape,
     text_with_references,
     tokens,
@@ -49,6 +49,10 @@ class AttributeValue:
     start: int
     raw: str
     quote: str
+
+    @property
+    def text(self) -> str:
+        return unescape(self.raw)
 
     def parts(self) -> list[str | Segment]:
         return parts_of(text_with_references(self.raw), self._escape)
@@ -162,16 +166,20 @@ def _with_values(block: str, values: dict[str, list[AttributeValue]], new: Itera
 
 def _seen_values(tag: MarkupToken) -> list[AttributeValue]:
     """The attributes of a tag that readers see, in order."""
-    given = attributes(tag)
-    if _is_protected(given):
+    values = dict(_values(tag))
+    if _is_protected(values):
         return []
+
+    def given(*names: str) -> str:
+        return next((values[name].text.lower() for name in names if name in values), "")
+
     # The title of a link to a style is a name to choose by.
     names = _SEEN_ATTRIBUTES - {"title"} if tag.name == "link" else set(_SEEN_ATTRIBUTES)
-    if tag.name == "input" and given.get("type", "").lower() in _BUTTONS:
+    if tag.name == "input" and given("type") in _BUTTONS:
         names |= {"value"}
-    if tag.name == "meta" and given.get("name", given.get("property", "")).lower() in _DESCRIPTIONS:
+    if tag.name == "meta" and given("name", "property") in _DESCRIPTIONS:
         names |= {"content"}
-    return [value for name, value in _values(tag) if name in names and _is_text(value)]
+    return [value for name, value in values.items() if name in names and _is_text(value)]
 
 
 def _values(tag: MarkupToken) -> Iterator[tuple[str, AttributeValue]]:
@@ -191,9 +199,11 @@ def _is_text(value: AttributeValue) -> bool:
     return "<" not in value.raw and bool(value.quote or _SURELY_TEXT.fullmatch(value.raw))
 
 
-def _is_protected(given: dict[str, str]) -> bool:
+def _is_protected(values: dict[str, AttributeValue]) -> bool:
     """Whether the attributes of an element say that it is not to be translated."""
-    return given.get("translate") == "no" or "notranslate" in given.get("class", "").split()
+    translate, classes = values.get("translate"), values.get("class")
+    is_no = translate is not None and translate.text == "no"
+    return is_no or (classes is not None and "notranslate" in classes.text.split())
 
 
 def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
@@ -219,7 +229,7 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
 
 
 def _is_opaque(token: MarkupToken) -> bool:
-    return not token.is_void and (token.name in _OPAQUE or _is_protected(attributes(token)))
+    return not token.is_void and (token.name in _OPAQUE or _is_protected(dict(_values(token))))
 
 
 def _skip(opened: MarkupToken, stream: Iterator[MarkupToken]) -> tuple[int, bool]:

@@ -27,7 +27,6 @@ _SPECIAL = re.compile(
 )
 _REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ENDS_A_WORD = re.compile(r"(?![\w#])")
-_ATTRIBUTE = re.compile(r"""([^\s"'>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'=<>`]+)))?""")
 
 # Elements whose content has no tags; a browser looks only for their end.
 _RAW = frozenset("script style xmp iframe noembed noframes textarea title".split())
@@ -78,13 +77,6 @@ def _tag_at(text: str, at: int) -> MarkupToken | None:
         return MarkupToken("other", at, match.end())
     # A tag that never ends takes the rest with it, as in a browser.
     return MarkupToken("other", at, len(text)) if _TAG_BEGINS.match(text, at) else None
-
-
-def attributes(token: MarkupToken) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, *values in _ATTRIBUTE.findall(token.attributes):
-        found.setdefault(name.lower(), html.unescape("".join(values)))
-    return found
 
 
 def text_with_references(raw: str) -> Iterator[Item]:

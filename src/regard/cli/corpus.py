@@ -54,15 +54,16 @@ def translate_corpus(
     Each finished block of lines is a file: the same command again continues with the rest. As many lines come out as
     went in, the same ones that translate would write, in the same order.
     """
+    from regard.api import load
     from regard.folder.catalogue import find_model
-    from regard.translate.blockwise import Execute, Job, here
+    from regard.translate.corpus import Execute, Job, in_this_process
 
     options = opt.decode_options(settings, beam=beam)
-    execute: Execute = here
+    execute: Execute = in_this_process(load)
     if ray is not None:
-        from regard.translate.on_ray import OnRay
+        from regard.translate.ray_corpus import OnRay
 
-        execute = OnRay(ray, workers)
+        execute = OnRay(load, ray, workers)
         threads = threads or 1
     job = Job(
         inputs=tuple(str(path.resolve()) for path in inputs),

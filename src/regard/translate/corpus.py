@@ -1,14 +1,14 @@
-"""A corpus of any size translated block by block, each of which is a file when it is done.
+"""A corpus of any size, translated block by block; every finished block is a file.
 
-A block is a stretch of an input, some hundred kilobytes of whole lines, and what is left to do is the blocks that have
-no file yet: so work that was stopped goes on, anything may do the blocks in any order (this process, or those of a Ray
-cluster), and the outcome is the same. When all blocks of an input are there they become one file.
+A block is some hundred kilobytes of whole lines of an input. What has no file yet is left to do, so stopped work goes on,
+and blocks may be done in any order by this process or by a Ray cluster. When all blocks of an input are done they are
+joined to one file.
 
     out/job.json               what was asked for
         news.fr                the translation of news.fr, or of news.fr.xz
-        web.fr.blocks/         00000000, 00000001 ...: of an input that is not done yet
-        web.fr.unpacked        a packed input, which could not be read from its middle
-        web.fr.unusable        where lines were no text, or no pair; each has an empty line as its translation
+        web.fr.blocks/         00000000, 00000001 ...: blocks of an unfinished input
+        web.fr.unpacked        a compressed input, unpacked so that it can be read from its middle
+        web.fr.unusable        positions of lines that are not text or not a pair; their translation is an empty line
 """
 
 from __future__ import annotations
@@ -31,14 +31,16 @@ BLOCK_BYTES = 1 << 19
 _MARK = b"\xef\xbb\xbf"
 
 Translate = Callable[[list[str], int], list[str]]
-"""from texts, and a number for what is drawn at random, to their translations"""
+"""texts and a number for sampling to translations"""
+Load = Callable[..., Any]
+"""`regard.load`: opens a model folder"""
 Execute = Callable[["Job", list["Block"]], Iterable[int]]
-"""does blocks, and tells the number of lines of each that is done"""
+"""translates blocks, and yields the number of lines of each when it is done"""
 
 
 @dataclass(frozen=True)
 class Block:
-    """The lines of a file that begin between two of its bytes."""
+    """The lines of a file that begin between two byte positions."""
 
     path: str
     start: int
@@ -137,10 +139,8 @@ class Job:
             _join(blocks, output, say)
         return num_lines
 
-    def translate(self) -> Translate:
-        """The model, opened in this process."""
-        from regard.api import load
-
+    def translate(self, load: Load) -> Translate:
+        """The model of the job, opened in this process."""
         model = load(self.model, **self.opening)
 
         def translate(texts: list[str], number: int) -> list[str]:
@@ -196,12 +196,16 @@ class Job:
             yield Block(str(path), start, stop, str(folder / f"{number:08d}"))
 
 
-def here(job: Job, blocks: list[Block]) -> Iterator[int]:
-    """Do blocks one after another in this process."""
-    if blocks:
-        translate = job.translate()
-        for block in blocks:
-            yield block.translate(translate, job.side)
+def in_this_process(load: Load) -> Execute:
+    """Translate blocks one after another in this process."""
+
+    def execute(job: Job, blocks: list[Block]) -> Iterator[int]:
+        if blocks:
+            translate = job.translate(load)
+            for block in blocks:
+                yield block.translate(translate, job.side)
+
+    return execute
 
 
 def _unpacked(path: Path, output: Path) -> Path:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from regard.api import load
 from regard.errors import UsageError
-from regard.translate.blockwise import Block, Execute, Job, Translate
+from regard.translate.corpus import Block, Execute, Job, Translate
 
 
 def shout(texts: list[str], number: int) -> list[str]:

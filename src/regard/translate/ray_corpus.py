@@ -1,7 +1,7 @@
-"""The blocks of a job done by the processes of a Ray cluster, as a Ray Data job.
+"""A corpus on a Ray cluster, as a Ray Data job.
 
-Ray starts the processes, hands each the next block, and starts one again that has died; its block is done anew. What
-they have in common is the file system: the inputs, the output and the model must have the same paths on every machine.
+Ray starts the processes, gives each the next block, and restarts one that has died with its block. The inputs, the output
+and the model must have the same paths on every machine.
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from dataclasses import asdict
 from typing import Any
 
 from regard.errors import UsageError, how_to_install
-from regard.translate.blockwise import Block, Job
+from regard.translate.corpus import Block, Job, Load
 
 LOCAL = "local"
-"""in place of an address: a cluster of this machine alone, for this job"""
+"""address of a new cluster on this machine alone"""
 
 
 class OnRay:
-    """Does blocks on a cluster: `local`, `auto` for the one this machine is in, or an address.
+    """Translates blocks on a cluster: `local`, `auto` for the one this machine is in, or an address.
 
-    num_workers: processes; without it as many as the cluster has cores, or GPUs if the model is to run on those.
+    num_workers: number of processes; by default one for each core of the cluster, or for each GPU if the model uses them.
     """
 
-    def __init__(self, address: str, num_workers: int | None = None) -> None:
+    def __init__(self, load: Load, address: str, num_workers: int | None = None) -> None:
         try:
             import ray
         except ImportError as error:
             raise UsageError(
                 f"--ray needs the package ray, which is not installed: {how_to_install('ray')}"
             ) from error
-        self._ray, self._address, self._num_workers = ray, address, num_workers
+        self._load, self._ray = load, ray
+        self._address, self._num_workers = address, num_workers
 
     def __call__(self, job: Job, blocks: list[Block]) -> Iterator[int]:
         if not blocks:
@@ -53,7 +54,7 @@ class OnRay:
             _Worker,
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=num_workers),
-            fn_constructor_args=(asdict(job),),
+            fn_constructor_args=(asdict(job), self._load),
             num_cpus=0 if unit == "GPU" else 1,
             num_gpus=1 if unit == "GPU" else None,
         )
@@ -63,7 +64,7 @@ class OnRay:
     def _connect(self) -> None:
         if self._ray.is_initialized():
             return
-        # Nothing is told to anyone of what is done, and nothing said that is not for the user.
+        # No usage statistics, and no messages that are not for the user.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         logging.getLogger("ray").setLevel(logging.ERROR)
         options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
@@ -81,11 +82,11 @@ class OnRay:
 
 
 class _Worker:
-    """In a process of the cluster: holds the model, and does blocks."""
+    """A process of the cluster, which holds the model."""
 
-    def __init__(self, job: dict[str, Any]) -> None:
+    def __init__(self, job: dict[str, Any], load: Load) -> None:
         self._job = Job(**job)
-        self._translate = self._job.translate()
+        self._translate = self._job.translate(load)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[int]]:
         blocks = (

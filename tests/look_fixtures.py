@@ -20,6 +20,8 @@ from regard.model.transformer import build
 from regard.text.tokenizer import Tokenizer
 
 SENTENCE = "Jane visite l'Afrique en septembre."
+SEARCH: dict[str, Any] = {"max_length": 19, "beam": 3, "no_repeat_ngram": 3}
+"""without repetition, which a random model would be searched again for"""
 
 
 @functools.cache
@@ -50,7 +52,7 @@ def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subjec
         source_language="fr",
         target_language="en",
         model=config,
-        decode=DecodeConfig(max_length=19, beam=3),
+        decode=DecodeConfig(**SEARCH),
     )
     return Subject(name, manifest, network, pieces, pieces)
 
@@ -65,4 +67,4 @@ def save_subject(subject: Subject, folder: Path, task: Task = "translate") -> Pa
 
 def make_session(subject: Subject | None = None, text: str = SENTENCE, **decode: Any) -> Session:
     subject = subject or make_subject()
-    return Session(subject, text, DecodeConfig(**{"max_length": 19, "beam": 3, **decode}))
+    return Session(subject, text, DecodeConfig(**{**SEARCH, **decode}))

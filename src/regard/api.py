@@ -166,16 +166,26 @@ class Model:
             edits=edits,
         )
 
-    def look(self, text: str, *, compare: str | Path | None = None, **decode: Any) -> Look:
+    def look(
+        self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any
+    ) -> Look:
         """A page with every number of translating one sentence, displayed in a notebook; needs torch.
 
         Elsewhere `.show()` opens it and `.save("look.html")` writes it. compare: a second model beside it.
-        Everything else is a field of DecodeConfig.
+        sentence: which sentence of the text to show, from 0. Everything else is a field of DecodeConfig.
         """
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
         second = None if compare is None else find(compare)
-        return look_at(self.folder, text, compare=second, network=self._network, **decode)
+        return look_at(
+            self.folder,
+            text,
+            compare=second,
+            network=self._network,
+            engine=self._translator.engine,
+            sentence=sentence,
+            **decode,
+        )
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.

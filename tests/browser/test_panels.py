@@ -83,7 +83,7 @@ def test_lines(show: Show, run: Run, heads: str) -> None:
     open_tables(page)
     layers = range(2) if heads == "all" else [1]
     chosen = [3] if heads == "one" else list(range(6))
-    strings = [string.removeprefix("▁") for string in run.trace.metadata["source_pieces"]]
+    strings = [string.removeprefix("▁") for string in run.trace.metadata["source_tokens"]]
     expected = {
         (layer, head, key): run.trace[f"decoder.layers.{layer}.cross_attention.weights"][
             head, :5, key
@@ -147,7 +147,7 @@ def test_attention(show: Show, run: Run, path: str) -> None:
 def test_each_hidden_cell_says_why(show: Show, run: Run) -> None:
     page = show("attention", attention="decoder.layers.0.self_attention", head=4, step=3)
     open_tables(page)
-    strings = ["<s>", *run.trace.metadata["target_pieces"]]
+    strings = ["<s>", *run.trace.metadata["target_tokens"]]
     strings = strings[-len(run.trace["decoder.layers.0.self_attention.masked"][0]) :]
     for title, text in (("masked", "−∞"), ("weights", "0.0000")):
         cells = page.locator(f"figure[data-title={title}] td[data-value]").evaluate_all(
@@ -383,7 +383,7 @@ def test_the_tour_quotes_the_output(show: Show, run: Run) -> None:
     written = {
         string.removeprefix("▁"): row
         for string, row in zip(
-            [*run.trace.metadata["target_pieces"][-len(run.output) :], "</s>"],
+            [*run.trace.metadata["target_tokens"][-len(run.output) :], "</s>"],
             run.trace["probabilities"],
             strict=True,
         )

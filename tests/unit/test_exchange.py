@@ -223,7 +223,7 @@ def test_without_a_model_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_traces_of_models_with_one_stack(ours: dict[str, Path]) -> None:
     bert = load(ours["bert"]).trace("Jane [MASK].")
-    assert "target.tokens" not in bert and bert.metadata["source_pieces"][2] == "[MASK]"
+    assert "target.tokens" not in bert and bert.metadata["source_tokens"][2] == "[MASK]"
     gpt2 = load(ours["gpt2"])
     trace = gpt2.trace("Jane", max_length=9)
     assert trace.metadata["target"].startswith("Jane") and "steps.0.beams" in trace

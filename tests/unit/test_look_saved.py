@@ -261,7 +261,7 @@ def test_a_saved_trace_comes_back(look: Look, tmp_path: Path) -> None:
     assert trace["steps.0.beams"] == [[]]
     assert trace.metadata["source"] == SENTENCE
     assert trace.metadata["target"] == look.text
-    assert trace.metadata["source_pieces"][-1] == "</s>"
+    assert trace.metadata["source_tokens"][-1] == "</s>"
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a"])

@@ -15,13 +15,16 @@ from regard.errors import needs_extra
 
 
 def look(
-    text: Annotated[str, typer.Argument(help="A sentence in the model's language.")],
+    text: Annotated[str, typer.Argument(help="A text in the model's language.")],
     model: opt.ModelName = None,
     source: opt.From = None,
     target: opt.To = None,
     compare: Annotated[
         str | None, Option("--compare", metavar="NAME", help="A second model beside it.")
     ] = None,
+    sentence: Annotated[
+        int, Option("--sentence", min=1, help="Which sentence of the text to show.")
+    ] = 1,
     html: Annotated[
         Path | None, Option("--html", metavar="FILE", help="The page, one file.")
     ] = None,
@@ -48,7 +51,8 @@ def look(
     second = None if compare is None else find_model(compare)
     with needs_extra("torch", "looking into a model"):
         from regard.look.view import look_at
-    seen = look_at(folder, text, compare=second, **opt.decode_options(settings))
+    decode = opt.decode_options(settings)
+    seen = look_at(folder, text, compare=second, sentence=sentence - 1, **decode)
     files = {"html": html, "png": png, "svg": svg, "safetensors": save}
     for kind, path in files.items():
         if path is not None:

@@ -47,6 +47,7 @@ def describe(run: Run) -> Document:
         "run": run.number,
         "title": run.text,
         "model": {
+            "number": run.model,
             "name": subject.name,
             "architecture": subject.config.architecture,
             "config": to_dict(subject.config)
@@ -55,7 +56,8 @@ def describe(run: Run) -> Document:
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
         },
-        "source": _side(subject, "source", run.source, run.text) if run.source else None,
+        **_stages(run),
+        "source": _side(subject, "source", run.source, run.read) if run.source else None,
         "target": _written(run) if subject.config.has_decoder else None,
         "tensors": {
             name: {"shape": list(value.shape)}
@@ -88,12 +90,24 @@ def describe(run: Run) -> Document:
     }
 
 
+def _stages(run: Run) -> Document:
+    """The text of the sentence at each stage, the other sentences, and the whole result."""
+    metadata = run.trace.metadata
+    sentences = metadata.get("sentences", [])
+    return {
+        "stages": sentences[run.sentence] if sentences else None,
+        "sentences": [each["given"] for each in sentences],
+        "sentence": run.sentence,
+        "result": run.translation,
+    }
+
+
 def _written(run: Run) -> Document:
     subject = run.subject
     return {
-        **_side(subject, "target", [subject.config.bos_id, *run.output], run.translation),
+        **_side(subject, "target", [subject.config.bos_id, *run.output], run.written),
         "num_given": run.num_given,
-        "stop": run.found.hypotheses[0].stop,
+        "stop": run.found.hypotheses[0].stop if run.found.hypotheses else "end",
     }
 
 
@@ -157,8 +171,8 @@ def _changes(run: Run) -> Document | None:
     return {
         "edits": [dict(change) for change in run.plan.changes],
         "original": run.original.number,
-        "original_text": run.original.translation,
-        "text": run.translation,
+        "original_text": run.original.restored,
+        "text": run.restored,
     }
 
 

@@ -141,6 +141,9 @@ def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
         return page_file(path or "index.html")
     if path == "api/document":
         return _json(document(session, _number(query, "run", 0)))
+    if path == "api/sentence":
+        number, run_number = _number(query, "number"), _number(query, "run", 0)
+        return _json(describe(session.sentence(number, run_number)))
     if path == "api/models":
         runs = [session.original] + ([session.second] if session.second else [])
         return _json([{"run": run.number, **describe(run)["model"]} for run in runs])

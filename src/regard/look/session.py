@@ -1,8 +1,12 @@
-"""One sentence in one model or two, and every what-if that was asked of it: the runs behind the page."""
+"""One text in one model or two, and every what-if that was asked of it: the runs behind the page.
+
+A run takes the pipeline of `translate`: its text is the one that `translate` gives.
+"""
 
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +15,23 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig
+from regard.decode import StepModel
 from regard.engine.edited import EditedEngine, UncachedEngine
 from regard.engine.torch import TorchEngine
-from regard.errors import UsageError
+from regard.errors import RegardWarning, UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
 from regard.text.normalise import known_signs
 from regard.trace import Trace
-from regard.translate.trace import Found, find, record_steps, trace_pair
+from regard.translate.options import TranslateOptions
+from regard.translate.pipeline import Translator
+from regard.translate.trace import Found, find, follow, record_steps, trace_pair
 
 _MAX_KEPT = 8
-"""what-if runs that are remembered; each holds every value of a pass"""
+"""what-if runs and other sentences that are remembered; each holds every value of a pass"""
 
 PARAMETER = "param:"
-"""begins the name of a weight where it is asked for like a traced value"""
+"""prefix of the name of a weight where it is asked for like a traced value"""
 
 
 @dataclass(frozen=True)
@@ -34,30 +41,59 @@ class Run:
     number: int
     subject: Subject
     text: str
-    """what was read: the source, or a decoder-only model's prompt"""
+    """the given text, or a decoder-only model's prompt"""
     source: list[int]
-    """empty in a decoder-only model"""
+    """tokens that the encoder read; empty in a decoder-only model"""
     num_given: int
-    """how many pieces of the target were the user's"""
+    """number of target tokens that were given"""
     found: Found
     trace: Trace
     plan: Plan
+    model: int = 0
+    """0, or 1 for the second model"""
+    sentence: int = 0
+    """which sentence of the text"""
     original: Run | None = None
     """the run that this one changes"""
 
     @property
     def output(self) -> list[int]:
-        """The target's pieces, without beginning and end; none of a model that only reads."""
+        """Tokens of the target without beginning and end; empty for an encoder-only model."""
         return self.found.hypotheses[0].tokens if self.found.hypotheses else []
 
     @property
-    def translation(self) -> str:
-        """What was written; of a model that only reads, the text with its blanks filled in."""
+    def written(self) -> str:
+        """What the model wrote; for an encoder-only model, the text with its blanks filled in."""
         return self.subject.target.decode(self.output or self.at_places)
 
     @property
+    def translation(self) -> str:
+        """The whole text that `translate` gives; without a pipeline, what the model wrote."""
+        text: str = self.trace.metadata.get("text.restored", self.written)
+        return text
+
+    @property
+    def given(self) -> str:
+        """The sentence as it was given."""
+        return self._stage("given", self.text)
+
+    @property
+    def read(self) -> str:
+        """The sentence as the model read it."""
+        return self._stage("protected", self.text)
+
+    @property
+    def restored(self) -> str:
+        """The translation of the sentence."""
+        return self._stage("restored", self.written)
+
+    def _stage(self, name: str, otherwise: str) -> str:
+        sentences = self.trace.metadata.get("sentences", [])
+        return sentences[self.sentence][name] if sentences else otherwise
+
+    @property
     def at_places(self) -> list[int]:
-        """What comes at each place that the full pass has scores for; a blank's most probable piece."""
+        """The token at each position that the full pass has scores for; a blank's most probable one."""
         if self.subject.config.has_decoder:
             return [*self.output, self.subject.config.eos_id]
         mask = self.subject.manifest.tokenizer.mask
@@ -79,15 +115,20 @@ class Session:
     """The runs of a page: 0 is the sentence itself, 1 the second model's where there is one."""
 
     def __init__(
-        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None
+        self,
+        subject: Subject,
+        text: str,
+        decode: DecodeConfig,
+        compare: Subject | None = None,
+        sentence: int = 0,
     ) -> None:
         self.decode = decode
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Run] = OrderedDict()
-        self.original = self._run(0, subject, text, Plan(), None)
+        self.original = self._run(0, subject, text, sentence=sentence)
         self.second = None
         if compare is not None:
-            self.second = self._run(1, compare, text, Plan(), None)
+            self.second = self._run(1, compare, text, model=1, sentence=sentence)
         self._next = 1 if compare is None else 2
 
     def run(self, number: int) -> Run:
@@ -102,6 +143,18 @@ class Session:
             f"a run must be one that was asked for lately: got {number}; ask for its changes again"
         )
 
+    def sentence(self, sentence: int, number: int = 0) -> Run:
+        """Another sentence of the text, in the model of run `number`."""
+        like = self.run(number)
+        first = self.second if like.model and self.second else self.original
+        if first.sentence == sentence:
+            return first
+        with self._lock:
+            run = self._run(
+                self._next, first.subject, first.text, model=like.model, sentence=sentence
+            )
+            return self._keep(run)
+
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` again with these changes, in the order they were made; none gives the run itself."""
         original = self.run(number)
@@ -114,11 +167,13 @@ class Session:
             return original
         # One at a time: each already uses all the threads there are.
         with self._lock:
-            run = self._changed(original, list(changes), self._next)
-            self._next += 1
-            self._kept[run.number] = run
-            while len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
+            return self._keep(self._changed(original, list(changes), self._next))
+
+    def _keep(self, run: Run) -> Run:
+        self._next += 1
+        self._kept[run.number] = run
+        while len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
         return run
 
     def _changed(self, original: Run, changes: list[Mapping[str, Any]], number: int) -> Run:
@@ -126,41 +181,78 @@ class Session:
             before = self._changed(original, changes[:count], number) if count else original
             return before.output
 
-        plan = plan_of(changes, original.subject, original.text, output_before)
-        return self._run(number, original.subject, plan.text or original.text, plan, original)
+        plan = plan_of(changes, original.subject, original.given, original.read, output_before)
+        text = plan.text or original.given
+        with warnings.catch_warnings():
+            # A changed model may well go round in circles: the page shows it.
+            warnings.simplefilter("ignore", RegardWarning)
+            return self._run(
+                number, original.subject, text, plan, model=original.model, original=original
+            )
 
     def _run(
-        self, number: int, subject: Subject, text: str, plan: Plan, original: Run | None
+        self,
+        number: int,
+        subject: Subject,
+        text: str,
+        plan: Plan = Plan(),  # noqa: B008 (frozen)
+        *,
+        model: int = 0,
+        sentence: int = 0,
+        original: Run | None = None,
     ) -> Run:
-        network = subject.network
-        if subject.config.has_encoder:
-            source, given = subject.source_ids(text), []
-        else:
-            source, given = [], subject.target.encode(known_signs(text, subject.target))
-        if len(source) + len(given) > subject.manifest.longest:
-            raise UsageError(
-                f"a sentence to look at must have at most {subject.manifest.longest} tokens: got "
-                f"{len(source) + len(given)}; look at a part of it"
-            )
-        plan.check_lengths(len(source))
-        engine: TorchEngine = TorchEngine(network)
+        config = subject.config
+        engine = subject.engine
         if plan.edits:
-            engine = (UncachedEngine if plan.sees_future else EditedEngine)(network, plan.edits_at)
-        found = Found([], [])
-        if subject.config.has_decoder:
-            found = find(engine, source, self.decode, plan.prefix or given)
+            edited = UncachedEngine if plan.sees_future else EditedEngine
+            engine = edited(subject.network, plan.edits_at)
+        stages: dict[str, Any] = {}
+        given: list[int] = []
+        if subject.manifest.task == "translate" and config.has_encoder and config.has_decoder:
+            options = TranslateOptions(prefix_tokens=plan.prefix, split=original is None)
+            translator = Translator(engine, subject.manifest, subject.source, subject.target)
+            followed = follow(translator, text, self.decode, options, sentence)
+            source, found, stages = followed.source, followed.found, followed.stages()
+        else:
+            source, given, found = self._continue(subject, engine, text, plan)
+        plan.check_lengths(len(source))
         written = found.hypotheses[0].tokens if found.hypotheses else []
-        trace = trace_pair(network, source, written, plan.edits_at(0))
+        trace = trace_pair(subject.network, source, written, plan.edits_at(0))
         record_steps(trace, found.history)
-        if subject.config.has_decoder:
+        if config.has_decoder:
             written = trace["target.tokens"].tolist()
         trace.metadata |= {
             "source": text,
-            "target": subject.target.decode(written),
-            "source_pieces": subject.source.token_strings(source),
-            "target_pieces": subject.target.token_strings(written),
+            "target": stages.get("text.restored", subject.target.decode(written)),
+            "source_tokens": subject.source.token_strings(source),
+            "target_tokens": subject.target.token_strings(written),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
             "changes": [dict(change) for change in plan.changes],
+            **stages,
         }
-        return Run(number, subject, text, source, len(given), found, trace, plan, original)
+        return Run(
+            number, subject, text, source, len(given), found, trace, plan, model, sentence, original
+        )
+
+    def _continue(
+        self, subject: Subject, engine: StepModel, text: str, plan: Plan
+    ) -> tuple[list[int], list[int], Found]:
+        """A model that does not translate: the source it reads, the tokens given to it, and what it wrote."""
+        source: list[int] = []
+        given: list[int] = []
+        if subject.config.has_encoder:
+            source = subject.source_ids(text)
+        else:
+            given = subject.target.encode(known_signs(text, subject.target))
+        longest = subject.manifest.longest
+        if len(source) + len(given) > longest:
+            raise UsageError(
+                f"a sentence to look at must have at most {longest} tokens: got "
+                f"{len(source) + len(given)}; look at a part of it"
+            )
+        if not subject.config.has_decoder:
+            return source, given, Found([], [])
+        if not isinstance(engine, TorchEngine):
+            engine = TorchEngine(subject.network)
+        return source, given, find(engine, source, self.decode, plan.prefix or given)

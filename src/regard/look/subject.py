@@ -1,4 +1,4 @@
-"""A model that is looked into: its network, its two tokenizers, and what its pieces make as words."""
+"""A model to look into: its network, its engine, its two tokenizers, and the words that its tokens make."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.engine.torch import load_model
+from regard.decode import StepModel
+from regard.engine import open_engine
+from regard.engine.torch import TorchEngine, load_model
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.model.transformer import Model
@@ -33,18 +35,29 @@ class Subject:
     network: Model
     source: TokenizerBase
     target: TokenizerBase
+    opened: StepModel | None = None
+    """the engine that `translate` uses; without it torch searches"""
 
     @classmethod
-    def open(cls, folder: Path, network: Model | None = None) -> Subject:
-        """Load a model folder, or take the network that was loaded from it."""
+    def open(
+        cls, folder: Path, network: Model | None = None, engine: StepModel | None = None
+    ) -> Subject:
+        """Load a model folder, or take the network and the engine that were loaded from it."""
         manifest = read_manifest(folder)
         source, target = open_tokenizers(folder, manifest.tokenizer)
         name = folder.resolve().name
-        return cls(name, manifest, network or load_model(folder)[0], source, target)
+        network = network or load_model(folder)[0]
+        if engine is None and manifest.task == "translate":
+            engine = open_engine(folder)
+        return cls(name, manifest, network, source, target, engine)
 
     @property
     def config(self) -> ModelConfig:
         return self.manifest.model
+
+    @property
+    def engine(self) -> StepModel:
+        return self.opened or TorchEngine(self.network)
 
     @property
     def num_parameters(self) -> int:
@@ -67,24 +80,24 @@ class Subject:
         return None if value is None else value.detach().numpy()
 
     def table(self, side: str) -> np.ndarray:
-        """The embedding table of a side, a row for each piece."""
+        """The embedding table of a side, a row for each token."""
         embedding: Any = getattr(self.network, side).embedding
         return embedding.weight.detach().numpy()
 
 
 def words(
-    tokens: Sequence[int], pieces: Sequence[str], special: Collection[int]
+    tokens: Sequence[int], strings: Sequence[str], special: Collection[int]
 ) -> list[list[int]]:
-    """The first and last piece of each word: what stands between spaces, punctuation apart.
+    """The first and last token of each word: words are separated by spaces and punctuation.
 
     >>> words([8, 5, 6, 7, 9, 3], ["▁l", "'", "Af", "rique", ".", "</s>"], {3})
     [[0, 3], [4, 4], [5, 5]]
     """
     spans: list[list[int]] = []
     alone = True
-    for i, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
-        lone = token in special or _is_punctuation(piece)
-        if alone or lone or piece.startswith(SPACE_MARK):
+    for i, (token, string) in enumerate(zip(tokens, strings, strict=True)):
+        lone = token in special or _is_punctuation(string)
+        if alone or lone or string.startswith(SPACE_MARK):
             spans.append([i, i])
         else:
             spans[-1][1] = i
@@ -92,8 +105,8 @@ def words(
     return spans
 
 
-def _is_punctuation(piece: str) -> bool:
-    text = piece.removeprefix(SPACE_MARK)
+def _is_punctuation(string: str) -> bool:
+    text = string.removeprefix(SPACE_MARK)
     return bool(text) and all(
         unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text
     )

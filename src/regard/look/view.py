@@ -1,4 +1,4 @@
-"""What `model.look("…")` gives: a sentence in a model, to be served, saved, drawn, or shown in a notebook."""
+"""The result of `model.look("…")`: a text in a model, to serve, save, draw, or show in a notebook."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from safetensors import SafetensorError
 
 from regard.config import DecodeConfig, from_dict, to_dict
+from regard.decode import StepModel
 from regard.errors import UsageError
 from regard.files import write_file
 from regard.look.document import Document, document
@@ -30,23 +31,34 @@ def look_at(
     *,
     compare: Path | None = None,
     network: Model | None = None,
+    engine: StepModel | None = None,
+    sentence: int = 0,
     **decode: Any,
 ) -> Look:
-    """Open a model folder, or take the network loaded from it, and run a sentence; `decode` are DecodeConfig's."""
-    subject = Subject.open(folder, network)
+    """Run a text through a model folder, or through the network and the engine loaded from it.
+
+    sentence: which sentence of the text to show, from 0. `decode` are fields of DecodeConfig.
+    """
+    subject = Subject.open(folder, network, engine)
     config = from_dict(DecodeConfig, {**to_dict(subject.manifest.decode), **decode}, "look")
-    return Look(subject, text, config, None if compare is None else Subject.open(compare))
+    second = None if compare is None else Subject.open(compare)
+    return Look(subject, text, config, second, sentence)
 
 
 class Look:
     """One sentence through one model, or side by side through two."""
 
     def __init__(
-        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None
+        self,
+        subject: Subject,
+        text: str,
+        decode: DecodeConfig,
+        compare: Subject | None = None,
+        sentence: int = 0,
     ) -> None:
         if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
-        self.session = Session(subject, text, decode, compare)
+        self.session = Session(subject, text, decode, compare, sentence)
 
     def __repr__(self) -> str:
         run = self.session.original
@@ -54,7 +66,7 @@ class Look:
 
     @property
     def text(self) -> str:
-        """What the model wrote."""
+        """The text that `translate` gives."""
         return self.session.original.translation
 
     @property
@@ -63,7 +75,7 @@ class Look:
         return self.session.original.trace
 
     def document(self) -> Document:
-        """What the page is told: words, shapes, the search and the output."""
+        """The description of the run: words, shapes, the search and the output."""
         return document(self.session)
 
     def whatif(self, changes: Sequence[Mapping[str, Any]]) -> Document:

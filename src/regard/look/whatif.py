@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Any
 
 from regard.config import ModelConfig
@@ -80,11 +81,16 @@ KINDS = {
 def plan_of(
     changes: Sequence[Change],
     subject: Subject,
-    text: str,
+    given: str,
+    read: str,
     output_before: Callable[[int], list[int]],
 ) -> Plan:
-    """The changes, checked, as one plan; `output_before(n)` is the output under the first n of them."""
-    read = text
+    """The changes, checked, as one plan.
+
+    given, read: the sentence as it was given and as the model read it; words are counted in the second.
+    output_before(n): the output under the first n changes.
+    """
+    text = given
     prefix: tuple[int, ...] = ()
     edits: list[ValueEdit] = []
     for change in changes:
@@ -93,14 +99,16 @@ def plan_of(
     for place, change in enumerate(changes):
         kind = change["kind"]
         if kind == "replace-word":
-            read = _replaced(read, change["index"], change["text"], subject)
+            span = _word_span(read, change["index"], subject)
+            text = _replaced(text, _span_in(text, read, span), change["text"])
+            read = _replaced(read, span, change["text"])
         elif kind == "force-next":
             # A later one begins with what this one led to.
             if "force-next" not in kinds[place + 1 :]:
                 prefix = _forced(change, subject, output_before(place))
         else:
             edits.append(_value_edit(change, subject.config, "no-mask" in kinds))
-    return Plan(tuple(changes), read if read != text else None, prefix, tuple(edits))
+    return Plan(tuple(changes), text if text != given else None, prefix, tuple(edits))
 
 
 def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
@@ -162,11 +170,11 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
-    """The text with another word in place of one, and everything around it as it was."""
-    # A decoder-only model's words are counted as its page shows them, the beginning first.
+def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
+    """The characters of a word, which is counted as the page shows it."""
     side = "source" if subject.config.has_encoder else "target"
     tokenizer = subject.tokenizer(side)
+    # A decoder-only model's first word is the beginning.
     start = len(tokenizer.beginning) if side == "source" else 1
     ids = tokenizer.encode(text)
     spans = words(ids, tokenizer.token_strings(ids), tokenizer.special_ids)
@@ -174,14 +182,30 @@ def _replaced(text: str, index: int, replacement: str, subject: Subject) -> str:
         raise UsageError(
             f"index must be a word's, from {start} to {start + len(spans) - 1}: got {index}"
         )
-    if not replacement.strip():
-        raise UsageError("a word must have letters: got an empty one; type another")
     first, last = spans[index - start]
     places = tokenizer.spans_in(text)
     begin, end = places[first][0], places[last][1]
-    word = text[begin:end]
-    space = word[: len(word) - len(word.lstrip())]
-    return text[:begin] + space + replacement.strip() + text[end:]
+    return end - len(text[begin:end].lstrip()), end
+
+
+def _span_in(given: str, read: str, span: tuple[int, int]) -> tuple[int, int]:
+    """The characters of the given text that became these of the text that was read."""
+    if given == read:
+        return span
+    blocks = SequenceMatcher(None, read, given, autojunk=False).get_matching_blocks()
+
+    def moved(place: int) -> int:
+        # The empty block at the end is always found.
+        block = next(each for each in blocks if place <= each.a + each.size)
+        return block.b + max(place - block.a, 0)
+
+    return moved(span[0]), moved(span[1])
+
+
+def _replaced(text: str, span: tuple[int, int], replacement: str) -> str:
+    if not replacement.strip():
+        raise UsageError("a word must have letters: got an empty one; type another")
+    return text[: span[0]] + replacement.strip() + text[span[1] :]
 
 
 def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, ...]:

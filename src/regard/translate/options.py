@@ -20,6 +20,8 @@ class TranslateOptions:
 
     prefix: str = ""
     """text that every output begins with"""
+    prefix_tokens: Sequence[int] = ()
+    """the same as tokens, from the beginning of the output; look forces a next word by it"""
     banned: Sequence[str] = ()
     """words that no output holds, spelt exactly so, however they are tokenized"""
     required: Sequence[str] = ()
@@ -38,7 +40,7 @@ class TranslateOptions:
     @property
     def single_sentence(self) -> bool:
         """Whether the options can only be met by a text that is one sentence."""
-        return bool(self.prefix or self.required)
+        return bool(self.prefix or self.prefix_tokens or self.required)
 
 
 class ConstraintBuilder:
@@ -61,7 +63,7 @@ class ConstraintBuilder:
                 "a banned or required word must have letters: got an empty one; leave it out"
             )
         self._banned = {word: spellings.of(word) for word in options.banned}
-        self._prefix = [
+        self._prefix = list(options.prefix_tokens) or [
             *target.beginning,
             *(target.encode(options.prefix) if options.prefix else []),
         ]

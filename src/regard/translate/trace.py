@@ -76,8 +76,8 @@ def follow(
     sentences = translation.sentences
     if sentence and not 0 <= sentence < len(sentences):
         raise UsageError(
-            f"sentence must be from 0 to {max(len(sentences) - 1, 0)}: got {sentence}; "
-            f"the text has {len(sentences)}"
+            f"sentence must be one of the text's: got number {sentence + 1} of {len(sentences)}; "
+            "choose an earlier one"
         )
     chosen = sentences[sentence] if sentences else None
     if chosen is None or chosen.search is None:
@@ -164,8 +164,8 @@ def trace_text(
     trace.metadata |= {
         "source": text,
         "target": own.decode(written),
-        "source_pieces": translator.source.token_strings(read),
-        "target_pieces": own.token_strings(written),
+        "source_tokens": translator.source.token_strings(read),
+        "target_tokens": own.token_strings(written),
         "source_language": manifest.source_language,
         "target_language": manifest.target_language,
         **metadata,

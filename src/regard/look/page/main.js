@@ -72,9 +72,9 @@ function drawHead(app) {
 	document.title = `${doc.title} · regard look`;
 	const { name, num_parameters: size } = doc.model;
 	part("model-name").textContent = size ? `${name} · ${count(size)} weights` : name;
-	// A text that is written on begins with what was given.
-	const written = doc.target?.text ?? "";
-	const from = doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : "");
+	// The output of a decoder-only model begins with the given text.
+	const written = doc.result ?? doc.target?.text ?? "";
+	const from = doc.stages ? doc.title : (doc.source?.text ?? (app.numGiven && written.startsWith(doc.title) ? doc.title : ""));
 	const to = doc.source ? written : written.slice(from.length);
 	part("sentence").replaceChildren(span("from", from), doc.source && to ? " → " : "", span("to", to));
 	const banner = runBanner(app);

@@ -79,6 +79,16 @@ export class DataSource {
 		return Float32Array.from(rows, (value, i) => value * (scales[Math.floor(i / width)] ?? NaN));
 	}
 
+	/** Another sentence of the same text. @param {number} run @param {number} number from 0 @returns {Promise<Doc>} */
+	async sentence(run, number) {
+		const known = [...this.documents.values()].find((doc) => !doc.changes && doc.sentence === number && doc.model.number === this.document(run).model.number);
+		if (known) return known;
+		if (!this.isLive) throw new Error(LIVE_ONLY);
+		const document = await fetchJson(`api/sentence?run=${run}&number=${number}`);
+		this.documents.set(document.run, document);
+		return document;
+	}
+
 	/** @param {number} run the one that is changed @param {Edit[]} edits @returns {Promise<Doc>} the run with these edits */
 	async whatIf(run, edits) {
 		if (!this.isLive) throw new Error(LIVE_ONLY);

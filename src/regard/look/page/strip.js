@@ -3,6 +3,7 @@
 import { writtenWords } from "./anatomy.js";
 import { b, button, element, marks, span } from "./dom.js";
 import { isSpecial, percent, textOf } from "./numbers.js";
+import { sentenceChoice, stagesAfter, stagesBefore } from "./stages.js";
 import { range } from "./tensor.js";
 
 const PLAY_MILLISECONDS = 1100;
@@ -47,7 +48,7 @@ export class Player {
 export function tokenStrips(app, player) {
 	const { source, target, output } = app.doc;
 	const { step, token } = app.state;
-	const parts = [];
+	const parts = [...sentenceChoice(app), ...stagesBefore(app.doc)];
 	if (source) {
 		parts.push(
 			...strip("reads", source.token_strings, source.words, (i) => ({
@@ -76,6 +77,7 @@ export function tokenStrips(app, player) {
 			})),
 		);
 	}
+	parts.push(...stagesAfter(app.doc));
 	if (app.numSteps > 1) parts.push(controls(app, player));
 	return parts;
 }

@@ -68,12 +68,32 @@ type Edit =
 	| { kind: "force-next"; step: number; text: string }
 	| { kind: "edit-row"; attention: string; head: number; row: number; weights: number[] };
 
+/** The text of a sentence at each stage of the pipeline. */
+interface Stages {
+	given: string;
+	normalised: string;
+	/** what the model reads: with stand-ins for protected spans */
+	protected: string;
+	/** what the model wrote */
+	written: string;
+	/** the translation: with protected spans in place */
+	restored: string;
+}
+
 /** Everything about one run but its arrays. */
 interface Doc {
 	version: number;
 	run: number;
 	title: string;
-	model: { name: string; architecture: string; config: ModelConfig; num_parameters: number };
+	model: { /** 0, or 1 for the second model */ number?: number; name: string; architecture: string; config: ModelConfig; num_parameters: number };
+	/** of the sentence in view; null for a model that does not translate */
+	stages?: Stages | null;
+	/** the sentences of the text, as given */
+	sentences?: string[];
+	/** which of them is in view */
+	sentence?: number;
+	/** the whole text that `translate` gives */
+	result?: string;
 	source: Side | null;
 	target: Side | null;
 	tensors: Record<string, { shape: number[] }>;
@@ -83,7 +103,7 @@ interface Doc {
 	steps: { beams: Beam[]; top: Candidate[][] }[];
 	output: Written[];
 	parameters: Record<string, number[]>;
-	/** what one wants of positions, and how three ideas answer */
+	/** four criteria for positions, and how three schemes meet them */
 	criteria?: { schemes: string[]; rows: { criterion: string; answers: { holds: boolean; text: string }[] }[] };
 	code: Record<string, { file: string; line: number }>;
 	changes: { edits: Edit[]; original: number; text: string } | null;

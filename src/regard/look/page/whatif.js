@@ -4,6 +4,7 @@ import { parsePath, titleOf } from "./anatomy.js";
 import { button, div, element, p, section, span, table, tableRow } from "./dom.js";
 import { joined, percent, readable, show } from "./numbers.js";
 import { card, lead, probabilityBars, square, trouble } from "./parts.js";
+import { finalText } from "./stages.js";
 import { distance } from "./tensor.js";
 import { rowEditor, workshop } from "./workshop.js";
 
@@ -67,7 +68,7 @@ function result(app, before, edits, status) {
 			button({ class: "small", "aria-label": "undo this change", onclick: () => apply(app, others, status) }, "✕"),
 		);
 	});
-	const [old, now] = [before.target?.text ?? "", app.doc.target?.text ?? ""];
+	const [old, now] = [finalText(before), finalText(app.doc)];
 	/** @param {string} name @param {string} id @param {Child[]} text */
 	const versus = (name, id, text) => p("versus", span("", name), element("b", { id }, ...text));
 	return element(
@@ -152,14 +153,15 @@ export const whatIfPanel = {
 export function runBanner(app) {
 	const { doc } = app;
 	if (doc.run === 0) return [];
-	const { run, target } = originalOf(app);
+	const original = originalOf(app);
 	if (!doc.changes) {
+		if (!doc.model.number) return [];
 		const back = button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: 0, place: null }) }, "back to the first model");
 		return [span("", `You see ${doc.model.name}, the second model.`), back];
 	}
 	return [
 		span("", `What if: ${doc.changes.edits.map((edit) => editText(app, edit)).join("; ")}.`),
-		span("note", `original: ${target?.text}`),
-		button({ class: "small", id: "back-to-original", onclick: () => app.go({ run, place: null }) }, "back to the original"),
+		span("note", `original: ${finalText(original)}`),
+		button({ class: "small", id: "back-to-original", onclick: () => app.go({ run: original.run, place: null }) }, "back to the original"),
 	];
 }

@@ -1,0 +1,59 @@
+/** The text at each stage of the pipeline, before and after the tokens, and the choice among several sentences. */
+
+import { button, element, span } from "./dom.js";
+import { trouble } from "./parts.js";
+
+const BEFORE = /** @type {const} */ (["given", "normalised", "protected"]);
+const AFTER = /** @type {const} */ (["written", "restored"]);
+
+/** The text of a run as `translate` gives it: with everything restored. @param {Doc} doc */
+export function finalText(doc) {
+	return doc.stages?.restored ?? doc.target?.text ?? "";
+}
+
+/** One line of stages; those that changed nothing show no text. @param {Doc} doc @param {string} label @param {readonly (keyof Stages)[]} names @returns {HTMLElement[]} */
+function stageLine(doc, label, names) {
+	const { stages } = doc;
+	if (!stages) return [];
+	const parts = names.map((name, i) => {
+		const before = names[i - 1];
+		const isSame = before !== undefined && stages[before] === stages[name];
+		const text = isSame ? "unchanged" : element("b", { id: `stage-${name}` }, stages[name]);
+		return span(`text-stage ${isSame ? "folded" : ""}`, i ? "→ " : "", span("note", `${name} `), text);
+	});
+	return [span("strip-label", label), element("div", { class: "text-stages" }, ...parts)];
+}
+
+/** What stands before the tokens. @param {Doc} doc */
+export function stagesBefore(doc) {
+	return stageLine(doc, "text", BEFORE);
+}
+
+/** What follows the tokens. @param {Doc} doc */
+export function stagesAfter(doc) {
+	return stageLine(doc, "result", AFTER);
+}
+
+/** A button for each sentence of a longer text. @param {App} app @returns {HTMLElement[]} */
+export function sentenceChoice(app) {
+	const { sentences = [], sentence: here, changes } = app.doc;
+	if (sentences.length < 2 || changes) return [];
+	const { run } = app.state;
+	const status = span("");
+	/** @param {number} number */
+	const choose = async (number) => {
+		try {
+			const doc = await app.data.sentence(run, number);
+			if (app.state.run === run) app.go({ run: doc.run, step: 0, token: 0, place: null });
+		} catch (error) {
+			status.replaceChildren(trouble(error));
+		}
+	};
+	const buttons = sentences.map((text, number) =>
+		button(
+			{ id: `sentence-${number}`, class: "small", title: text, "aria-pressed": number === here ? "true" : "false", onclick: () => choose(number) },
+			number + 1,
+		),
+	);
+	return [span("strip-label", "sentence"), element("div", { class: "choice", role: "group", "aria-label": "sentence" }, ...buttons, status)];
+}

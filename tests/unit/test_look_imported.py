@@ -32,7 +32,7 @@ def test_every_family_is_looked_into(tmp_path: Path) -> None:
     for kind in ("marian", "t5", "gpt2"):
         MAKERS[kind](tmp_path / kind)
         import_model(tmp_path / kind, tmp_path / f"our-{kind}")
-        look = look_at(tmp_path / f"our-{kind}", "Jane visits", max_length=9)
+        look = look_at(tmp_path / f"our-{kind}", "Jane visits", max_length=9, no_repeat_ngram=3)
         told = look.document()
         assert len(told["output"]) == len(told["target"]["tokens"])
         assert (told["source"] is None) == (kind == "gpt2")

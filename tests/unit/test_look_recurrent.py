@@ -13,7 +13,7 @@ from regard.errors import UsageError
 from regard.look.subject import Subject
 from regard.look.view import Look, look_at
 
-DECODE = DecodeConfig(max_length=9, beam=3)
+DECODE = DecodeConfig(no_repeat_ngram=3, max_length=9, beam=3)
 
 
 def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:

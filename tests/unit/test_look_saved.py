@@ -280,7 +280,7 @@ def test_a_sentence_too_short_or_too_long_is_refused() -> None:
     with pytest.raises(UsageError, match="must have words"):
         Look(make_subject(), "  ", DecodeConfig())
     with pytest.raises(UsageError, match="at most 256 tokens"):
-        Look(make_subject(), "Bonjour " * 300, DecodeConfig())
+        Look(make_subject(architecture="decoder-only"), "Bonjour " * 300, DecodeConfig())
 
 
 @pytest.fixture(scope="module")

@@ -192,7 +192,9 @@ def _span_in(given: str, read: str, span: tuple[int, int]) -> tuple[int, int]:
     """The characters of the given text that became these of the text that was read."""
     if given == read:
         return span
-    blocks = SequenceMatcher(None, read, given, autojunk=False).get_matching_blocks()
+    # Words in capitals are read in small letters.
+    matcher = SequenceMatcher(None, read.lower(), given.lower(), autojunk=False)
+    blocks = matcher.get_matching_blocks()
 
     def moved(place: int) -> int:
         # The empty block at the end is always found.

@@ -1,0 +1,69 @@
+"""The page ends in the text that `translate` gives, and shows the text at every stage."""
+
+from __future__ import annotations
+
+import pytest
+
+import regard
+from regard.errors import UsageError
+from regard.look.document import document
+from regard.look.server import get
+from regard.look.view import look_at
+
+TEXTS = (
+    "Jane visite l'Afrique en septembre.",
+    "Écrivez à jane@exemple.fr avant 8 h.",
+    "IL FAIT FROID. Tu viens ? 👋",
+    "Bonjour.\n\nVoici {name} et https://exemple.fr/a?b=1 .",
+    "« C’est l’été… »",
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> regard.Model:
+    return regard.load("fr-en")
+
+
+def test_the_page_ends_in_the_text_that_translate_gives(model: regard.Model) -> None:
+    for text in TEXTS:
+        look = model.look(text)
+        described = look.document()
+        translation = model.translate(text, details=True)
+        assert look.text == described["result"] == translation.text
+        assert look.text == model.trace(text).metadata["text.restored"]
+        [first, *_] = translation.sentences
+        assert described["stages"] == first.stages
+        assert described["sentences"] == [each.source for each in translation.sentences]
+        assert described["source"]["text"] == first.protected
+        assert described["target"]["text"] == first.candidates[0].written
+
+
+def test_another_sentence_is_chosen(model: regard.Model) -> None:
+    text = "Il fait froid. Jane mange une pomme."
+    session = model.look(text).session
+    content, _ = get(session, "api/sentence", {"number": "1"})
+    assert b"Jane mange" in content
+    chosen = session.sentence(1)
+    assert chosen.given == "Jane mange une pomme." and chosen.restored in chosen.translation
+    assert session.sentence(0, chosen.number) is session.original
+    assert document(session, chosen.number)["sentence"] == 1
+    directly = model.look(text, sentence=1)
+    assert directly.document()["stages"] == document(session, chosen.number)["stages"]
+    with pytest.raises(UsageError, match="got number 3 of 2; choose an earlier one"):
+        model.look(text, sentence=2)
+
+
+def test_a_changed_word_goes_through_the_pipeline_again(model: regard.Model) -> None:
+    session = look_at(model.folder, "L’ami de Jane écrit à jane@exemple.fr.").session
+    original = session.original
+    assert original.given != original.read and "jane@exemple.fr" in original.restored
+    changed = session.whatif([{"kind": "replace-word", "index": 2, "text": "Marie"}])
+    assert changed.given == "L’ami de Marie écrit à jane@exemple.fr."
+    assert "Marie" in changed.restored and "jane@exemple.fr" in changed.restored
+    loud = look_at(model.folder, "IL FAIT FROID.").session
+    assert (
+        loud.whatif([{"kind": "replace-word", "index": 2, "text": "CHAUD"}]).given
+        == "IL FAIT CHAUD."
+    )
+    forced = session.whatif([{"kind": "force-next", "step": 0, "text": "Our"}])
+    assert forced.restored.startswith("Our") and "jane@exemple.fr" in forced.restored

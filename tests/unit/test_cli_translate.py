@@ -10,8 +10,9 @@ import pytest
 from cli_fixtures import assert_one_sentence, run, start
 from fixtures import make_model_folder
 
-from regard.api import load
+from regard.api import Model, load
 from regard.cli import lines as cli_lines
+from regard.cli.model_choice import LanguageRouter
 from regard.data.lines import Line, on_one_line
 from regard.errors import RegardWarning
 
@@ -49,7 +50,7 @@ def test_lines_in_are_lines_out(folder: str) -> None:
         ""
         if generator.random() < 0.24
         else " ".join(generator.choices(words, k=generator.randint(1, 4)))
-        for _ in range(10_000)
+        for _ in range(1000)
     ]
     ends = [generator.choice(["\n", "\r\n"]) for _ in lines]
     content = "".join(line + end for line, end in zip(lines, ends, strict=True))
@@ -62,7 +63,7 @@ def test_lines_in_are_lines_out(folder: str) -> None:
         assert answer.endswith("\r") == (end == "\r\n")
         assert (answer.rstrip("\r") == "") == (line == "") or line.strip() == ""
     model = load(folder)
-    for number in range(0, len(lines), 997):
+    for number in range(0, len(lines), 97):
         with warnings.catch_warnings():
             # Two pieces have no room for a tag.
             warnings.filterwarnings("ignore", ".* translated in parts", RegardWarning)
@@ -177,17 +178,17 @@ def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize("typed", [True, False])
 def test_who_types_is_told_that_lines_are_awaited(
-    typed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stdin = io.TextIOWrapper(io.BytesIO(b"Bonjour\n"))
-    monkeypatch.setattr(stdin, "isatty", lambda: typed)
-    monkeypatch.setattr("sys.stdin", stdin)
-    [lines] = cli_lines.arriving_lines(Path("-"))
-    assert [line.text for line in lines] == ["Bonjour"]
-    captured = capsys.readouterr()
-    assert captured.out == "" and ("Ctrl-D ends" in captured.err) == typed
+    for is_typed in (True, False):
+        stdin = io.TextIOWrapper(io.BytesIO(b"Bonjour\n"))
+        monkeypatch.setattr(stdin, "isatty", lambda answer=is_typed: answer)
+        monkeypatch.setattr("sys.stdin", stdin)
+        [lines] = cli_lines.arriving_lines(Path("-"))
+        assert [line.text for line in lines] == ["Bonjour"]
+        captured = capsys.readouterr()
+        assert captured.out == "" and ("Ctrl-D ends" in captured.err) == is_typed
 
 
 ENGLISH = "Where is the cat today, my friend?"
@@ -204,6 +205,8 @@ def test_another_language_is_told_once_and_translated_all_the_same(folder: str) 
     piped = run("translate", "-m", folder, stdin=lines)
     assert piped.stdout.count("\n") == 9
     assert_one_warning(piped.stderr, "in en, and fr-en reads fr")
+    german = run("translate", "-m", folder, GERMAN)
+    assert "no model that is installed reads that" in german.stderr
 
 
 def test_english_goes_to_french_where_nothing_else_is_said(tmp_path: Path) -> None:
@@ -230,33 +233,16 @@ def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.Monke
     assert run("translate").stdout.splitlines() == wanted
 
 
-@pytest.mark.parametrize(
-    "texts", [["Où est le chat ?"], ["Hello."], [ENGLISH, "Où est le chat, mon ami ?"]]
-)
-def test_what_may_be_french_goes_to_english(texts: list[str]) -> None:
-    result = run("translate", *texts)
-    assert result.stdout == "".join(f"{text}\n" for text in load("fr-en").translate(texts))
+def test_what_may_be_french_goes_to_english() -> None:
+    for texts in (["Hello."], [ENGLISH, "Où est le chat, mon ami ?"]):
+        result = run("translate", *texts)
+        assert result.stdout == "".join(f"{text}\n" for text in load("fr-en").translate(texts))
 
 
-def test_a_language_that_no_model_reads(folder: str) -> None:
-    told = run("translate", "-m", folder, GERMAN).stderr.splitlines()[-1]
-    assert "no model that is installed" in told
-
-
-def test_a_document_in_another_language_is_told(folder: str, tmp_path: Path) -> None:
-    (tmp_path / "letter.txt").write_text(f"{ENGLISH}\n")
-    result = run("translate", "-m", folder, tmp_path / "letter.txt")
-    assert result.exit_code == 0
-    assert_one_warning(result.stderr, "in en, and fr-en reads fr")
-
-
-@pytest.mark.parametrize(
-    "given",
-    [("Le chat dort sur la table rouge.",), ("Hello.",), ("2 + 3",), ("--from", "fr", ENGLISH)],
-)
-def test_what_is_right_short_or_chosen_is_not_doubted(folder: str, given: tuple[str, ...]) -> None:
-    result = run("translate", "-m", folder, *given)
-    assert result.exit_code == 0 and result.stderr == ""
+def test_what_is_right_short_or_chosen_is_not_doubted(folder: str) -> None:
+    for given in (["Le chat dort sur la table rouge."], ["Hello."], ["--from", "fr", ENGLISH]):
+        result = run("translate", "-m", folder, *given)
+        assert result.exit_code == 0 and result.stderr == ""
 
 
 def test_a_warning_names_the_line(folder: str, tmp_path: Path) -> None:
@@ -275,3 +261,63 @@ def test_a_warning_names_the_line(folder: str, tmp_path: Path) -> None:
 
 def assert_one_warning(told: str, message: str) -> None:
     assert told.startswith("regard: ") and told.count("\n") == 1 and message in told
+
+
+# --from auto over lines: most of the text decides, and a line clearly in another language goes its own way
+
+FRENCH = "Le petit chat dort sur la table rouge de la cuisine."
+ENGLISH_LINE = "The small cat is sleeping on the red table in the kitchen."
+
+
+def opened(source: str | None, target: str | None) -> Model:
+    return load(source_language=source, target_language=target)
+
+
+def line(place: int) -> str:
+    return f"line {place + 1}"
+
+
+def test_a_first_line_in_another_language_does_not_decide() -> None:
+    lines = ["Good morning", FRENCH, FRENCH, "Merci.", "", ENGLISH_LINE]
+    result = run("translate", "--from", "auto", stdin="\n".join(lines).encode())
+    assert result.exit_code == 0
+    found = result.stdout.split("\n")[:-1]
+    french = load("fr-en")
+    assert found == [*french.translate(lines[:5]), ENGLISH_LINE]
+
+
+def test_every_portion_helps_to_decide_until_there_is_enough() -> None:
+    router = LanguageRouter(opened, None)
+    first, _ = router.translate(["OK"], where=line)
+    later, [answer] = router.translate([FRENCH * 3], where=line)
+    assert (
+        later is not None and later.manifest.source_language == "fr" and answer.text != FRENCH * 3
+    )
+    last, [kept] = router.translate([ENGLISH_LINE], where=line)
+    assert last is later and kept.text == ENGLISH_LINE and kept.sentences == []
+    assert first is not None and first.manifest.task == "translate"
+
+
+def test_what_is_in_the_wanted_language_waits_for_something_to_translate() -> None:
+    router = LanguageRouter(opened, "en")
+    none, answers = router.translate([ENGLISH_LINE, "OK"], where=line)
+    assert none is None and [each.text for each in answers] == [ENGLISH_LINE, "OK"]
+    model, [answer] = router.translate([FRENCH], where=line)
+    assert model is not None and answer.text == model.translate(FRENCH) != FRENCH
+
+
+def test_the_target_that_is_named_holds() -> None:
+    router = LanguageRouter(opened, "fr")
+    main, answers = router.translate([ENGLISH_LINE, FRENCH], where=line)
+    assert main is not None and main.manifest.target_language == "fr"
+    assert answers[0].text == load("en-fr").translate(ENGLISH_LINE) and answers[1].text == FRENCH
+
+
+def test_a_language_that_no_model_reads_is_refused() -> None:
+    german = "Der Hund schläft heute im Garten und die Katze auch, denn es ist warm."
+    refused = run("translate", "--from", "auto", stdin=f"{german}\n".encode())
+    assert_one_sentence(refused, 2)
+    assert "no model translates from de" in refused.stderr
+    # A single line of it is read as the rest is.
+    mixed = run("translate", "--from", "auto", stdin=f"{FRENCH}\n{FRENCH}\n{german}\n".encode())
+    assert mixed.exit_code == 0 and mixed.stdout.count("\n") == 3

@@ -38,16 +38,31 @@ def translate(server: Running, **fields: Any) -> Any:
     return answer.json
 
 
+TEXTS = [
+    SENTENCE,
+    "Bonjour \U0001f44b le monde. \U0001f600",
+    "- un\n- deux\r\n\n1. trois\tquatre",
+    "\u00c9crivez \u00e0 jean@example.org ou https://example.org/Chat, merci. %s {name} <b>gras</b>",
+    "le chat dort " * 150,
+    "a" * 2000 + " chat.",
+    "BONJOUR TOUT LE MONDE",
+    "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440!",
+    " 12 : 30 ! ",
+    " \n ",
+]
+
+
+@pytest.mark.filterwarnings("ignore::regard.RegardWarning")
 def test_a_text_is_what_the_model_makes_of_it(server: Running, model: regard.Model) -> None:
-    assert translate(server, q=SENTENCE) == {"translatedText": model.translate(SENTENCE)}
-
-
-def test_what_must_come_back_letter_for_letter_does(server: Running, model: regard.Model) -> None:
-    assert translate(server, q="Привет, мир!") == {"translatedText": "Привет, мир!"}
-    text = "Le chat https://example.org/Chat dort."
-    expected = model.translate(text)
-    assert "https://example.org/Chat" in expected
-    assert translate(server, q=text) == {"translatedText": expected}
+    """Sentence by sentence in shared batches, and yet letter for letter what `regard translate` says."""
+    assert translate(server, q=TEXTS) == {"translatedText": model.translate(TEXTS)}
+    details = model.translate(TEXTS[1], details=True, alignment=True)
+    page = {"text": TEXTS[1], "source": "fr", "target": "en"}
+    shown = server.post("/page/translate", page).json
+    assert shown["text"] == details.text
+    assert [each["source"] for each in shown["sentences"]] == [
+        each.source for each in details.sentences
+    ]
 
 
 def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.Model) -> None:

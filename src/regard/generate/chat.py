@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -64,7 +63,7 @@ class ReplyCandidate:
 
 
 class Conversation:
-    """The turns of a person and a model; the person speaks first."""
+    """The turns of a person, who speaks first, and a model."""
 
     def __init__(
         self,
@@ -73,7 +72,6 @@ class Conversation:
         options: GenerateConfig,
         turns: Sequence[str] = (),
     ) -> None:
-        """turns: the conversation so far, the model's turn last."""
         self._translator, self._decode, self._options = translator, decode, options
         self.turns = list(turns)
 
@@ -94,7 +92,6 @@ class Conversation:
         return iter(re.findall(r"\S+\s*", self.say(text)))
 
     def begin_anew(self) -> None:
-        """Forget all turns."""
         self.turns.clear()
 
 
@@ -214,8 +211,9 @@ def reply_candidates(
         results.append([])
         for each in hypotheses:
             own, stop = each.tokens[start:], each.stop
-            if "\n" in read(own).strip():
-                own, stop = _one_line(own, read), "end"
+            ends = (end for end in range(len(own) + 1) if "\n" in read(own[:end]).strip())
+            if (end := next(ends, None)) is not None:
+                own, stop = own[:end], "end"
             steps = [*replay(each, start, tops, place)[: len(own)], (Emission(None, 0.0, stop), ())]
             text = _first_line(read(own))
             results[-1].append(ReplyCandidate(text, tuple(steps), tuple(prompt.prefix)))
@@ -227,20 +225,13 @@ def stream_reply(
 ) -> Iterator[TextChunk]:
     """The reply token by token, up to a stop text."""
     if not reply.steps:
-        text = StreamDecoder(stops)
-        return iter([TextChunk(text.push(reply.text) + text.flush(), (), "stop")])
+        return iter([TextChunk(StreamDecoder(stops).whole(reply.text), (), "stop")])
     read = text_after(translator, reply.prefix)
     return stream_text(translator.target, lambda ids: _first_line(read(ids)), reply.steps, stops)
 
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0].strip()
-
-
-def _one_line(tokens: list[int], read: Callable[[Sequence[int]], str]) -> list[int]:
-    """The tokens up to the first line end after a word."""
-    lengths = range(len(tokens) + 1)
-    return tokens[: bisect_left(lengths, True, key=lambda end: "\n" in read(tokens[:end]).strip())]
 
 
 def _words(text: str) -> list[str]:

@@ -63,6 +63,10 @@ class StreamDecoder:
         """Everything that was held back."""
         return self._give(len(self._text))
 
+    def whole(self, text: str) -> str:
+        """A finished text up to its first stop."""
+        return self.push(text) + self.flush()
+
     def _give(self, end: int) -> str:
         new = self._text[self._num_given : max(end, self._num_given)]
         self._num_given += len(new)

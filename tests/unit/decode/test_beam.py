@@ -166,26 +166,6 @@ def test_numpy_equals_torch(toys, seed):
         assert math.isclose(one.score, other.score, rel_tol=1e-4)
 
 
-def test_n_best_are_different_and_sorted(toys):
-    config = DecodeConfig(beam=7, n_best=5)
-    for found in search(toys.model(toys.hashed(11)), SOURCES, config, **toys.ids):
-        assert len({tuple(each.tokens) for each in found}) == 5
-        assert [each.score for each in found] == sorted(
-            (each.score for each in found), reverse=True
-        )
-
-
-def test_score_divides_by_the_length_penalty(toys):
-    for alpha in (0.0, 0.6, 1.0):
-        config = DecodeConfig(length_penalty=alpha, n_best=4)
-        for each in itertools.chain(
-            *search(toys.model(toys.hashed(11)), SOURCES, config, **toys.ids)
-        ):
-            length = len(each.tokens) + 1
-            assert math.isclose(each.score, each.log_probability / ((5 + length) / 6) ** alpha)
-            assert math.isclose(each.log_probability, sum(each.token_log_probabilities))
-
-
 def test_sentences_done_and_slots_used_cost_nothing(toys):
     model = toys.model(toys.hashed(11))
     search(model, SOURCES, DecodeConfig(beam=3), **toys.ids)
@@ -208,12 +188,6 @@ def test_ended_outputs_rank_before_cut_ones(toys):
     config = DecodeConfig(beam=2, n_best=2, max_length=3)
     [found] = search(toys.model(toys.bigram(table, 7)), [[6, 3]], config, **toys.ids)
     assert [(each.tokens, each.stop) for each in found] == [([5], "end"), ([4, 4, 4], "length")]
-
-
-def test_a_beam_wider_than_the_vocabulary(toys, device):
-    model = toys.model(toys.hashed(5), device)
-    [found] = search(model, [[4, 3]], DecodeConfig(beam=13, n_best=13), **toys.ids)
-    assert len(found) == 13
 
 
 @LAWS
@@ -292,16 +266,6 @@ def test_required_search_with_a_large_beam_is_exact(toys, seed):
     )
     outputs = brute_force(toys, logits, [5, 3], config, vocab=6)
     assert found.tokens == next(tokens for tokens, _ in outputs if toys.contains(tokens, [4, 5]))
-
-
-def test_a_required_word_may_be_impossible_for_the_model(toys, device):
-    model = toys.model(toys.bigram({2: {4: 1.0}, 4: {4: 0.5, 3: 0.5}, 5: {3: 1.0}}, 7), device)
-    [[found]] = search(
-        model, [[6, 3]], DecodeConfig(), constraints=[Constraints(required=[[5]])], **toys.ids
-    )
-    assert found.stop == "end"
-    assert 5 in found.tokens
-    assert math.isfinite(found.score)
 
 
 def test_contradictions_are_refused(toys):

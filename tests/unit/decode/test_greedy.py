@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search, stream
-from regard.decode.single_path import NUM_SHOWN
 from regard.errors import UsageError
 
 GREEDY = DecodeConfig(method="greedy")
@@ -33,19 +32,6 @@ def test_follows_the_most_probable_token_to_the_end(toys, device):
     assert math.isclose(found.log_probability, math.log(0.6 * 0.7 * 0.9), rel_tol=1e-6)
     assert math.isclose(found.score, found.log_probability / (8 / 6) ** 0.6, rel_tol=1e-6)
     assert found.attention is None
-
-
-def test_no_sources_no_outputs(toys):
-    assert search(toys.model(toys.hashed(11)), [], GREEDY, **toys.ids) == []
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 1 << 30), order=st.permutations(range(4)))
-def test_neighbours_do_not_matter(toys, seed, order):
-    model = toys.model(toys.hashed(11, seed=seed))
-    together = search(model, [SOURCES[at] for at in order], GREEDY, **toys.ids)
-    alone = [search(model, [SOURCES[at]], GREEDY, **toys.ids)[0] for at in order]
-    assert together == alone
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -76,13 +62,6 @@ def test_never_ending_model_is_cut(toys, device):
     [short] = only(search(model, [[4, 3]], DecodeConfig(method="greedy", max_length=7), **toys.ids))
     assert (short.tokens, short.stop) == ([4] * 7, "length")
     assert len(short.token_log_probabilities) == 7
-
-
-def test_an_output_of_exactly_max_length_may_end(toys):
-    table = {2: {4: 1.0}, 4: {5: 1.0}, 5: {3: 1.0}}
-    config = DecodeConfig(method="greedy", max_length=2)
-    [found] = only(search(toys.model(toys.bigram(table, 7)), [[6, 3]], config, **toys.ids))
-    assert (found.tokens, found.stop) == ([4, 5], "end")
 
 
 def test_padding_and_beginning_are_never_written(toys, device):
@@ -151,40 +130,6 @@ def test_banned_words_never_appear(toys, device, seed):
     assert found[1] == only(search(model, [[6, 3]], config, **toys.ids))[0]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_no_ngram_appears_twice(toys, device, size):
-    model = toys.model(toys.hashed(7), device)
-    config = DecodeConfig(method="greedy", max_length=41, min_length=43, no_repeat_ngram=size)
-    [found] = only(search(model, [[6, 3]], config, **toys.ids))
-    ngrams = [tuple(found.tokens[at : at + size]) for at in range(len(found.tokens) - size + 1)]
-    assert len(found.tokens) >= 4
-    assert len(set(ngrams)) == len(ngrams)
-    assert found.stop == "length"
-
-
-def test_where_nothing_is_allowed_the_output_is_cut(toys, device):
-    model = toys.model(toys.hashed(6), device)
-    ban_all = Constraints(banned=[[1], [4], [5]])
-    [empty] = only(search(model, [[4, 3]], GREEDY, constraints=[ban_all], **toys.ids))
-    assert (empty.tokens, empty.stop) == ([], "end")
-    config = DecodeConfig(method="greedy", min_length=1)
-    [stuck] = only(search(model, [[4, 3]], config, constraints=[ban_all], **toys.ids))
-    assert (stuck.tokens, stuck.stop, stuck.score) == ([], "length", 0.0)
-
-
-@pytest.mark.parametrize("largest", [1e4, 3e38])
-def test_peaked_logits_give_numbers(toys, device, largest):
-    logits = toys.peaked(largest)
-    [found] = only(search(toys.model(logits, device), [[4, 3]], GREEDY, **toys.ids))
-    assert (found.tokens, found.stop, found.log_probability) == ([5, 5, 5], "end", 0.0)
-
-
-def test_a_model_that_allows_nothing_is_cut(toys, device):
-    model = toys.model(lambda source, tokens: np.full(5, -np.inf, dtype=np.float32), device)
-    [found] = only(search(model, [[4, 3]], GREEDY, **toys.ids))
-    assert (found.tokens, found.stop) == ([], "length")
-
-
 def test_attention_is_that_of_the_step_that_wrote_each_token(toys, device):
     model = toys.model(toys.hashed(11), device)
     found = only(search(model, SOURCES, GREEDY, attention=True, **toys.ids))
@@ -199,28 +144,6 @@ def test_attention_is_that_of_the_step_that_wrote_each_token(toys, device):
             np.array(each.attention).reshape(-1, len(source)),
             np.array(expected).reshape(-1, len(source)),
         )
-
-
-def test_history_tells_what_each_step_saw(toys, device):
-    logits = toys.hashed(13)
-    history = []
-    found = only(
-        search(toys.model(logits, device), SOURCES[:2], GREEDY, history=history, **toys.ids)
-    )
-    assert len(history) == max(len(each.token_log_probabilities) for each in found)
-    for length, step in enumerate(history):
-        for at, source in enumerate(step.sources):
-            assert step.beams[at] == found[source].tokens[:length]
-            assert math.isclose(
-                step.scores[at],
-                sum(found[source].token_log_probabilities[:length]),
-                abs_tol=1e-9,
-            )
-            probabilities = np.exp(toys.log_probabilities(logits, SOURCES[source], step.beams[at]))
-            assert step.top_tokens[at] == np.argsort(-probabilities)[:NUM_SHOWN].tolist()
-            np.testing.assert_allclose(
-                step.top_probabilities[at], np.sort(probabilities)[::-1][:NUM_SHOWN], rtol=1e-4
-            )
 
 
 @pytest.mark.parametrize(

@@ -124,13 +124,6 @@ def test_draws_follow_the_distribution():
     assert ((counts[possible] - expected) ** 2 / expected).sum() < 30
 
 
-def test_later_draws_of_a_row_are_new_ones():
-    uniforms = Uniforms(3, [(0,), (1,)])
-    rows = np.arange(2)
-    drawn = [uniforms.next(rows) for _ in range(5)]
-    assert len(np.unique(drawn)) == 10
-
-
 @pytest.mark.parametrize(
     "config",
     [
@@ -151,25 +144,6 @@ def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
     assert [[each.tokens for each in found] for found in of_torch] == [
         [each.tokens for each in found] for found in together
     ]
-
-
-def test_seeds_numbers_and_draws_differ(toys):
-    model = toys.model(toys.hashed(11, scale=0.1))
-    config = DecodeConfig(method="sample", seed=1, n_best=3, min_length=9)
-    found = search(model, [[4, 3]] * 3, config, **toys.ids)
-    found += search(
-        model, [[4, 3]], DecodeConfig(method="sample", seed=2, min_length=9), **toys.ids
-    )
-    found += search(model, [[4, 3]] * 2, DecodeConfig(method="sample", min_length=9), **toys.ids)
-    outputs = [tuple(each.tokens) for hypotheses in found for each in hypotheses]
-    assert len(set(outputs)) == len(outputs) == 12
-
-
-def test_without_a_seed_two_calls_differ(toys):
-    model = toys.model(toys.hashed(11, scale=0.1))
-    config = DecodeConfig(method="sample", min_length=29)
-    first, second = (search(model, [[4, 3]], config, **toys.ids)[0][0] for _ in range(2))
-    assert first.tokens != second.tokens
 
 
 def test_one_candidate_is_greedy(toys, device):

@@ -66,10 +66,6 @@ def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(toys, monkeyp
     assert model.shapes == [(2, 5), (2, 2), (1, 18), (1, 3)], "only one that is longer goes beyond"
 
 
-def test_nothing_to_score(toys):
-    assert score(toys.model(toys.hashed(11)), [], [], **ends(toys)) == []
-
-
 def test_agrees_with_the_search(toys, device):
     model = toys.model(toys.hashed(11), device)
     found = [best[0] for best in search(model, SOURCES, DecodeConfig(), **toys.ids)]

@@ -86,16 +86,6 @@ def test_a_passage_stands_where_its_own_words_do() -> None:
         assert word in lines[passage.line - 1]
 
 
-def test_a_table_without_heads_is_read_row_by_row() -> None:
-    page = "<table><tr><td>One<td>two<tr><td>three<td>four</table>"
-    assert [each.text for each in passages(page, ".html")] == ["One; two", "three; four"]
-
-
-def test_a_catalogue_of_two_languages_is_read_as_text() -> None:
-    found = passages('msgid "cat"\nmsgstr "chat"\n', ".po")
-    assert [each.text for each in found] == ['msgid "cat"', 'msgstr "chat"']
-
-
 def test_long_paragraphs_are_cut_at_sentences() -> None:
     sentences = ["One two three four.", "Five six.", "Seven eight nine.", "Ten eleven."]
     found = passages("\n" + " ".join(sentences) + "\n")
@@ -112,11 +102,6 @@ def test_a_huge_line_is_cut_and_a_huge_word_left_out() -> None:
     together = " ".join(each.text for each in found)
     assert together.count("word") == 20_000 and together.endswith("and the end.")
     assert "xx" not in together
-
-
-@pytest.mark.parametrize("data", [b"", b"\n\n \n", b"\xef\xbb\xbf"])
-def test_nothing_is_in_an_empty_file(data: bytes) -> None:
-    assert passages(data) == []
 
 
 def test_what_is_no_text_is_refused() -> None:

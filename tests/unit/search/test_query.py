@@ -114,11 +114,6 @@ def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> No
     assert itself.text == "The cat sleeps." and "sleeps" in [m.word for m in itself.matches]
 
 
-def test_a_query_without_letters_matches_nothing(reader: TextEncoder, texts: Path) -> None:
-    hits = find(reader, "?!", [texts], top=2).hits
-    assert len(hits) == 2 and not any(hit.matches for hit in hits)
-
-
 @pytest.mark.parametrize(
     ("query", "options", "message"),
     [
@@ -145,12 +140,6 @@ def test_an_index_belongs_to_its_model(reader: TextEncoder, texts: Path, tmp_pat
         find(reader, "cat")
     update(tmp_path / "index", reader, [texts])
     assert len(find(reader, "cat", folder=tmp_path / "index", top=4)) == 4
-
-
-def test_nothing_is_found_in_nothing(reader: TextEncoder, tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").touch()
-    assert not len(find(reader, "cat", [tmp_path / "empty.txt"], folder=tmp_path / "index"))
-    assert not len(find(reader, "cat", folder=tmp_path / "index"))
 
 
 class Tags(HTMLParser):

@@ -10,7 +10,6 @@ from regard.search.ranking import (
     WEIGHT_OF_SHORT,
     best,
     nearest,
-    words_in,
 )
 
 NUM_PASSAGES = 41
@@ -68,14 +67,6 @@ def test_the_share_counts_letters_of_whole_words(query: str, text: str, share: f
     )
 
 
-def test_equal_scores_stay_in_the_order_of_the_passages(vectors: np.ndarray) -> None:
-    texts = [("a word" if row % 3 else "another") + REST for row in range(NUM_PASSAGES)]
-    rows, scores = best("word", vectors[5], vectors, texts.__getitem__, NUM_PASSAGES)
-    every = vectors @ vectors[5] + WEIGHT * np.array([text.startswith("a word") for text in texts])
-    assert rows == sorted(range(NUM_PASSAGES), key=lambda row: (-every[row], row))
-    assert scores == every[rows].tolist() and len(set(scores)) < NUM_PASSAGES
-
-
 @pytest.mark.parametrize("num_words", [0, 1, 3, ENOUGH_WORDS - 1, ENOUGH_WORDS, 97])
 def test_a_passage_of_few_words_has_to_be_nearer(num_words: int) -> None:
     text = " ".join(f"w{number}" for number in range(num_words))
@@ -83,12 +74,6 @@ def test_a_passage_of_few_words_has_to_be_nearer(num_words: int) -> None:
     [row], [score] = best("?", np.ones(1), np.ones((1, 1), np.float32), lambda row: text, 1)
     assert row == 0 and score == pytest.approx(1 - WEIGHT_OF_SHORT * lacking**2)
     assert (score == 1) == (num_words >= ENOUGH_WORDS)
-
-
-def test_a_word_said_again_is_no_other_word() -> None:
-    vectors = np.ones((2, 1), np.float32)
-    texts = ["oh " * ENOUGH_WORDS, f"oh{REST}"]
-    assert best("?", np.ones(1), vectors, texts.__getitem__, 2)[0] == [1, 0]
 
 
 def test_only_the_nearest_are_read() -> None:
@@ -102,7 +87,3 @@ def test_only_the_nearest_are_read() -> None:
     rows, _ = best("samedi", np.ones(1, np.float32), vectors, text_of, 3)
     assert sorted(read) == list(range(NUM_NEAREST))
     assert rows == [NUM_NEAREST - 1, 0, 1]
-
-
-def test_words_have_neither_capitals_nor_accents() -> None:
-    assert words_in("L'Été, où J'étais_là: 12 œufs") == "l ete ou j etais la 12 œufs".split()

@@ -5,7 +5,6 @@ import pytest
 from regard.config import ModelConfig
 from regard.folder.manifest import Manifest, Task
 from regard.train.card import model_card
-from regard.train.finish import _duration
 
 
 @pytest.mark.parametrize(
@@ -35,10 +34,3 @@ def test_a_language_is_named_once(task: Task, languages: tuple[str, str], purpos
     card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
     assert f" for {purpose}, trained with regard." in card
     assert all(card.count(f"- {language}\n") == 1 for language in {source, target} - {""})
-
-
-@pytest.mark.parametrize(
-    "seconds, said", [(4.4, "4 seconds"), (90.0, "1.5 minutes"), (9000.0, "2.5 hours")]
-)
-def test_how_long_it_took(seconds: float, said: str) -> None:
-    assert _duration(seconds) == said

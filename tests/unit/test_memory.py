@@ -1,17 +1,37 @@
-"""How large a batch may be, from what two trials took."""
+"""Batches that fit into memory: predicted from two trials, or split when a step has failed."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
+from train_fixtures import QUICK, checkpoint_of, make_batch, make_updater, run
 
-from regard.config import RUNNING_TEXT, TrainConfig, sized
+from regard.config import RUNNING_TEXT, DataConfig, TrainConfig, sized
 from regard.errors import TrainingError
 from regard.model.transformer import build
+from regard.text.tokenizer import PAD_ID
 from regard.train import memory
 from regard.train.loss import batch_loss
-from regard.train.memory import SENTENCE, fit_to_memory, most_tokens, num_bytes_kept, trial_batch
+from regard.train.memory import (
+    SENTENCE,
+    OutOfMemory,
+    SplittingUpdater,
+    area,
+    fit_to_memory,
+    is_out_of_memory,
+    most_tokens,
+    num_bytes_kept,
+    split,
+    trial_batch,
+)
 from regard.train.plan import divide
+from regard.train.prefetch import DeviceBatch
+from regard.train.update import Updater
 
 CPU = torch.device("cpu")
 
@@ -71,3 +91,138 @@ def test_what_fits_is_left_alone_and_what_does_not_is_divided(gpu: dict[str, int
     gpu["free"] = kept
     with pytest.raises(TrainingError, match="memory must hold the model and .* smaller size"):
         fit_to_memory(settings, config, CPU)
+
+
+ERRORS = [
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore of it."),
+    RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"),
+    MemoryError(),
+]
+
+
+def limit(updater: Updater, largest: int, error: BaseException, sizes: list[int]) -> None:
+    """Memory for batches of so many tokens: a larger one fails half-way, when some gradients are there."""
+    accumulate = updater.accumulate
+
+    def failing(tensors: Any, packed: bool) -> Any:
+        sizes.append(tensors.source.numel() + tensors.target_input.numel())
+        sums = accumulate(tensors, packed)
+        if sizes[-1] > largest:
+            raise error
+        return sums
+
+    updater.accumulate = failing  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("packed", "error"), [(False, ERRORS[0]), (True, ERRORS[1]), (False, ERRORS[2])]
+)
+def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> None:
+    batches = [make_batch(packed), make_batch(packed, [4, 9], seed=8)]
+    whole, parts = make_updater(packed), make_updater(packed)
+    said: list[str] = []
+    sizes: list[int] = []
+    limit(parts, 60, error, sizes)
+    careful = SplittingUpdater(parts, said.append)
+    for _ in range(3):
+        expected, found = whole(batches, rate=1e-3), careful(batches, rate=1e-3)
+        torch.testing.assert_close(found.loss, expected.loss, rtol=1e-5, atol=1e-5)
+    for one, other in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=0.0, atol=1e-6)
+    assert said and all("out of memory" in line and "\n" not in line for line in said)
+    assert max(sizes) > 60, "nothing was too large"
+
+
+def test_later_steps_begin_with_the_smaller_pieces() -> None:
+    updater, said, sizes = make_updater(False), list[str](), list[int]()
+    limit(updater, 60, ERRORS[0], sizes)
+    careful = SplittingUpdater(updater, said.append)
+    careful([make_batch(False)], rate=1e-3)
+    assert f"parts of at most {sizes[0] // 2:,}," in said[0]
+    num_said = len(said)
+    sizes.clear()
+    careful([make_batch(False, seed=4)], rate=1e-3)
+    assert len(said) == num_said and max(sizes) <= 60
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
+def test_pieces_hold_every_sentence_once(packed: bool) -> None:
+    batch = make_batch(packed)
+    pieces = split(batch, 40)
+    assert len(pieces) > 1 and all(area(piece) <= 40 for piece in pieces)
+    assert sum(piece.num_targets for piece in pieces) == batch.num_targets
+    assert sum(piece.num_tokens for piece in pieces) == batch.num_tokens
+
+    def tokens(fed: DeviceBatch) -> list[int]:
+        return [t for t in fed.tensors.target_output.flatten().tolist() if t != PAD_ID]
+
+    assert [t for piece in pieces for t in tokens(piece)] == tokens(batch)
+    assert split(batch, None) == [batch] == split(batch, area(batch))
+
+
+def test_one_pair_that_does_not_fit_ends_the_run() -> None:
+    updater = make_updater(False)
+    limit(updater, 3, ERRORS[0], [])
+    with pytest.raises(
+        TrainingError, match="at least one pair, of .* tokens.*lower data.max_length"
+    ):
+        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+
+
+def test_a_recorded_run_asks_for_smaller_batches() -> None:
+    updater = make_updater(True)
+    updater.records, updater.can_retry = True, False
+    limit(updater, 3, ERRORS[0], [])
+    updater._num_updates = -9  # far from the recording, which needs a GPU
+    with pytest.raises(OutOfMemory, match="must hold a batch of 172 tokens"):
+        SplittingUpdater(updater, lambda text: None)([make_batch(True)], rate=1e-3)
+
+
+def test_other_errors_are_not_taken_for_it() -> None:
+    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
+    updater = make_updater(False)
+    limit(updater, 3, RuntimeError("shapes cannot be multiplied"), [])
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+
+
+def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
+    updater = make_updater(False)
+
+    def failing() -> None:
+        raise ERRORS[0]
+
+    updater.apply = failing  # type: ignore[method-assign]
+    with pytest.raises(OutOfMemory, match="must hold the optimizer's moments"):
+        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+
+
+def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
+    corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where every batch has one shape: with all memory can hold, the run is that of those settings."""
+    gather = Updater.gather
+
+    def limited(self: Updater, batches: list, num_targets: int) -> object:  # type: ignore[type-arg]
+        for fed in batches:
+            if fed.tensors.source.numel() + fed.tensors.target_input.numel() > 1000:
+                raise OutOfMemory("memory must hold a batch: it does not")
+        return gather(self, batches, num_targets)
+
+    settings = dataclasses.replace(QUICK, batch_tokens=3600, packing=True)
+    fitting = dataclasses.replace(settings, batch_tokens=900, accumulate=4)
+    run(corpus, tmp_path / "fitting", fitting)
+    monkeypatch.setattr(Updater, "gather", limited)
+    run(corpus, tmp_path / "run", settings)
+    plan = json.loads((tmp_path / "run" / "run.json").read_text())["train"]
+    assert (plan["batch_tokens"], plan["accumulate"]) == (900, 4)
+    one, other = checkpoint_of(tmp_path / "fitting", 12), checkpoint_of(tmp_path / "run", 12)
+    assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
+    monkeypatch.setattr(Updater, "gather", _never)
+    with pytest.raises(TrainingError, match="memory must hold a batch"):
+        run(corpus, tmp_path / "none", settings)
+    assert not (tmp_path / "none").exists()
+
+
+def _never(self: Updater, batches: object, num_targets: object) -> object:
+    raise OutOfMemory("memory must hold a batch: it does not")

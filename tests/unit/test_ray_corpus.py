@@ -65,7 +65,11 @@ def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Pat
     command = [sys.executable, "-m", "regard", "translate-corpus", str(text), "-o", str(output)]
     command += ["--block-bytes", "97", "--engine", "onnxruntime"]
     on_ray = subprocess.Popen(
-        [*command, "--ray", "local", "--workers", "2"], stderr=subprocess.PIPE, cwd=tmp_path
+        [*command, "--ray", "local", "--workers", "2"],
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        # A parent in the background ignores SIGINT, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     blocks = output / "text.fr.blocks"
     try:

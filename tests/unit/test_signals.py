@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +15,13 @@ import pytest
 import torch
 from train_fixtures import QUICK, checkpoint_of, counting_corpus, run
 
+from regard.config import DataConfig
+from regard.train.checkpoints import load_latest
 from regard.train.signals import Interrupted, Signals
 from regard.train.validation import Validator
 
-BOTH = pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 
-
-@BOTH
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_is_remembered_and_the_second_acts(number: int) -> None:
     acted: list[int] = []
     before = signal.signal(number, lambda number, frame: acted.append(number))
@@ -48,10 +51,10 @@ def test_what_may_be_cut_short_is_unless_others_take_part() -> None:
     assert signals.number == signal.SIGTERM
 
 
-@BOTH
 def test_a_validation_that_was_broken_off_is_made_up_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    number = signal.SIGINT
     corpus, settings = counting_corpus(tmp_path), dataclasses.replace(QUICK, average=2)
     run(corpus, tmp_path / "whole", settings)
     real = Validator.__call__
@@ -76,3 +79,30 @@ def test_a_validation_that_was_broken_off_is_made_up_for(
             for folder in ("whole", "halves")
         )
         assert one == other
+
+
+def test_a_signal_saves_and_exits(corpus: DataConfig, tmp_path: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "regard", "train", "--size", "tiny", "--output", tmp_path / "run"),
+        *("--source", corpus.source[0], "--target", corpus.target[0]),
+        *("--set", "steps=100000", "--set", "validate_every=2", "--set", "metric=loss"),
+        *("--set", "patience=0"),
+        *("--set", "d_model=24", "--set", "num_heads=2", "--set", "wrong_language=true"),
+    ]
+    process = subprocess.Popen(
+        [str(part) for part in command],
+        stderr=subprocess.PIPE,
+        text=True,
+        # A parent in the background ignores SIGINT, and its children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 120
+    while not list((tmp_path / "run").glob("checkpoints/step-????????")):
+        assert process.poll() is None and time.monotonic() < deadline, process.stderr
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    found = load_latest(tmp_path / "run", torch.device("cpu"))
+    assert found is not None and found[1]["step"] > 0

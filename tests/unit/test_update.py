@@ -1,15 +1,201 @@
-"""An update's surroundings on a CPU."""
+"""Updates: harmful steps change nothing and are counted; batches add up; products take the fastest way."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import platform
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from train_fixtures import (
+    QUICK,
+    checkpoint_of,
+    counting_corpus,
+    make_batch,
+    make_updater,
+    run,
+)
 
+from regard.config import TrainConfig, sized
+from regard.errors import TrainingError
+from regard.model.transformer import EncoderDecoder, build
+from regard.text.tokenizer import EOS_ID
+from regard.train.checkpoints import load_latest
 from regard.train.device import fastest_products
+from regard.train.loss import Tensors
+from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, make_optimizer
+from regard.train.prefetch import DeviceBatch
+from regard.train.update import Updater
 
-CPU = torch.device("cpu")
+
+def weights(updater: Updater) -> list[torch.Tensor]:
+    moments = [value for state in updater.optimizer.state.values() for value in state.values()]
+    return [t.detach().clone() for t in (*updater.model.parameters(), *moments)]
+
+
+def judged(guard: Guard, *norms: float) -> list[bool]:
+    found = []
+    for norm in norms:
+        guard.judge(torch.tensor(norm))
+        found.append(bool(guard.skips))
+    return found
+
+
+@pytest.mark.parametrize(("bad", "clip"), [(math.nan, 0.0), (math.inf, 1.0), (-math.inf, 0.0)])
+def test_a_gradient_that_is_no_number_changes_nothing(
+    bad: float, clip: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    updater = make_updater(False)
+    updater.settings = dataclasses.replace(updater.settings, clip=clip)
+    updater([make_batch(False)], rate=1e-3)
+    before = weights(updater)
+    updater.gather([make_batch(False, seed=4)])
+    [*_, last] = updater.model.parameters()
+    assert last.grad is not None
+    last.grad.view(-1)[0] = bad
+    updater.advance(rate=1e-3)
+    for one, other in zip(before, weights(updater), strict=True):
+        assert torch.equal(one, other)
+    assert updater.guard.read() == (1, 1, 1)
+    updater([make_batch(False, seed=4)], rate=1e-3)
+    changed = [not torch.equal(a, b) for a, b in zip(before, weights(updater), strict=True)]
+    assert all(changed) and updater.guard.read().total == 1
+
+
+def test_a_spike_is_told_from_a_gradient_that_grows() -> None:
+    guard = Guard(torch.device("cpu"))
+    assert not any(judged(guard, 1e9, *[1.0] * (NUM_USUAL - 1))), "too little is known to judge"
+    guard = Guard(torch.device("cpu"))
+    judged(guard, *[2.0] * NUM_USUAL)
+    assert judged(guard, 2.1 * SPIKE, 1.9 * SPIKE) == [True, False]
+    grows = [2.0 * 1.05**n for n in range(200)]
+    assert not any(judged(guard, *grows))
+
+
+def test_rows_are_counted_until_they_are_told() -> None:
+    guard = Guard(torch.device("cpu"))
+    judged(guard, math.nan, math.nan, 1.0, math.nan)
+    assert guard.read() == (3, 1, 2)
+    guard.forget_row()
+    judged(guard, math.nan)
+    assert guard.read() == (4, 1, 1)
+
+
+def poison(monkeypatch: pytest.MonkeyPatch, steps: set[int], value: float = math.nan) -> None:
+    """Make the gradients of some updates of every run that follows no numbers."""
+    real, count = Updater.gather, [0]
+
+    def gather(self: Updater, *args: Any) -> Any:
+        sums = real(self, *args)
+        count[0] += 1
+        if count[0] in steps:
+            for parameter in self.model.parameters():
+                assert parameter.grad is not None
+                parameter.grad.fill_(value)
+            sums = type(sums)(*(each * value for each in sums))
+        return sums
+
+    monkeypatch.setattr(Updater, "gather", gather)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_poisoned_step_is_skipped_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison(monkeypatch, {4, 5})
+    assert run(counting_corpus(tmp_path), tmp_path / "run") is not None
+    skipped = [line for line in lines(tmp_path / "run") if line["kind"] == "skipped"]
+    assert [(line["step"], line["total"]) for line in skipped] == [(4, 1), (5, 2)]
+    assert skipped[0]["position"]["lanes"] == {"0": [0, 4]}
+    trained = {
+        line["step"]: line["loss"] for line in lines(tmp_path / "run") if line["kind"] == "train"
+    }
+    assert [step for step, loss in trained.items() if loss is None] == [4, 5]
+    for tensor in checkpoint_of(tmp_path / "run", 12).values():
+        assert not tensor.is_floating_point() or tensor.isfinite().all()
+
+
+def test_ten_in_a_row_put_the_weights_back_and_the_text_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = counting_corpus(tmp_path)
+    settings = dataclasses.replace(QUICK, steps=22, validate_every=11)
+    poison(monkeypatch, set(range(12, 12 + MOST_IN_A_ROW)))
+    assert run(corpus, tmp_path / "run", settings) is not None
+    found = lines(tmp_path / "run")
+    [back] = [line for line in found if line["kind"] == "rollback"]
+    assert back["step"] == 11 and "10 steps in a row" in back["reason"]
+    train = [line["step"] for line in found if line["kind"] == "train"]
+    assert train == list(range(1, 23)), "undone steps are no part of the record"
+
+    def position(folder: str, step: int) -> Any:
+        state = tmp_path / folder / f"checkpoints/step-{step:08d}/state.json"
+        return json.loads(state.read_text())["position"]
+
+    monkeypatch.undo()
+    run(corpus, tmp_path / "longer", dataclasses.replace(settings, steps=22 + MOST_IN_A_ROW))
+    assert position("run", 22) == position("longer", 32), "the text of undone steps has been read"
+
+
+def test_without_a_checkpoint_the_run_ends_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poison(monkeypatch, set(range(1, 99)))
+    settings = dataclasses.replace(QUICK, steps=50, validate_every=50)
+    with pytest.raises(TrainingError, match="at step 10 10 steps in a row.*lower learning_rate"):
+        run(counting_corpus(tmp_path), tmp_path / "run", settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_cause_that_stays_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    poison(monkeypatch, set(range(8, 999)))
+    settings = dataclasses.replace(QUICK, steps=300, validate_every=6, patience=0)
+    with pytest.raises(TrainingError, match="the loss must fall"):
+        run(counting_corpus(tmp_path), tmp_path / "run", settings)
+    found = load_latest(tmp_path / "run", torch.device("cpu"))
+    assert found is not None and found[1]["step"] >= 6
+
+
+def test_a_rate_a_thousand_times_too_high_is_noticed(tmp_path: Path) -> None:
+    settings = dataclasses.replace(QUICK, steps=200, validate_every=200, learning_rate=3.0)
+    with pytest.raises(TrainingError, match="the loss must fall.*lower learning_rate"):
+        run(counting_corpus(tmp_path), tmp_path / "run", settings)
+
+
+def test_gradients_of_two_batches_are_those_of_both_at_once() -> None:
+    config = sized("tiny", source_vocab_size=31, target_vocab_size=31)
+    rows = [[5, 6, 7, 8, 9, 10, 11, EOS_ID], [12, 13, EOS_ID, 0, 0, 0, 0, 0], [14] * 7 + [EOS_ID]]
+    source, lengths = torch.tensor(rows), torch.tensor([8, 3, 8], dtype=torch.int32)
+    target_input = torch.cat([torch.full((3, 1), 2), source[:, :-1]], dim=1)
+
+    def fed(*which: int) -> DeviceBatch:
+        index = torch.tensor(which)
+        sides = (source[index], lengths[index], target_input[index], source[index], lengths[index])
+        return DeviceBatch(Tensors(*sides), False, 0, int(lengths[index].sum()), {})
+
+    results = []
+    for batches in ([fed(0, 1, 2)], [fed(0), fed(1, 2)]):
+        torch.manual_seed(3)
+        model = build(config)
+        assert isinstance(model, EncoderDecoder)
+        settings = TrainConfig(compile=False, packing=False, clip=0.0)
+        updater = Updater(model, make_optimizer(model, settings), settings, longest=8)
+        sums = updater(batches, rate=0.0)
+        for batch in batches:
+            updater.accumulate(batch.tensors, packed=False)
+        results.append((sums, [p.grad for p in model.parameters()]))
+    (once, at_once), (twice, in_parts) = results
+    torch.testing.assert_close(once.loss, twice.loss)
+    for one, other in zip(at_once, in_parts, strict=True):
+        assert one is not None and other is not None
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +207,7 @@ def test_one_dnn_multiplies_only_where_it_is_faster(
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
-    with fastest_products(CPU, precision):
+    with fastest_products(torch.device("cpu"), precision):
         assert torch.backends.mkldnn.enabled is expected
     assert torch.backends.mkldnn.enabled
 
@@ -29,6 +215,6 @@ def test_one_dnn_multiplies_only_where_it_is_faster(
 def test_the_setting_comes_back_when_a_step_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
-    with pytest.raises(MemoryError), fastest_products(CPU, "fp32"):
+    with pytest.raises(MemoryError), fastest_products(torch.device("cpu"), "fp32"):
         raise MemoryError
     assert torch.backends.mkldnn.enabled

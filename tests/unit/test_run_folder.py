@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
-import json
-import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
 import regard.files as lock_module
+from regard.config import DataConfig
 from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
 from regard.train.loop import Trainer
-from regard.train.run_folder import LOCK, check_folder, locked
+from regard.train.run_folder import LOCK, check_folder, locked, remove_refused
 
 
 def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None:
@@ -88,28 +87,29 @@ def test_no_room_for_the_text_is_told_with_what_is_left(
     assert not (tmp_path / "run").exists(), "it can be begun again"
 
 
-def test_a_clock_that_is_put_back_does_no_harm(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_folder_in_use_is_refused_and_left_alone(corpus: DataConfig, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="must be a folder: .* is a file"):
+        run(corpus, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+    with pytest.raises(TrainingError, match="must be the folder of an earlier run"):
+        run(corpus, tmp_path / "nowhere", resume=True)
+
+
+def test_a_second_trainer_in_a_folder_is_refused(corpus: DataConfig, tmp_path: Path) -> None:
+    run(corpus, tmp_path / "run", stop_at=6)
+    with pytest.raises(UsageError, match="holds a training run; .* --resume"):
+        run(corpus, tmp_path / "run")
+    with locked(tmp_path / "run"), pytest.raises(TrainingError, match="another one trains in"):
+        run(corpus, tmp_path / "run", resume=True)
+    assert run(corpus, tmp_path / "run", resume=True) is not None
+    assert not (tmp_path / "run" / ".lock").exists()
+
+
+def test_a_refused_run_leaves_nothing_and_can_be_repeated(
+    corpus: DataConfig, tmp_path: Path
 ) -> None:
-    real, calls = time.time, [0]
-
-    def jumping() -> float:
-        calls[0] += 1
-        return real() - 3600 * (calls[0] > 5)
-
-    monkeypatch.setattr(time, "time", jumping)
-    corpus = counting_corpus(tmp_path)
-    os.environ["TZ"] = "Pacific/Kiritimati"
-    try:
-        time.tzset()
-        assert run(corpus, tmp_path / "run", QUICK, stop_at=6) is None
-        assert run(corpus, tmp_path / "run", QUICK, resume=True) is not None
-    finally:
-        del os.environ["TZ"]
-        time.tzset()
-    lines = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
-    speeds = [line["tokens_a_second"] for line in lines if line["kind"] == "train"]
-    assert len(speeds) == 12 and min(speeds) > 0
-    assert lines[0]["time"] > lines[-1]["time"], "the clock was put back"
-    names = sorted(path.name for path in (tmp_path / "run" / "checkpoints").iterdir())
-    assert names == ["step-00000006", "step-00000012"]
+    with pytest.raises(UsageError, match="batch_tokens must have room"):
+        run(corpus, tmp_path / "run", dataclasses.replace(QUICK, batch_tokens=4))
+    assert not (tmp_path / "run").exists()
+    assert run(corpus, tmp_path / "run") is not None

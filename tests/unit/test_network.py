@@ -10,12 +10,11 @@ import pytest
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
-from regard.config import DataConfig, TrainConfig, sized
+from regard.config import DataConfig, sized
 from regard.errors import DataError, UsageError
 from regard.model.transformer import Translating, build
 from regard.text.tokenizer import Tokenizer
 from regard.train.network import start_from_vectors, whole_words
-from regard.train.request import Request
 
 TEXT = ["un deux trois Quatre", "one two three four", "deux un", "two one"] * 9
 WIDTH = 6
@@ -130,26 +129,3 @@ def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_p
         for word, vector in known.items()
     )
     assert (apart < 1e-6) == freeze
-
-
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        (dict(train=TrainConfig(freeze_embeddings=True)), "freeze_embeddings needs word vectors"),
-        (
-            dict(train=TrainConfig(freeze_embeddings=True, sharded=True)),
-            "holds rows of whole tables: got sharded=true",
-        ),
-        (
-            dict(
-                data=DataConfig(embeddings=("v",)),
-                train=TrainConfig(freeze_embeddings=True, weight_decay=0.1),
-            ),
-            "which weight_decay does not: got both; leave one out",
-        ),
-        (dict(data=DataConfig(embeddings=("v",)), init=Path("x")), "got embeddings as well"),
-    ],
-)
-def test_requests_that_contradict_themselves(request_: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        Request(**{"data": DataConfig(), **request_}).check()

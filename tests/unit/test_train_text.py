@@ -6,14 +6,13 @@ import dataclasses
 import math
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from train_fixtures import QUICK, checkpoint_of, run
 
 from regard.api import load
-from regard.config import DataConfig, TrainConfig
+from regard.config import DataConfig
 from regard.data.masking import MASK
 from regard.data.prose import Prose, encode_documents, read_prose
 from regard.engine.torch import load_model
@@ -22,7 +21,6 @@ from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.train.corpora import hold_out_text
-from regard.train.request import Request
 from regard.translate.evaluate import Perplexity
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
@@ -140,48 +138,6 @@ def test_of_few_documents_an_end_is_held_out() -> None:
     assert 1 <= len(valid.documents[0]) <= 12
     with pytest.raises(TrainingError, match="at least two lines"):
         hold_out_text(Prose([["one"]]), seed=3)
-
-
-@pytest.mark.parametrize(
-    ("asked", "message"),
-    [
-        (
-            dict(model=dict(architecture="decoder-only"), data=dict(pairs=("p",))),
-            "got pairs; give --text",
-        ),
-        (
-            dict(model=dict(architecture="encoder-only"), data={}),
-            "learns from running text: got none",
-        ),
-        (
-            dict(model=dict(architecture="encoder-decoder"), data=dict(text=("t",))),
-            "from pairs: got .* and running text",
-        ),
-        (
-            dict(
-                model=dict(architecture="encoder-only"),
-                data=dict(text=("t",)),
-                objective="language",
-            ),
-            "objective=language trains a model that is decoder-only: got architecture=encoder-only",
-        ),
-        (dict(model={}, data=dict(text=("t",), joint=False)), "running text has one vocabulary"),
-    ],
-)
-def test_requests_that_contradict_themselves(asked: dict[str, Any], message: str) -> None:
-    request = Request(
-        DataConfig(**asked["data"]),
-        TrainConfig(objective=asked.get("objective")),
-        model=asked["model"],
-    )
-    with pytest.raises(UsageError, match=message):
-        request.check()
-
-
-def test_text_alone_means_a_model_that_writes() -> None:
-    request = Request(DataConfig(text=("t",)))
-    assert (request.objective, request.architecture) == ("language", "decoder-only")
-    request.check()
 
 
 def test_blanks_need_a_piece_for_them(text: DataConfig, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A process that stands still is given up by the one before it; one that is busy, or done, is not."""
+"""Processes find those started with them; one that stands still is given up, one that is busy or done is not."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import datetime
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from queue import Empty, SimpleQueue
 
 import pytest
+import torch.distributed as dist
 from torch.distributed import TCPStore
 
+from regard.train import rendezvous
 from regard.train.rendezvous import MOST_SILENT, Watch
 
-EVERY = datetime.timedelta(seconds=0.2)
+TIMEOUT = datetime.timedelta(seconds=40)
+EVERY = datetime.timedelta(seconds=0.1)
 LONGER = 2 * MOST_SILENT * EVERY.total_seconds()
 """seconds after which one that is silent would have been given up"""
 CHILD = f"""
@@ -129,3 +133,39 @@ def test_who_does_not_meet_the_others_ends(way: str, says: str) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith(says)
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> dist.Store:
+    """torchrun's store, in which an earlier start has left where its first process was."""
+    store = dist.HashStore()
+    gone = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store.set(rendezvous._KEY, f"{gone.port} 127.0.0.1")
+    del gone
+    monkeypatch.setattr(rendezvous, "rendezvous", lambda *_, **__: iter([(store, 0, 2)]))
+    monkeypatch.setattr(rendezvous, "_ATTEMPT", datetime.timedelta(seconds=0.5))
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    return store
+
+
+def test_who_comes_before_the_first_waits_for_it(known: dist.Store) -> None:
+    found: list[dist.Store] = []
+
+    def look() -> None:
+        found.append(rendezvous.connect(is_first=False, timeout=TIMEOUT)[0])
+
+    early = threading.Thread(target=look)
+    early.start()
+    early.join(1.0)
+    assert not found, "nobody is there"
+    own, kept = rendezvous.connect(is_first=True, timeout=TIMEOUT)
+    early.join()
+    look()
+    assert kept is known
+    own.set("said", "by the first")
+    assert [store.get("said") for store in found] == [b"by the first"] * 2
+
+
+def test_nobody_is_waited_for_for_ever(known: dist.Store) -> None:
+    with pytest.raises(dist.DistError):
+        rendezvous.connect(is_first=False, timeout=datetime.timedelta(seconds=0.1))

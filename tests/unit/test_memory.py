@@ -209,14 +209,14 @@ def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
                 raise OutOfMemory("memory must hold a batch: it does not")
         return gather(self, batches, num_targets)
 
-    settings = dataclasses.replace(QUICK, batch_tokens=3600, packing=True)
+    settings = dataclasses.replace(QUICK, steps=4, batch_tokens=3600, packing=True)
     fitting = dataclasses.replace(settings, batch_tokens=900, accumulate=4)
     run(corpus, tmp_path / "fitting", fitting)
     monkeypatch.setattr(Updater, "gather", limited)
     run(corpus, tmp_path / "run", settings)
     plan = json.loads((tmp_path / "run" / "run.json").read_text())["train"]
     assert (plan["batch_tokens"], plan["accumulate"]) == (900, 4)
-    one, other = checkpoint_of(tmp_path / "fitting", 12), checkpoint_of(tmp_path / "run", 12)
+    one, other = checkpoint_of(tmp_path / "fitting", 4), checkpoint_of(tmp_path / "run", 4)
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
     monkeypatch.setattr(Updater, "gather", _never)
     with pytest.raises(TrainingError, match="memory must hold a batch"):

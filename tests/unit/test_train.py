@@ -12,6 +12,7 @@ import pytest
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
+import regard
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors

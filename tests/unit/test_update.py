@@ -156,7 +156,7 @@ def test_without_a_checkpoint_the_run_ends_with_advice(
 
 def test_a_cause_that_stays_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poison(monkeypatch, set(range(8, 999)))
-    settings = dataclasses.replace(QUICK, steps=300, validate_every=6, patience=0)
+    settings = dataclasses.replace(QUICK, steps=300, validate_every=6, patience=0, metric="loss")
     with pytest.raises(TrainingError, match="the loss must fall"):
         run(counting_corpus(tmp_path), tmp_path / "run", settings)
     found = load_latest(tmp_path / "run", torch.device("cpu"))

@@ -7,12 +7,12 @@ import math
 import pytest
 import torch
 
-from regard.config import SIZES, ModelConfig, sized
+from regard.config import ModelConfig, sized
 from regard.folder.tensors import expected_tensors
 from regard.model.transformer import build
 
-# About 37,000 pieces: section 5.1 of the paper.
-PIECES = 37_000
+# About 37,000 tokens: section 5.1 of the paper.
+TOKENS = 37_000
 
 
 def linear(inputs: int, outputs: int) -> int:
@@ -43,26 +43,9 @@ def count(config: ModelConfig) -> int:
 
 @pytest.mark.parametrize(("size", "expected"), [("base", 63_082_496), ("big", 214_245_376)])
 def test_the_paper_sizes(size, expected):
-    config = sized(size, source_vocab_size=PIECES, target_vocab_size=PIECES)
+    config = sized(size, source_vocab_size=TOKENS, target_vocab_size=TOKENS)
     assert by_formula(config) == expected
     assert count(config) == expected
-
-
-def test_the_terms_of_the_base_model():
-    """The numbers one gets on paper, so that the formula above is checked as well."""
-    table = 37_000 * 512
-    attention = 4 * (512 * 512 + 512)
-    feed_forward = 512 * 2048 + 2048 + 2048 * 512 + 512
-    norm = 512 + 512
-    assert (table, attention, feed_forward, norm) == (18_944_000, 1_050_624, 2_099_712, 1_024)
-    layers = 6 * (3 * attention + 2 * feed_forward + 5 * norm)
-    assert table + layers == 63_082_496
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_every_size_follows_the_formula(size):
-    config = sized(size)
-    assert count(config) == by_formula(config)
 
 
 @pytest.mark.parametrize(
@@ -141,17 +124,6 @@ def test_the_weight_names_of_a_variant(tiny_config):
     ]
 
 
-def test_the_weight_names_of_an_encoder(tiny_config):
-    model = build(tiny_config(architecture="encoder-only", norm_placement="pre"))
-    assert list(model.state_dict()) == [
-        "source.embedding.weight",
-        *attention("encoder.layers.0.self_attention"),
-        *feed_forward("encoder.layers.0.feed_forward"),
-        *linears("encoder", "final_norm"),
-        "output.weight",
-    ]
-
-
 def cells(*paths: str) -> list[str]:
     parts = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
     return [f"{path}.{part}" for path in paths for part in parts]
@@ -189,22 +161,23 @@ def test_a_batch_norm_remembers_statistics(tiny_config):
     ]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("attention", ["none", "additive", "dot", "general"])
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
-def test_a_recurrent_model_has_as_many_weights_as_the_transformer_of_its_size(
-    cell, attention, size
-):
+def test_a_recurrent_model_has_as_many_weights_as_the_transformer_of_its_size():
     """Tables left out, which are the same: within 3 per cent in the smallest size, 1.5 in the others."""
 
     def without_tables(config: ModelConfig) -> int:
         shapes = expected_tensors(config).items()
         return sum(math.prod(shape) for name, shape in shapes if "embedding" not in name)
 
-    recurrent = sized(size, architecture=cell, attention=attention)
-    assert recurrent.d_model == sized(size).d_model
-    ratio = without_tables(recurrent) / without_tables(sized(size))
-    assert ratio == pytest.approx(1, abs=0.03 if size == "tiny" else 0.015)
+    for size, cell, attention in (
+        ("tiny", "rnn", "none"),
+        ("small", "lstm", "dot"),
+        ("base", "gru", "additive"),
+        ("big", "lstm", "general"),
+    ):
+        recurrent = sized(size, architecture=cell, attention=attention)
+        assert recurrent.d_model == sized(size).d_model
+        ratio = without_tables(recurrent) / without_tables(sized(size))
+        assert ratio == pytest.approx(1, abs=0.03 if size == "tiny" else 0.015)
 
 
 def test_weights_move_from_one_model_to_another_by_name(random_model, sentences, any_variant):

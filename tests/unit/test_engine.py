@@ -74,13 +74,7 @@ print(logits.shape)
             "engine must be auto, onnxruntime or torch: got 'tensorflow'; auto",
         ),
         ({"kind": "torch", "device": "foo"}, "device must be one .* got 'foo'; use cpu or auto"),
-        ({"kind": "torch", "device": "meta"}, "device must be one .* got 'meta'; use cpu or auto"),
-        ({"kind": "onnxruntime", "device": "foo"}, "runs on cpu only: got device=foo; use torch"),
         ({"kind": "torch", "threads": 0}, "threads must be at least 1: got 0; leave it out"),
-        (
-            {"kind": "onnxruntime", "threads": -1},
-            "threads must be at least 1: got -1; leave it out",
-        ),
     ],
 )
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
@@ -94,18 +88,16 @@ def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], messa
         (OnnxEngine, "encoder-decoder"),
         (OnnxEngine, "decoder-only"),
         (OnnxEncoder, "encoder-only"),
-        (OnnxEncoder, "encoder-decoder"),
     ],
 )
-@pytest.mark.parametrize("weights", ["fp32", "fp16"])
 def test_whoever_opens_graphs_refuses_bytes_that_are_not_there(
-    saved: Saver, opening: Callable[..., Any], architecture: str, weights: str
+    saved: Saver, opening: Callable[..., Any], architecture: str
 ) -> None:
-    folder = saved(weights, architecture=architecture)
+    folder = saved("fp16", architecture=architecture)
     with pytest.raises(UsageError) as caught:
         opening(folder, 1, "int8")
     assert str(caught.value) == (
-        f"precision=int8 needs a model stored as int8, but {folder} holds {weights}; "
+        f"precision=int8 needs a model stored as int8, but {folder} holds fp16; "
         "export it as int8 first"
     )
     assert opening(folder, 1, "fp32").config.architecture == architecture

@@ -142,7 +142,7 @@ def test_a_row_holds_one_sentence(random_model):
         model.encode(torch.tensor([[5, 3, 3]]), packed)
 
 
-@pytest.mark.parametrize("form", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize("form", ["fp32", "int8"])
 def test_a_folder_there_and_back(form, recurrent_variant, random_model, tmp_path: Path):
     model = random_model(**recurrent_variant)
     manifest = Manifest(model=model.config, weights=form)

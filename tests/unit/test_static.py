@@ -23,10 +23,10 @@ IDS = dict(bos_id=2, eos_id=3, pad_id=0)
 LENGTHS = [7, 1, 3, 5, 2, 11, 1, 4]
 SETTINGS: dict[str, dict[str, Any]] = {
     "greedy": {"method": "greedy"},
-    **{f"beam-{beam}": {"beam": beam} for beam in range(1, 6)},
+    "beam-1": {"beam": 1},
+    "beam-5": {"beam": 5},
     "n-best": {"beam": 4, "n_best": 3},
     "all-best": {"beam": 3, "n_best": 3, "length_penalty": 0.0},
-    "longer-is-better": {"beam": 3, "length_penalty": 2.0},
     "shorter-is-better": {"beam": 3, "length_penalty": -0.5},
     "min-length": {"beam": 3, "min_length": 4},
     "greedy-no-repeat": {"method": "greedy", "no_repeat_ngram": 1},
@@ -74,7 +74,7 @@ def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]])
 def test_equals_the_search_over_steps(random_model, sources, settings):
     """With fewer slots than sentences, and batches of the encoder smaller than either."""
     config = DecodeConfig(max_length=9, **settings)
-    for seed in range(3):
+    for seed in range(2):
         torch.manual_seed(seed)
         model = with_ends(random_model())
         expected = search(TorchEngine(model), sources, config, **IDS)

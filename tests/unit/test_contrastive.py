@@ -140,8 +140,8 @@ def test_each_finds_its_own(tmp_path: Path) -> None:
         sized(
             "tiny",
             architecture="encoder-only",
-            source_vocab_size=len(tokenizer),
-            target_vocab_size=len(tokenizer),
+            source_vocab_size=tokenizer.vocab_size,
+            target_vocab_size=tokenizer.vocab_size,
         )
     )
     assert isinstance(model, EncoderOnly)

@@ -116,7 +116,7 @@ def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(
 ) -> None:
     for kind, name, sentence in (
         ("marian", "source.spm", "must be a SentencePiece model"),
-        ("marian", "vocab.json", "must be a JSON object of pieces"),
+        ("marian", "vocab.json", "must be a JSON object of tokens"),
         ("gpt2", "tokenizer.json", "must be a tokenizer.json"),
     ):
         folder = tmp_path / f"{kind}-{name}"

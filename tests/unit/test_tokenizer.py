@@ -75,7 +75,7 @@ def test_any_text_comes_back_and_no_special_id_comes_out(texts: list[str]) -> No
 @given(HARD, st.integers(0, 2**40))
 def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> None:
     for tokenizer in (BPE, UNIGRAM):
-        ids = tokenizer.encode(text, sampling=0.3, seed=seed)
+        ids = tokenizer.sample([text], 0.3, seed).lists()[0]
         assert tokenizer.decode(ids) == text
         assert not tokenizer.special_ids & set(ids)
 
@@ -83,7 +83,7 @@ def test_a_sampled_segmentation_is_of_the_same_text(text: str, seed: int) -> Non
 @settings(max_examples=300, deadline=None)
 @given(HARD)
 def test_dropout_of_nothing_is_the_plain_segmentation(text: str) -> None:
-    assert BPE.encode_sampled([text], 0.0, 1) == [BPE.encode(text)]
+    assert BPE.sample([text], 0.0, 1).lists() == [BPE.encode(text)]
 
 
 def test_a_lone_surrogate_becomes_the_replacement_character(tokenizer: Tokenizer) -> None:
@@ -109,18 +109,18 @@ def test_special_ids_decode_to_nothing(tokenizer: Tokenizer) -> None:
 
 def test_sampling_repeats_with_the_seed_whatever_ran_before(tokenizer: Tokenizer) -> None:
     texts = sentences(23)
-    first = tokenizer.encode_sampled(texts, 0.2, seed=5)
+    first = tokenizer.sample(texts, 0.2, seed=5).lists()
     tokenizer.encode_batch(texts, num_threads=2)
-    tokenizer.encode_sampled(texts[:7], 0.2, seed=11)
-    assert tokenizer.encode_sampled(texts, 0.2, seed=5) == first
-    assert tokenizer.encode_sampled(texts, 0.2, seed=6) != first
+    tokenizer.sample(texts[:7], 0.2, seed=11).lists()
+    assert tokenizer.sample(texts, 0.2, seed=5).lists() == first
+    assert tokenizer.sample(texts, 0.2, seed=6).lists() != first
 
 
 def test_a_very_long_word_among_short_ones_takes_little_memory(tokenizer: Tokenizer) -> None:
     texts = [*sentences(4001), "tomka" * 401]
     tracemalloc.start()
     try:
-        sampled = tokenizer.encode_sampled(texts, 0.1, seed=5)
+        sampled = tokenizer.sample(texts, 0.1, seed=5).lists()
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -133,7 +133,7 @@ def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path:
     text = " ".join(WORDS)
     program = (
         "import sys; from regard.text.tokenizer import Tokenizer; "
-        "print(Tokenizer.load(sys.argv[1]).encode(sys.argv[2], sampling=0.3, seed=7))"
+        "print(Tokenizer.load(sys.argv[1]).sample([sys.argv[2]], 0.3, 7).lists()[0])"
     )
     answer = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "pieces.model"), text],
@@ -141,7 +141,7 @@ def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path:
         text=True,
         check=True,
     )
-    assert answer.stdout.strip() == str(tokenizer.encode(text, sampling=0.3, seed=7))
+    assert answer.stdout.strip() == str(tokenizer.sample([text], 0.3, 7).lists()[0])
 
 
 def test_unigram_draws_in_proportion_to_the_weights() -> None:
@@ -149,7 +149,7 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
     alpha, word, draws = 0.2, "tomka", 20_000
     scores = {
         UNIGRAM.token_strings([id])[0]: UNIGRAM._processor.get_score(id)
-        for id in range(260, len(UNIGRAM))
+        for id in range(260, UNIGRAM.vocab_size)
     }
     marked, ways = "\u2581" + word, {}
     for cuts in range(2 ** (len(marked) - 1)):
@@ -162,7 +162,7 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
             ways[tuple(pieces)] = 2.718281828459045 ** (alpha * sum(scores[p] for p in pieces))
     drawn = Counter(
         tuple(UNIGRAM.token_strings(ids))
-        for ids in UNIGRAM.encode_sampled([word] * draws, alpha, 3)
+        for ids in UNIGRAM.sample([word] * draws, alpha, 3).lists()
     )
     assert set(drawn) <= set(ways) and len(ways) > 2
     for pieces, weight in ways.items():
@@ -171,7 +171,7 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
 
 def test_bpe_dropout_of_one_merge_happens_as_often_as_asked() -> None:
     draws, alpha = 20_000, 0.5
-    ids = BPE.encode_sampled(["a"] * draws, alpha, 13)
+    ids = BPE.sample(["a"] * draws, alpha, 13).lists()
     assert BPE.token_strings(BPE.encode("a")) == ["\u2581a"]
     assert sum(len(row) == 2 for row in ids) / draws == pytest.approx(alpha, abs=0.02)
 
@@ -296,7 +296,7 @@ def test_a_sign_stands_for_no_text_and_is_found_in_none(kind: str) -> None:
     text = "ka [MASK] tomi"
     ids = tokenizer.encode(text)
     assert sign not in ids and tokenizer.decode([sign, *ids, sign]) == text
-    assert sign not in tokenizer.encode_sampled([text], 0.3, 5)[0]
+    assert sign not in tokenizer.sample([text], 0.3, 5).lists()[0]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])

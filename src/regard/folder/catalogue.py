@@ -141,7 +141,11 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
 def direction_of(texts: Sequence[str]) -> tuple[str, str]:
     """The default direction, reversed if all texts are surely in its target language."""
     source, target = DEFAULT_LANGUAGES
-    return (target, source) if language_of_all(texts) == target else DEFAULT_LANGUAGES
+    return (
+        (target, source)
+        if language_of_all(texts, DEFAULT_LANGUAGES) == target
+        else DEFAULT_LANGUAGES
+    )
 
 
 def find_by_task(task: str) -> Path:

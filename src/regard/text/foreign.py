@@ -1,8 +1,8 @@
 """Tokenizers of models that other programs trained.
 
-`VocabularyTokenizer` is SentencePiece with ids of another numbering, in a JSON file beside it (Marian, T5);
-`JsonTokenizer` is whatever a tokenizer.json describes (GPT-2's bytes, BERT's word pieces), read by the package
-tokenizers. Neither promises that a text comes back as it was: some of them write it in small letters.
+`VocabularyTokenizer` is SentencePiece with its own numbering of tokens in a JSON file (Marian, T5). `JsonTokenizer` is what
+a tokenizer.json describes (GPT-2's bytes, BERT's WordPiece), read by the package tokenizers. A text need not come back
+as it was: some of them lower its case.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 
 
 class _Foreign(ABC):
-    """What both kinds share; `prompt` is a text before every text, `beginning` are pieces before that."""
+    """The base of both; `prompt` is put before every text, and the tokens `beginning` before that."""
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
         self.prompt = prompt
         self.special_ids: frozenset[int] = frozenset()
         self.beginning: list[int] = []
-        for piece in beginning:
-            id = self.id_of(piece)
+        for token in beginning:
+            id = self.id_of(token)
             if id is None:
                 raise ModelError(
-                    f"{name} must have the piece {piece!r}, which config.json names: it has not; "
+                    f"{name} must have the token {token!r}, which config.json names: it has not; "
                     "import the model again"
                 )
             self.beginning.append(id)
 
     @abstractmethod
-    def id_of(self, piece: str) -> int | None:
-        """The number of a piece, or None where the vocabulary has none such."""
+    def id_of(self, token: str) -> int | None:
+        """The id of a token, or None if the vocabulary lacks it."""
 
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
-        """The pieces of a text as it is, without the prompt."""
+        """The ids of a text without the prompt."""
 
     @abstractmethod
     def _decode(self, ids: list[int]) -> str:
-        """The text of pieces none of which is special."""
+        """The text of ids none of which is special."""
 
     def encode(self, text: str) -> list[int]:
         return self._encode(_SURROGATE.sub("\ufffd", self.prompt + text))
@@ -75,10 +75,10 @@ class _Foreign(ABC):
 
 
 class VocabularyTokenizer(_Foreign):
-    """SentencePiece cuts the text, and a JSON file numbers the pieces.
+    """SentencePiece with the ids of a JSON file.
 
-    A text that begins with a language such as >>fra<< which the vocabulary holds begins with that one piece:
-    so models of many languages are told which to write.
+    A language such as >>fra<< at the beginning of a text is one token if the vocabulary holds it: it tells a
+    multilingual model which language to write.
     """
 
     def __init__(
@@ -102,36 +102,36 @@ class VocabularyTokenizer(_Foreign):
                 "import the model again"
             ) from error
         self._ids = _read_vocabulary(vocabulary, name)
-        self._pieces = {id: piece for piece, id in self._ids.items()}
-        self.vocab_size = max(self._pieces) + 1
+        self._tokens = {id: token for token, id in self._ids.items()}
+        self.vocab_size = max(self._tokens) + 1
         super().__init__(prompt, beginning, name)
         self._unknown = self._ids.get("<unk>", 0)
         special = {"<unk>", "</s>", "<s>", "<pad>"}
         self.special_ids = frozenset(
-            id for piece, id in self._ids.items() if piece in special or _LANGUAGE.fullmatch(piece)
+            id for token, id in self._ids.items() if token in special or _LANGUAGE.fullmatch(token)
         )
 
-    def id_of(self, piece: str) -> int | None:
-        return self._ids.get(piece)
+    def id_of(self, token: str) -> int | None:
+        return self._ids.get(token)
 
     def _encode(self, text: str) -> list[int]:
         first: list[int] = []
         language = _LANGUAGE.match(text)
         if language and language.group(1) in self._ids:
             first, text = [self._ids[language.group(1)]], text[language.end() :]
-        pieces: list[str] = self._processor.encode(text, out_type=str)
-        return first + [self._ids.get(piece, self._unknown) for piece in pieces]
+        tokens: list[str] = self._processor.encode(text, out_type=str)
+        return first + [self._ids.get(token, self._unknown) for token in tokens]
 
     def _decode(self, ids: list[int]) -> str:
         text: str = self._processor.decode_pieces(self.token_strings(ids))
         return text.replace(_SPACE_MARK, " ").strip()
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
-        return [self._pieces.get(int(id), "") for id in ids]
+        return [self._tokens.get(int(id), "") for id in ids]
 
 
 class JsonTokenizer(_Foreign):
-    """A tokenizer.json; special pieces are never read from a text, only put in by the model's own rules."""
+    """A tokenizer.json; special tokens are never read from a text."""
 
     def __init__(
         self, content: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()
@@ -141,7 +141,7 @@ class JsonTokenizer(_Foreign):
         except ModuleNotFoundError as error:
             raise MissingExtra("tokenizers", "huggingface", "reading a tokenizer.json") from error
         try:
-            # A bytes-like pickle of the library's own would be read by from_buffer as well.
+            # Not from_buffer, which would read a pickle of the library as well.
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
         except Exception as error:  # the library raises plain Exception
@@ -161,8 +161,8 @@ class JsonTokenizer(_Foreign):
         self._is_bytes, self._is_words = "ByteLevel" in kinds, "WordPiece" in kinds
         self._bytes = _bytes_of_letters() if self._is_bytes else {}
 
-    def id_of(self, piece: str) -> int | None:
-        id: int | None = self._tokenizer.token_to_id(piece)
+    def id_of(self, token: str) -> int | None:
+        id: int | None = self._tokenizer.token_to_id(token)
         return id
 
     def _encode(self, text: str) -> list[int]:
@@ -177,16 +177,16 @@ class JsonTokenizer(_Foreign):
         return [self._shown(int(id)) for id in ids]
 
     def _shown(self, id: int) -> str:
-        piece = self._tokenizer.id_to_token(id) or ""
+        token = self._tokenizer.id_to_token(id) or ""
         if id in self.special_ids:
-            return str(piece)
+            return str(token)
         if self._is_bytes:
-            raw = bytes(self._bytes[letter] for letter in piece if letter in self._bytes)
+            raw = bytes(self._bytes[letter] for letter in token if letter in self._bytes)
             return raw.decode(errors="replace").replace(" ", _SPACE_MARK)
         if self._is_words:
-            continued = piece.startswith(_CONTINUED)
-            return str(piece[len(_CONTINUED) :] if continued else _SPACE_MARK + piece)
-        return str(piece)
+            continued = token.startswith(_CONTINUED)
+            return str(token[len(_CONTINUED) :] if continued else _SPACE_MARK + token)
+        return str(token)
 
 
 def _read_vocabulary(content: bytes, name: str) -> dict[str, int]:
@@ -196,7 +196,7 @@ def _read_vocabulary(content: bytes, name: str) -> dict[str, int]:
         ids = None
     if not isinstance(ids, dict) or not ids or not all(isinstance(id, int) for id in ids.values()):
         raise ModelError(
-            f"the vocabulary of {name} must be a JSON object of pieces and their numbers: it is not; "
+            f"the vocabulary of {name} must be a JSON object of tokens and their numbers: it is not; "
             "import the model again"
         )
     return ids

@@ -1,4 +1,4 @@
-"""Which language a text is in, and which lines of a corpus are surely in another than most of their side."""
+"""Language identification: of a single text, and of the lines of a corpus."""
 
 from __future__ import annotations
 
@@ -11,37 +11,32 @@ from typing import Any
 
 from regard.errors import UsageError
 from regard.text.normalise import normalise_text
-from regard.text.small_words import are_english
 
-# Below these a detector guesses; a corpus this small is better looked at by a person.
+# Lines of a corpus: with fewer letters the detector guesses; a smaller corpus is better looked at by a person.
 MIN_LINES = 1000
 _MIN_LETTERS = 40
 _SURE = 0.8
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
 
-# For a single text: enough of it to be sure, and every language that could matter.
+# A single text.
 NUM_CHARACTERS_RANKED = 1000
 _NUM_RANKED = 20
 _MIN_LETTERS_RANKED = 20
-# Of 604 short sentences of French and 926 of English none is taken for another language so surely.
+# Of 604 short French and 926 short English sentences the detector is this sure of another language for none.
 _MIN_LETTERS_SURE, _SURE_OF_FEW = 8, 0.98
-# With its small words: of 2,363 short sentences of French none is taken for English, of 2,586 of English 2,508 are.
-_LEAST_WITH_SMALL_WORDS = 0.1
-# Of a whole text: so much of what is sure may be in another language, such as a name or a quotation.
+_TIMES_LIKELIER = 20
+"""ratio of probabilities above which a short text is in one of two languages and not in the other"""
 _MAX_SHARE_QUOTED = 0.1
-# Fewer may be of several languages, but for small words: relation, long distance.
-_MIN_WORDS_OF_ALL = 3
+"""share of a text that may be in another language, such as a name or a quotation"""
 
 _MODEL = Path(__file__).parents[1] / "assets" / "languages" / "lid.176.ftz"
-
-ENGLISH = "en"
 
 Detect = Callable[[str], tuple[str, float]]
 
 
 def judge(lines: Sequence[str], detect: Detect) -> list[str]:
-    """The language of each line that is long enough to tell it, where the detector is sure; else nothing."""
+    """The language of each line if it is long enough and the detector is sure; else an empty string."""
     judged = []
     for line in lines:
         language = ""
@@ -55,10 +50,10 @@ def judge(lines: Sequence[str], detect: Detect) -> list[str]:
 def right_language(
     side: str, judged: Mapping[str, int], declared: str, notes: list[str]
 ) -> str | None:
-    """The one that lines of a side must be in: that of most of them.
+    """The language of most lines of a side.
 
-    judged: how many lines are in which. None where more than a fifth would go: then the detector cannot tell the
-    language from its neighbours, and the side is left alone. What is odd is said in the notes.
+    judged: the number of lines in each language. None if more than a fifth would be dropped: then the detector cannot
+    tell the language from its neighbours, and all lines are kept. Notes say what is odd.
     """
     if not judged:
         return None
@@ -73,7 +68,7 @@ def right_language(
 
 
 def detector() -> Detect | None:
-    """A function from a line to its language and how sure that is; None where no detector is installed."""
+    """A function from a line to its language and the probability of it; None if no detector is installed."""
     model = _model()
     if model is None:
         return None
@@ -86,7 +81,7 @@ def detector() -> Detect | None:
 
 
 def rank(text: str) -> list[tuple[str, float]]:
-    """The languages that a text may be in with their probabilities, best first; none for a text without letters.
+    """The likely languages of a text with their probabilities, best first; none for a text without letters.
 
     The codes are those of ISO 639: two letters where there are two.
     """
@@ -112,33 +107,40 @@ def _num_letters(text: str) -> int:
     return sum(map(str.isalpha, text[:NUM_CHARACTERS_RANKED]))
 
 
-def sure_language(text: str) -> str:
-    """The language of a single text where that is sure; else, and where no detector is installed, nothing."""
+def sure_language(text: str, either: tuple[str, str] | None = None) -> str:
+    """The language of a single text if that is sure; else, or if no detector is installed, an empty string.
+
+    either: two languages of which a short text is taken to be in the much likelier one.
+    """
     if _num_letters(text) < _MIN_LETTERS_SURE or _model() is None:
         return ""
     ranked = rank(text)
     language, probability = ranked[0]
     if probability >= (_SURE if has_enough(text) else _SURE_OF_FEW):
         return language
-    likely = [each for each, probability in ranked if probability >= _LEAST_WITH_SMALL_WORDS]
-    return ENGLISH if ENGLISH in likely and are_english(text) else ""
+    return _likelier(dict(ranked), *either) if either else ""
 
 
-def language_of_all(texts: Sequence[str]) -> str:
-    """The language that texts are surely in from beginning to end; nothing where one of them may be in another."""
+def _likelier(scores: Mapping[str, float], first: str, second: str) -> str:
+    if scores.get(first, 0) < scores.get(second, 0):
+        first, second = second, first
+    return first if scores.get(first, 0) > _TIMES_LIKELIER * scores.get(second, 0) else ""
+
+
+def language_of_all(texts: Sequence[str], either: tuple[str, str]) -> str:
+    """The one of two languages that all of the texts are surely in; an empty string if there may be another."""
     lines = [line for text in texts for line in text.splitlines()]
     whole, num_letters = " ".join(lines), Counter[str]()
-    found = sure_language(whole)
-    if len(whole.split()) < _MIN_WORDS_OF_ALL and not are_english(whole):
-        found = ""
+    # A single word may be of several languages: relation, occasion.
+    found = sure_language(whole, either) if " " in whole.strip() else ""
     for line in lines if found else ():
-        num_letters[sure_language(line)] += _num_letters(line)
+        num_letters[sure_language(line, either)] += _num_letters(line)
     num_sure = num_letters.total() - num_letters[""]
     return found if num_sure - num_letters[found] <= _MAX_SHARE_QUOTED * num_sure else ""
 
 
 def main_language(code: str) -> str:
-    """Of a code its first part: that of a language without country or script."""
+    """A language code without country or script."""
     return code.lower().split("-")[0].split("_")[0]
 
 
@@ -154,7 +156,7 @@ def _model() -> Any:
 
 def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
     labels, scores = model.predict(" ".join(line.split()), k=count)
-    # The quantised model's numbers can be a hair above one.
+    # The quantized model's numbers can be slightly above one.
     return [
         (label.removeprefix("__label__"), min(score, 1.0))
         for label, score in zip(labels, scores, strict=True)

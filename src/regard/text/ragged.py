@@ -53,10 +53,6 @@ class Ragged:
         ids = np.insert(self.ids, self.offsets[1:], token)
         return Ragged(ids, self.offsets + np.arange(len(self.offsets)))
 
-    def without_ids(self) -> Ragged:
-        """Only the lengths, where nothing else is needed of many sequences."""
-        return Ragged(self.ids[:0].copy(), self.offsets)
-
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         return self.between(self.offsets[rows], self.offsets[rows + 1])
 
@@ -68,7 +64,7 @@ class Ragged:
         return self.between(starts, self.offsets[rows + 1] - skip_last).ids
 
     def between(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Ragged:
-        """Stretches of the flat array as sequences; they may overlap."""
+        """Parts of the flat array as sequences; they may overlap."""
         lengths = stops - starts
         ends = np.cumsum(lengths)
         total = int(ends[-1]) if len(ends) else 0

@@ -1,15 +1,15 @@
 """Subword regularisation: another random segmentation of a text each time, the same from the same seed.
 
-Two kinds, as the two kinds of vocabulary:
+One way for each kind of vocabulary:
 
-- BPE-dropout (Provilkov et al. 2020, algorithm 1): each time the best merge of a word is looked for,
-  every possible merge is left out with probability alpha.
+- BPE-dropout (Provilkov et al. 2020, algorithm 1): each time the best merge of a word is chosen, every
+  possible merge is left out with probability alpha.
 - Unigram (Kudo 2018, eq. 8 with l = infinity): a segmentation is drawn with probability proportional to
-  (product of its pieces' probabilities) ** alpha, by summing over the lattice and drawing along it.
+  (product of its tokens' probabilities) ** alpha, by summing over the lattice and drawing along it.
 
 SentencePiece can do both, but its random numbers differ from process to process whatever the seed, so
-a resumed run would see other text; and it skips a merge for good where the paper skips it once. Here
-the words of all texts are drawn side by side in NumPy. No piece crosses a space, so words are independent.
+a resumed run would see other text; and it skips a merge for good where the paper skips it once. Here all words are
+drawn side by side in NumPy. No token crosses a space, so words are independent.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ Ids = NDArray[np.int32]
 
 
 class Sampler:
-    """Draws segmentations with the pieces of one vocabulary."""
+    """Draws segmentations with the tokens of one vocabulary."""
 
     def __init__(self, processor: Any) -> None:
         """`processor` is SentencePiece's."""
         self._ids: dict[str, int] = {}
         byte_ids: dict[int, int] = {}
         for id in range(processor.vocab_size()):
-            piece = processor.id_to_piece(id)
+            token = processor.id_to_piece(id)
             if processor.is_byte(id):
-                byte_ids[int(piece[3:5], 16)] = id
+                byte_ids[int(token[3:5], 16)] = id
             elif not (processor.is_control(id) or processor.is_unknown(id)):
-                self._ids[piece] = id
+                self._ids[token] = id
         self._scores = np.array([processor.get_score(id) for id in range(processor.vocab_size())])
-        self._characters = {piece for piece in self._ids if len(piece) == 1}
-        # A byte of a character without a piece is written as a surrogate, which no text holds.
+        self._characters = {token for token in self._ids if len(token) == 1}
+        # A byte of a character without a token is written as a surrogate, which no text holds.
         self._ids |= {chr(0xDC00 + byte): id for byte, id in byte_ids.items()}
         self._longest = max(map(len, self._ids))
-        # The score of a BPE piece is its negative rank, that of a unigram piece a log-probability.
-        learnt = self._scores[[id for piece, id in self._ids.items() if len(piece) > 1]]
+        # The score of a BPE token is its negative rank, that of a unigram token a log-probability.
+        learnt = self._scores[[id for token, id in self._ids.items() if len(token) > 1]]
         self._is_bpe = bool((learnt == np.round(learnt)).all())
         if self._is_bpe:
             self._learn_merges()
@@ -64,9 +64,9 @@ class Sampler:
                 words = text.split(" ")
                 num_words[row] = len(words)
                 flat += [numbers.setdefault(word, len(numbers)) for word in words]
-        pieces = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, seed)
+        tokens = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, seed)
         ends = np.concatenate([[0], np.cumsum(num_words)])
-        return Ragged(pieces.ids, pieces.offsets[ends])
+        return Ragged(tokens.ids, tokens.offsets[ends])
 
     def _sample_words(
         self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int
@@ -75,7 +75,7 @@ class Sampler:
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
         generator = np.random.default_rng(seed)
         draw = self._draw_bpe if self._is_bpe else self._draw_unigram
-        # Words of like length side by side, so that little is computed on padding.
+        # Words of like length are drawn together, with little padding.
         order = np.argsort(lengths[occurrences], kind="stable")
         drawn_lengths = np.zeros(len(occurrences), np.int64)
         parts = []
@@ -102,21 +102,21 @@ class Sampler:
         )
 
     def _learn_merges(self) -> None:
-        """Every pair of pieces that makes a piece, as sorted keys, and the rank of what it makes."""
+        """Every pair of tokens that merges into a token, as sorted keys, and the rank of that token."""
         best_first = sorted(
-            (id for piece, id in self._ids.items() if len(piece) > 1),
+            (id for token, id in self._ids.items() if len(token) > 1),
             key=lambda id: (-self._scores[id], id),
         )
         self._made = np.array(best_first, np.int32)
         ranks = {id: rank for rank, id in enumerate(best_first)}
         found = [
-            (self._ids[piece[:cut]] * len(self._scores) + self._ids[piece[cut:]], ranks[id])
-            for piece, id in self._ids.items()
-            for cut in range(1, len(piece))
-            if piece[:cut] in self._ids and piece[cut:] in self._ids
+            (self._ids[token[:cut]] * len(self._scores) + self._ids[token[cut:]], ranks[id])
+            for token, id in self._ids.items()
+            for cut in range(1, len(token))
+            if token[:cut] in self._ids and token[cut:] in self._ids
         ]
         found.sort()
-        # The last key is larger than any pair, so that a search always ends on a key.
+        # The last key is larger than any pair: a search always finds one.
         self._keys = np.array([key for key, _ in found] + [2**62], np.int64)
         self._ranks = np.array([rank for _, rank in found] + [_NO_MERGE], np.int32)
 
@@ -133,7 +133,7 @@ class Sampler:
         alpha: float,
         generator: np.random.Generator,
     ) -> Ids:
-        """The pieces of each occurrence in a row, -1 after the last."""
+        """The tokens of each occurrence in a row, -1 after the last."""
         distinct = self._symbols(words)
         ranks = self._merge_ranks(distinct[:, :-1], distinct[:, 1:])[which]
         symbols = distinct[which]
@@ -154,7 +154,7 @@ class Sampler:
     def _merge(
         self, symbols: Ids, ranks: Ids, place: NDArray[np.int64], made: Ids
     ) -> tuple[Ids, Ids]:
-        """Put what was made at its place, close the gap behind it, and look up its new neighbours."""
+        """Put the merged tokens at their places, close the gaps, and look up the merges with their new neighbours."""
         every = np.arange(len(place))
         columns = np.arange(symbols.shape[1] - 1)
         after = columns > place[:, None]
@@ -186,7 +186,7 @@ class Sampler:
         alpha: float,
         generator: np.random.Generator,
     ) -> Ids:
-        """The pieces of each occurrence in a row, -1 after the last."""
+        """The tokens of each occurrence in a row, -1 after the last."""
         num_places = max(map(len, words))
         edges = self._edges(words, num_places)
         # rest[:, i] is the log of the summed weight of all ways from place i to the word's end.
@@ -212,7 +212,7 @@ class Sampler:
         return drawn
 
     def _edges(self, words: list[str], num_places: int) -> Ids:
-        """edges[word, place, n - 1] is the piece of n characters at a place, or -1."""
+        """edges[word, place, n - 1] is the token of n characters at a place, or -1."""
         edges = np.full((len(words), num_places, min(num_places, self._longest)), -1, np.int32)
         for row, word in enumerate(words):
             for place in range(len(word)):
@@ -222,7 +222,7 @@ class Sampler:
 
 
 def _blocks(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Cut words in ascending order of length so that no block takes much memory when padded."""
+    """Cut words, in ascending order of length, into blocks that take little memory when padded."""
     start = 0
     while start < len(order):
         padded = lengths[start : start + _WORDS_AT_ONCE]

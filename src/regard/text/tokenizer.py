@@ -1,15 +1,14 @@
-"""Text to piece ids and back, exactly: SentencePiece without any normalisation.
+"""Text to token ids and back, exactly: SentencePiece without any normalisation.
 
 `decode(encode(text)) == text` for every Unicode string, with two things done to make it so:
 
-- SentencePiece writes a space as U+2581 inside its pieces, so that character in a text is escaped (a
+- SentencePiece writes a space as U+2581 inside its tokens, so that character in a text is escaped (a
   private-use character and a digit stand for it) and comes back on decoding.
 - A lone surrogate is not a character and has no UTF-8; it becomes U+FFFD.
 
-Characters that the vocabulary lacks become their UTF-8 bytes (byte fallback), so the unknown id never
-comes out of a text, and neither does any other special id: `<s>` in a text is three characters.
-A word has the same pieces at the start of a sentence as inside it: the model file asks SentencePiece to
-add a space in front and to take it away again, which other programs that read the file do as well.
+Characters that the vocabulary lacks become their UTF-8 bytes (byte fallback), so no text gives the unknown id or any
+other special id: `<s>` in a text is three characters. A word has the same tokens at the start of a sentence as inside
+it: the model file tells SentencePiece, and other programs that read it, to add a space in front and take it away again.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from regard.text.ragged import Ragged
     from regard.text.sampling import Sampler
 
-Kind = Literal["bpe", "unigram"]
+Segmentation = Literal["bpe", "unigram"]
 
 PAD_ID = 0
 UNK_ID = 1
@@ -46,26 +45,25 @@ _TO_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE_MARK}]")
 _TO_UNESCAPE = re.compile(f"{_ESCAPE}[01]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
-# So rare in most text that the share of characters which get a piece of their own would leave some out: as bytes they
-# are seldom learned, and lost in translation.
+# Characters that get a token of their own if the text holds them, however rare: as bytes they would be lost in translation.
 _WANTED_IF_MET = frozenset(
     "".join(map(chr, range(ord("!"), ord("~") + 1)))
     + "\u00a3\u20ac\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u2013\u2014\u00b0\u00a7\u00bd\u00d7"
     + "àâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ"
 )
 
-# The trainer uses these as marks and skips every sentence that holds one.
+# Characters that the trainer reserves: it skips every sentence that holds one.
 _RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
 
 # The unigram trainer adds floats per thread, so another number would be another vocabulary.
 _NUM_TRAINING_THREADS = 8
 
 _LONGEST_SENTENCE = 20_000
-"""in bytes"""
+"""maximum bytes of a line that the trainer reads"""
 
 
 def default_vocabulary(num_pairs: int) -> int:
-    """A good number of pieces for a corpus of this size."""
+    """The usual vocabulary size for a corpus of so many pairs."""
     for at_least, vocabulary in ((2_000_000, 32000), (200_000, 16000), (20_000, 8000)):
         if num_pairs >= at_least:
             return vocabulary
@@ -79,7 +77,7 @@ class Tokenizer:
     beginning: Sequence[int] = ()
 
     def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
-        """`proto` is the content of a model file; `name` says in errors where it came from."""
+        """`proto` is the content of a model file; `name` is what errors call it."""
         import sentencepiece
 
         self.proto = proto
@@ -110,18 +108,18 @@ class Tokenizer:
         sentences: Iterable[str],
         *,
         vocabulary: int,
-        kind: Kind = "bpe",
+        kind: Segmentation = "bpe",
         path: Path | None = None,
         seed: int = 1,
         exact: bool = True,
         max_sentences: int = 1_000_000,
         signs: Sequence[str] = (),
     ) -> Tokenizer:
-        """Learn pieces from raw text; the same text and seed give the same pieces.
+        """Learn tokens from raw text; the same text and seed give the same tokens.
 
-        With exact=False a number of pieces that the text cannot give is replaced by the nearest it can.
-        Of more than `max_sentences` a sample is drawn. With `path` the model is saved there. `signs` are pieces
-        that stand for no text and are never found in any, such as [MASK].
+        With exact=False a vocabulary size that the text cannot give becomes the nearest it can. Of more than
+        `max_sentences` a sample is drawn. With `path` the model is saved there. `signs` are tokens for no text, such as
+        [MASK].
         """
         sample = _sample(_trainable(sentences), max_sentences, seed)
         if not sample:
@@ -150,10 +148,8 @@ class Tokenizer:
         unfinished.write_bytes(self.proto)
         os.replace(unfinished, path)
 
-    def encode(self, text: str, *, sampling: float = 0.0, seed: int = 0) -> list[int]:
+    def encode(self, text: str) -> list[int]:
         """The ids of a text, without beginning and end."""
-        if sampling:
-            return self.encode_sampled([text], sampling, seed)[0]
         ids: list[int] = self._processor.encode(_escape(text))
         return ids
 
@@ -163,12 +159,8 @@ class Tokenizer:
         )
         return ids
 
-    def encode_sampled(self, texts: Sequence[str], alpha: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text (see `regard.text.sampling`), the same for the same seed."""
-        return self.sample(texts, alpha, seed).lists()
-
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
-        """`encode_sampled` in one flat array."""
+        """A random segmentation of each text (see `regard.text.sampling`), the same for the same seed."""
         return self._sampler.sample([_escape(text) for text in texts], alpha, seed)
 
     @functools.cached_property
@@ -178,11 +170,11 @@ class Tokenizer:
         return Sampler(self._processor)
 
     def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
-        """The ids of a text with a sign between its parts, each in place of one piece and the space before it."""
+        """The ids of a text with a sign, such as a blank, between its parts; a sign replaces the space before it too."""
         ids = self.encode(parts[0].removesuffix(" "))
         for number, part in enumerate(parts[1:], start=1):
             text = part if number == len(parts) - 1 else part.removesuffix(" ")
-            # After a line end a text goes on; at its beginning SentencePiece would add a space.
+            # After a line end SentencePiece adds no space, as it would at the beginning of a text.
             ids += [sign, *self.encode(f"\n{text}")[2:]]
         return ids
 
@@ -192,22 +184,19 @@ class Tokenizer:
         return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
-        """Each id as it is written in the vocabulary, U+2581 for a space: for showing, not for joining."""
+        """Each id as the vocabulary spells it, U+2581 for a space: for display."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 
-    def id_of(self, piece: str) -> int | None:
-        id = int(self._processor.piece_to_id(piece))
+    def id_of(self, token: str) -> int | None:
+        id = int(self._processor.piece_to_id(token))
         return None if id == UNK_ID else id
 
     def spans(self, ids: Sequence[int]) -> list[Span]:
         return spans_of(ids, self.decode)
 
     def spans_in(self, text: str) -> list[Span]:
-        """Where each piece of a text stands in it."""
+        """Where each token of a text stands in it."""
         return self.spans(self.encode(text))
-
-    def __len__(self) -> int:
-        return self.vocab_size
 
 
 def _escape(text: str) -> str:
@@ -237,7 +226,7 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
 
 
 def _required(sample: Iterable[str]) -> str:
-    """The characters that must have a piece of their own: of those that are wanted, the ones that the text holds."""
+    """The characters of `_WANTED_IF_MET` that the text holds."""
     missing = set(_WANTED_IF_MET)
     for line in sample:
         # The trainer passes over longer lines, and stops the process at a character that it has not met.
@@ -247,7 +236,7 @@ def _required(sample: Iterable[str]) -> str:
 
 
 def _train(
-    sample: list[str], vocabulary: int, kind: Kind, exact: bool, signs: Sequence[str]
+    sample: list[str], vocabulary: int, kind: Segmentation, exact: bool, signs: Sequence[str]
 ) -> bytes:
     import sentencepiece
 
@@ -283,7 +272,7 @@ def _train(
             if not exact:
                 return _train(sample, least + vocabulary, kind, exact, signs)
             raise UsageError(
-                f"vocabulary must hold every byte and every letter of the text, {least} pieces: "
+                f"vocabulary must hold every byte and every letter of the text, {least} tokens: "
                 f"got {vocabulary}; raise it to some thousands or leave it out"
             ) from error
         if too_large := re.search(r"Vocabulary size too high .* <= (\d+)", message):
@@ -292,7 +281,7 @@ def _train(
                 "lower it or leave it out"
             ) from error
         raise DataError(
-            f"SentencePiece must be able to learn {vocabulary} pieces from the text: it says {message!r}; "
+            f"SentencePiece must be able to learn {vocabulary} tokens from the text: it says {message!r}; "
             "give other text or another vocabulary"
         ) from error
     return model.getvalue()

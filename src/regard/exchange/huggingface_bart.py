@@ -17,21 +17,8 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.name_table import (
-    ACTIVATIONS,
-    Family,
-    TensorEntry,
-    entry,
-    feed_forward_of,
-    linear,
-    reordered,
-    require,
-    require_exportable,
-    settings_for,
-    settings_of,
-    to_ours,
-    to_theirs,
-)
+from regard.exchange import name_table as names
+from regard.exchange.name_table import ACTIVATIONS, Family, TensorEntry, entry, linear
 from regard.folder.tensors import Tensors
 
 _SETTINGS = {
@@ -59,16 +46,16 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
     shared = values.get("share_encoder_decoder_embeddings", True)
     untied = values.get("tie_word_embeddings") is False
     if not shared and untied:
-        require(values, "tie_word_embeddings", True)
+        names.require(values, "tie_word_embeddings", True)
     own_vocabulary = None if shared else values.get("decoder_vocab_size")
     return ModelConfig(
-        **settings_of(_SETTINGS, values),
+        **names.settings_of(_SETTINGS, values),
         target_vocab_size=own_vocabulary or values["vocab_size"],
         position="learned" if kind == "bart" else "sinusoidal",
         scaled_embedding=bool(values.get("scale_embedding")),
         norm_placement="pre" if kind == "pegasus" else "post",
         embedding_norm=kind == "bart",
-        feed_forward=feed_forward_of(values, "activation_function"),
+        feed_forward=names.feed_forward_of(values, "activation_function"),
         tied="none" if untied else "all" if shared else "decoder",
         output_bias=bool(np.any(theirs.get("final_logits_bias", 0))),
     )
@@ -126,8 +113,10 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
             name = f"model.{stack}.embed_positions.weight"
             if name in theirs:
                 theirs[name] = theirs[name][_BART_OFFSET:]
-    ours = to_ours(table(config), theirs, _IGNORED)
-    return reordered(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
+    ours = names.to_ours(table(config), theirs, _IGNORED)
+    return (
+        names.reordered(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
+    )
 
 
 FAMILY = Family(("marian", "bart", "pegasus"), "translate", config_of, tensors_of)
@@ -138,7 +127,7 @@ def exported(
 ) -> tuple[dict[str, Any], Tensors]:
     """config.json and tensors of a Marian folder, or a Pegasus one where the norm comes first."""
     kind = "pegasus" if config.norm_placement == "pre" else "marian"
-    require_exportable(
+    names.require_exportable(
         f"a {kind} folder",
         config,
         position=("sinusoidal",),
@@ -150,7 +139,7 @@ def exported(
         tied=("all",) if kind == "pegasus" else ("all", "decoder"),
     )
     back = np.argsort(_halves(config.d_model))
-    theirs = to_theirs(table(config), reordered(ours, back))
+    theirs = names.to_theirs(table(config), names.reordered(ours, back))
     bias = theirs.get("final_logits_bias", np.zeros(config.target_vocab_size, np.float32))
     theirs["final_logits_bias"] = bias.reshape(1, -1)
     if config.tied == "decoder":
@@ -159,7 +148,7 @@ def exported(
     values: dict[str, Any] = {
         "model_type": kind,
         "architectures": [model_class],
-        **settings_for(_SETTINGS, config),
+        **names.settings_for(_SETTINGS, config),
         "activation_function": ACTIVATIONS[config.feed_forward],
         "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
         "scale_embedding": config.scaled_embedding,

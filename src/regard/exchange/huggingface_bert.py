@@ -13,15 +13,8 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.name_table import (
-    Family,
-    TensorEntry,
-    entry,
-    feed_forward_of,
-    linear,
-    require,
-    to_ours,
-)
+from regard.exchange import name_table as names
+from regard.exchange.name_table import Family, TensorEntry, entry, linear
 from regard.folder.tensors import Tensors
 
 # The next-sentence head, and copies of the embedding table and of the output's bias.
@@ -31,8 +24,8 @@ _POSITIONS = "bert.embeddings.position_embeddings.weight"
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
-    require(values, "position_embedding_type", "absolute")
-    require(values, "is_decoder", False)
+    names.require(values, "position_embedding_type", "absolute")
+    names.require(values, "is_decoder", False)
     return ModelConfig(
         architecture="encoder-only",
         source_vocab_size=values["vocab_size"],
@@ -46,7 +39,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_eps", 1e-12),
         embedding_norm=True,
-        feed_forward=feed_forward_of(values, "hidden_act"),
+        feed_forward=names.feed_forward_of(values, "hidden_act"),
         output_bias=True,
         output_transform=True,
         pad_id=values.get("pad_token_id") or 0,
@@ -84,7 +77,7 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
     segments = theirs.pop(_SEGMENTS, None)
     if segments is not None and _POSITIONS in theirs:
         theirs[_POSITIONS] = theirs[_POSITIONS] + segments[0]
-    return to_ours(table(config), theirs, _IGNORED)
+    return names.to_ours(table(config), theirs, _IGNORED)
 
 
 FAMILY = Family(("bert",), "fill", config_of, tensors_of)

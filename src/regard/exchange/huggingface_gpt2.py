@@ -12,21 +12,8 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.exchange.name_table import (
-    ACTIVATIONS,
-    Family,
-    TensorEntry,
-    entry,
-    feed_forward_of,
-    linear,
-    position_table,
-    require,
-    require_exportable,
-    settings_for,
-    settings_of,
-    to_ours,
-    to_theirs,
-)
+from regard.exchange import name_table as names
+from regard.exchange.name_table import ACTIVATIONS, Family, TensorEntry, entry, linear
 from regard.folder.tensors import Tensors
 
 _SETTINGS = {
@@ -41,12 +28,12 @@ _IGNORED = r"\.attn\.(masked_)?bias$|^lm_head\.weight$"
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
-    require(values, "scale_attn_weights", True)
-    require(values, "scale_attn_by_inverse_layer_idx", False)
-    require(values, "add_cross_attention", False)
+    names.require(values, "scale_attn_weights", True)
+    names.require(values, "scale_attn_by_inverse_layer_idx", False)
+    names.require(values, "add_cross_attention", False)
     end = values.get("eos_token_id", 50256)
     return ModelConfig(
-        **settings_of(_SETTINGS, values),
+        **names.settings_of(_SETTINGS, values),
         architecture="decoder-only",
         source_vocab_size=values["vocab_size"],
         d_ff=values.get("n_inner") or 4 * values["n_embd"],
@@ -54,7 +41,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_epsilon", 1e-5),
         norm_placement="pre",
-        feed_forward=feed_forward_of(
+        feed_forward=names.feed_forward_of(
             {"activation_function": "gelu_new", **values}, "activation_function"
         ),
         tied="none" if values.get("tie_word_embeddings") is False else "all",
@@ -88,7 +75,7 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
         re.sub(r"^(?=(h|wte|wpe|ln_f)\.)", "transformer.", name): tensor
         for name, tensor in theirs.items()
     }
-    return to_ours(table(config), theirs, _IGNORED)
+    return names.to_ours(table(config), theirs, _IGNORED)
 
 
 FAMILY = Family(("gpt2",), "write", config_of, tensors_of)
@@ -96,7 +83,7 @@ FAMILY = Family(("gpt2",), "write", config_of, tensors_of)
 
 def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[str, Any], Tensors]:
     """config.json and tensors of a GPT-2 folder; positions by formula become a table."""
-    require_exportable(
+    names.require_exportable(
         "a GPT-2 folder",
         config,
         norm=("layer",),
@@ -109,10 +96,12 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
     )
     ours = dict(ours)
     if config.position != "learned":
-        ours["target.position.weight"] = position_table(config, config.max_positions)
+        ours["target.position.weight"] = names.position_table(config, config.max_positions)
     scale = config.d_model**0.5 if config.scaled_embedding else 1.0
     tied = config.tied != "none" and not config.scaled_embedding
-    theirs = to_theirs((each for each in table(config) if each.theirs != "lm_head.weight"), ours)
+    theirs = names.to_theirs(
+        (each for each in table(config) if each.theirs != "lm_head.weight"), ours
+    )
     output = ours.get("output.weight", ours["target.embedding.weight"])
     theirs["transformer.wte.weight"] = theirs["transformer.wte.weight"] * np.float32(scale)
     if not tied:
@@ -120,7 +109,7 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
     values: dict[str, Any] = {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],
-        **settings_for(_SETTINGS, config),
+        **names.settings_for(_SETTINGS, config),
         "n_inner": config.d_ff,
         "activation_function": ACTIVATIONS[config.feed_forward],
         "layer_norm_epsilon": config.norm_epsilon,

@@ -14,7 +14,8 @@ import numpy as np
 
 from regard.config import FeedForwardKind, ModelConfig
 from regard.errors import ModelError
-from regard.exchange.name_table import Family, TensorEntry, entry, require, to_ours
+from regard.exchange import name_table as names
+from regard.exchange.name_table import Family, TensorEntry, entry
 from regard.folder.tensors import Tensors, expected_tensors
 
 # Copies of the shared table, and an unused bias of the cross-attention in old files.
@@ -32,11 +33,11 @@ _FEED_FORWARDS: dict[str, FeedForwardKind] = {
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
     kind = values.get("feed_forward_proj", "relu")
     if kind not in _FEED_FORWARDS:
-        require(values, "feed_forward_proj", "relu", " or ".join(_FEED_FORWARDS))
+        names.require(values, "feed_forward_proj", "relu", " or ".join(_FEED_FORWARDS))
     scaled = _is_scaled(values)
     if scaled and _has_own_output(theirs):
         expected = "false where lm_head differs"
-        require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
+        names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
     num_layers = values["num_layers"]
     return ModelConfig(
         source_vocab_size=values["vocab_size"],
@@ -110,7 +111,7 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
             "the model must have a tensor shared.weight, as a T5 has: it has none; get it again"
         )
     output = theirs.pop("lm_head.weight", shared)
-    ours = to_ours(table(config), theirs, _IGNORED)
+    ours = names.to_ours(table(config), theirs, _IGNORED)
     root = np.float32(config.d_model**0.5)
     ours["source.embedding.weight"] = shared / root
     if config.tied == "none":

@@ -13,24 +13,7 @@ import onnx
 from onnx import TensorProto
 
 from regard.config import ModelConfig
-from regard.exchange.onnx_blocks import (
-    Rotation,
-    activated,
-    after,
-    attention,
-    before,
-    best,
-    cached_attention,
-    embedding,
-    feed_forward,
-    join_heads,
-    keys,
-    norm,
-    rotate,
-    rotation,
-    split_heads,
-    width,
-)
+from regard.exchange import onnx_blocks as blocks
 from regard.exchange.onnx_graph import Graph
 from regard.exchange.onnx_products import linear, scores
 from regard.files import write_file
@@ -98,8 +81,8 @@ def reader_graph(g: Graph) -> Graph:
     config = g.config
     x, _, _ = _memory(g)
     if config.output_transform:
-        hidden = activated(g, linear(g, x, "transform.hidden"), config.feed_forward)
-        x = norm(g, "transform.norm", hidden)
+        hidden = blocks.activated(g, linear(g, x, "transform.hidden"), config.feed_forward)
+        x = blocks.norm(g, "transform.norm", hidden)
     places = g.input("places", TensorProto.INT64, ["places"])
     x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
     logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
@@ -122,13 +105,13 @@ def _memory(g: Graph) -> tuple[str, str, str]:
     may_attend = g.op("Less", key_positions, g.column(lengths))
     bias = g.op("Where", may_attend, g.constant(0), g.constant(MASKED))
     bias = g.op("Unsqueeze", bias, g.integers(1, 2), called="source_bias")
-    turn = rotation(g, positions)
-    x = embedding(g, "source", tokens, positions, lengths)
+    turn = blocks.rotation(g, positions)
+    x = blocks.embedding(g, "source", tokens, positions, lengths)
     for i in range(config.num_encoder_layers):
         x = _encoder_attention(g, f"encoder.layers.{i}.self_attention", x, turn, fill, bias)
-        x = feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
+        x = blocks.feed_forward(g, f"encoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
-        x = norm(g, "encoder.final_norm", x)
+        x = blocks.norm(g, "encoder.final_norm", x)
     x = g.op("Identity", x, called="memory")
     g.output(x, ["sentences", "source_len", config.d_model])
     return x, fill, bias
@@ -142,8 +125,8 @@ def encoder_graph(g: Graph) -> Graph:
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"
         key, value = (g.op("Pad", linear(g, x, part), fill) for part in parts(name)[1:])
-        keys(g, key, by_head, called=f"cross_key.{i}")
-        split_heads(g, value, by_head, called=f"cross_value.{i}")
+        blocks.keys(g, key, by_head, called=f"cross_key.{i}")
+        blocks.split_heads(g, value, by_head, called=f"cross_value.{i}")
         g.output(f"cross_key.{i}", _shape(g, "head_dim", "key_len"))
         g.output(f"cross_value.{i}", _shape(g, "key_len", "head_dim"))
     g.output(bias, ["sentences", 1, 1, "key_len"])
@@ -164,21 +147,21 @@ def decoder_graph(g: Graph) -> Graph:
     places = g.input("places", TensorProto.INT64, ["places"])
     if config.has_encoder:
         g.input("source_bias", TensorProto.FLOAT, ["sentences", 1, 1, "key_len"])
-    turn = rotation(g, positions)
-    x = embedding(g, "target", tokens, positions, None)
+    turn = blocks.rotation(g, positions)
+    x = blocks.embedding(g, "target", tokens, positions, None)
     for i in range(config.num_decoder_layers):
         x = _decoder_attention(g, i, x, turn)
         if config.has_encoder:
             x = _cross_attention(g, i, x)
-        x = feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
+        x = blocks.feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
-        x = norm(g, "decoder.final_norm", x)
+        x = blocks.norm(g, "decoder.final_norm", x)
     x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
     logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
     values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
     g.output(values, ["places", config.target_vocab_size])
     count = g.input("count", TensorProto.INT64, [1])
-    best(g, values, count)
+    blocks.best(g, values, count)
     g.output("best_values", ["places", "count"])
     g.output("best_tokens", ["places", "count"], TensorProto.INT64)
     return g
@@ -190,19 +173,19 @@ def _shape(g: Graph, *last: str) -> list[str | int]:
 
 
 def _encoder_attention(
-    g: Graph, name: str, x: str, turn: Rotation | None, fill: str, bias: str
+    g: Graph, name: str, x: str, turn: blocks.Rotation | None, fill: str, bias: str
 ) -> str:
     config = g.config
     # Three products: splitting one product for whole sentences would cost more than it saves.
-    inputs = before(g, name, x)
+    inputs = blocks.before(g, name, x)
     query, key, value = (linear(g, inputs, part) for part in parts(name))
     by_head = g.integers(0, 0, config.num_heads, config.head_dim)
-    query = split_heads(g, rotate(g, query, turn), by_head)
-    key = keys(g, g.op("Pad", rotate(g, key, turn), fill), by_head)
-    value = split_heads(g, g.op("Pad", value, fill), by_head)
-    context = attention(g, query, key, value, bias)
-    context = join_heads(g, context, g.integers(0, 0, config.d_model))
-    return after(g, name, x, linear(g, context, f"{name}.output"))
+    query = blocks.split_heads(g, blocks.rotate(g, query, turn), by_head)
+    key = blocks.keys(g, g.op("Pad", blocks.rotate(g, key, turn), fill), by_head)
+    value = blocks.split_heads(g, g.op("Pad", value, fill), by_head)
+    context = blocks.attention(g, query, key, value, bias)
+    context = blocks.join_heads(g, context, g.integers(0, 0, config.d_model))
+    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
 
 
 def parts(name: str) -> list[str]:
@@ -215,21 +198,21 @@ def _split(g: Graph, joined: str) -> tuple[str, str, str]:
     return g.op("Split", joined, axis=-1, num_outputs=3, more_outputs=rest), rest[0], rest[1]
 
 
-def _decoder_attention(g: Graph, i: int, x: str, turn: Rotation | None) -> str:
+def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -> str:
     name, config = f"decoder.layers.{i}.self_attention", g.config
-    query = linear(g, before(g, name, x), *parts(name))
+    query = linear(g, blocks.before(g, name, x), *parts(name))
     key = value = ""  # the kernel takes the three side by side as well
-    if turn is not None or width(config.head_dim) != config.head_dim:
+    if turn is not None or blocks.width(config.head_dim) != config.head_dim:
         query, key, value = _split(g, query)
-        query, key = rotate(g, query, turn), rotate(g, key, turn)
-    shape: list[str | int] = ["rows", config.num_heads, "capacity", width(config.head_dim)]
+        query, key = blocks.rotate(g, query, turn), blocks.rotate(g, key, turn)
+    shape: list[str | int] = ["rows", config.num_heads, "capacity", blocks.width(config.head_dim)]
     past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
     for each in past:
         g.input(each, TensorProto.FLOAT, shape)
-    context = cached_attention(g, query, key, value, past, new)
+    context = blocks.cached_attention(g, query, key, value, past, new)
     for each in new:
         g.output(each, shape)
-    return after(g, name, x, linear(g, context, f"{name}.output"))
+    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
 
 
 def _cross_attention(g: Graph, i: int, x: str) -> str:
@@ -239,12 +222,12 @@ def _cross_attention(g: Graph, i: int, x: str) -> str:
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.integers(-1, config.num_heads, config.head_dim)
     by_head = g.op("Concat", sentences, by_head, axis=0)
-    query = split_heads(g, linear(g, before(g, name, x), f"{name}.query"), by_head)
+    query = blocks.split_heads(g, linear(g, blocks.before(g, name, x), f"{name}.query"), by_head)
     is_last = i == config.num_decoder_layers - 1
     seen = "attention" if is_last else ""
-    context = attention(g, query, key, value, "source_bias", weights_called=seen)
+    context = blocks.attention(g, query, key, value, "source_bias", weights_called=seen)
     if is_last:
         g.output(seen, ["sentences", config.num_heads, "queries", "key_len"])
     as_input = g.op("Concat", g.op("Shape", "tokens"), g.integers(config.d_model), axis=0)
-    context = join_heads(g, context, as_input)
-    return after(g, name, x, linear(g, context, f"{name}.output"))
+    context = blocks.join_heads(g, context, as_input)
+    return blocks.after(g, name, x, linear(g, context, f"{name}.output"))

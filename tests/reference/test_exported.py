@@ -97,7 +97,7 @@ def test_transformers_reads_and_writes_our_texts(tmp_path: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "theirs")
     model = load(folder, threads=1)
     for text in TEXT:
-        [ids] = model.translator.source_ids([text])
+        ids = model.translator.source_ids(text)
         read = tokenizer(text, return_tensors="pt")
         assert read["input_ids"][0].tolist() == ids
         written = theirs.generate(**read, num_beams=1, max_new_tokens=7)

@@ -241,7 +241,7 @@ def test_a_language_is_asked_for_by_a_prompt(tmp_path: Path) -> None:
     import_folder(folder, tmp_path / "ours", ImportOptions(prompt=">>fra<< "), None)
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = load(tmp_path / "ours", engine="torch")
-    [ids] = model.translator.source_ids([TEXT[1]])
+    ids = model.translator.source_ids(TEXT[1])
     assert ids == tokenizer(f">>fra<< {TEXT[1]}")["input_ids"]
     links = model.translate(TEXT[1], details=True, alignment=True, max_length=5).sentences[0]
     words = {TEXT[1][slice(*link.source)] for link in links.candidates[0].alignment or ()}

@@ -74,14 +74,10 @@ def test_a_file_of_keys(tmp_path: Path) -> None:
         read_keys(tmp_path / "missing")
 
 
-def test_small_segments_are_sent_at_once() -> None:
-    """asyncio asks the kernel for it where it sees the protocol's name."""
-    with bind(Settings(port=0)) as listening:
-        assert listening.proto == socket.IPPROTO_TCP
-
-
-def test_a_taken_port_is_said() -> None:
+def test_the_socket() -> None:
     with bind(Settings(port=0)) as taken:
+        # asyncio sends small segments at once where it sees the protocol's name.
+        assert taken.proto == socket.IPPROTO_TCP
         with pytest.raises(UsageError, match="free port"):
             bind(Settings(port=taken.getsockname()[1]))
 

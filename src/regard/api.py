@@ -76,44 +76,24 @@ class Model:
         text: str | Sequence[str],
         *,
         details: bool = False,
-        split: bool = True,
-        number: int = 0,
-        prefix: str = "",
-        banned: Sequence[str] = (),
-        required: Sequence[str] = (),
-        glossary: Glossary | Mapping[str, str] | str | Path | None = None,
-        alignment: bool = False,
-        plain: bool = False,
         where: Callable[[int], str] | None = None,
-        **decode: Any,
+        **options: Any,
     ) -> str | list[str] | Translation | list[Translation]:
         """Translate a text, or a list of texts into a list.
 
-        details: return `Translation` objects instead of texts; alignment: with word links in them.
-        split: translate sentence by sentence and keep the white space between them; False takes each
-        text as one sentence.
-        prefix: beginning of every output; required, banned: words that every output holds, or does not,
-        spelt exactly so. With a prefix or a required word a text must be one sentence.
-        glossary: words and their translations, or a file of them.
-        plain: give the text to the model as it is, without normalisation and protected spans.
-        number: sentences translated in earlier calls; with the seed it decides what is sampled.
-        where: a text's name in warnings, from its index.
-        Everything else is a field of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
+        details: return `Translation` objects instead of texts. where: a text's name in warnings, from its index.
+        The options are
+        split=False: take each text as one sentence, instead of keeping the white space between sentences;
+        prefix="", required=(), banned=(): how every output begins, and words that it holds or does not, spelt
+        exactly so; with a prefix or a required word a text must be one sentence;
+        glossary: words and their translations, or a file of them;
+        alignment=True: add word links to the details;
+        plain=True: give the text to the model as it is, without normalisation and protected spans;
+        number: sentences translated in earlier calls, which decides with the seed what is sampled;
+        and the fields of DecodeConfig: beam=8, n_best=3, method="sample", seed=1.
         """
         texts = check_texts([text] if isinstance(text, str) else text)
-        options = _translate_options(
-            prefix=prefix,
-            banned=banned,
-            required=required,
-            glossary=glossary,
-            split=split,
-            alignment=alignment,
-            plain=plain,
-            number=number,
-        )
-        results = self.translator.translate(
-            texts, self._decode_config(decode), options, where=where
-        )
+        results = self.translator.translate(texts, *self._configs(options), where=where)
         answers = results if details else [each.text for each in results]
         return answers[0] if isinstance(text, str) else answers
 
@@ -137,7 +117,7 @@ class Model:
         *,
         edits: Mapping[str, Callable[[Any], Any]] | None = None,
         sentence: int = 0,
-        **decode: Any,
+        **options: Any,
     ) -> Trace:
         """Every intermediate value of translating a text, by name; needs torch.
 
@@ -152,16 +132,15 @@ class Model:
             check_text(target, "its translation")
         with needs_extra("torch", "tracing a model"):
             from regard.translate.trace import trace_text
-        searched = target is None and self.manifest.model.has_decoder
-        names = {field.name for field in dataclasses.fields(TranslateOptions)}
-        chosen = {name: decode.pop(name) for name in names & decode.keys()}
+        decode, translate_options = self._configs(options)
+        is_searched = target is None and self.manifest.model.has_decoder
         return trace_text(
             self._translator,
             self._network,
             source,
             target,
-            decode=self._decode_config(decode) if searched else None,
-            options=_translate_options(**chosen),
+            decode=decode if is_searched else None,
+            options=translate_options,
             sentence=sentence,
             edits=edits,
         )
@@ -278,6 +257,16 @@ class Model:
             values["beam"] = max(values["beam"], values["n_best"])
         return from_dict(DecodeConfig, values, "translate")
 
+    def _configs(self, options: dict[str, Any]) -> tuple[DecodeConfig, TranslateOptions]:
+        """The model's own search settings and those of the pipeline, from the options of a call."""
+        names = {field.name for field in dataclasses.fields(TranslateOptions)}
+        own = {name: options.pop(name) for name in names & options.keys()}
+        own["prefix"] = check_text(own.get("prefix", ""), "prefix")
+        for name in ("banned", "required"):
+            own[name] = check_words(name, own.get(name, ()))
+        own["glossary"] = Glossary.of(own.get("glossary"))
+        return self._decode_config(options), TranslateOptions(**own)
+
     def _generate_configs(self, changes: dict[str, Any]) -> tuple[DecodeConfig, GenerateConfig]:
         """The model's own settings of the search and of chat and write, with changes."""
         own = to_dict(self.manifest.generate)
@@ -361,23 +350,6 @@ def import_model(
     prompt = check_text(prompt, "prompt")
     wanted = ImportOptions(form, source_language, target_language, prompt, convert_pickle)
     formats.read(Path(folder), Path(output), wanted)
-
-
-def _translate_options(
-    *,
-    prefix: str = "",
-    banned: Sequence[str] = (),
-    required: Sequence[str] = (),
-    glossary: Glossary | Mapping[str, str] | str | Path | None = None,
-    **others: Any,
-) -> TranslateOptions:
-    return TranslateOptions(
-        prefix=check_text(prefix, "prefix"),
-        banned=check_words("banned", banned),
-        required=check_words("required", required),
-        glossary=Glossary.of(glossary),
-        **others,
-    )
 
 
 def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def test_no_module_hides_a_name() -> None:
     for module in ("api", "cli", "config", "errors", "files", "trace"):
         assert importlib.import_module(f"regard.{module}") is getattr(regard, module)
         assert module not in NAMES
-    for package in ("translate.translator", "compare.run"):
+    for package in ("translate.pipeline", "compare.run"):
         importlib.import_module(f"regard.{package}")
     assert inspect.isfunction(regard.translate) and inspect.isfunction(regard.compare)
 

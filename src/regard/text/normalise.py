@@ -69,21 +69,12 @@ class Normalised:
     def of(cls, text: str) -> Normalised:
         return cls(text, range(len(text) + 1))
 
-    def with_text(self, text: str) -> Normalised:
-        """Another text of the same length."""
-        assert len(text) == len(self.text)
-        return replace(self, text=text)
-
-    def sub(
-        self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str], hint: str = ""
-    ) -> Normalised:
-        """Replace every match; a text without the hint has none.
+    def sub(self, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Normalised:
+        """Replace every match.
 
         >>> Normalised.of("a -- b").sub(re.compile("--"), lambda match: "-").offsets
         [0, 1, 2, 4, 5, 6]
         """
-        if hint not in self.text:
-            return self
         parts: list[str] = []
         offsets: list[int] = []
         done = 0
@@ -125,8 +116,12 @@ class Normaliser:
                 part = normalise_signs(part, frozenset() if text.isascii() else self._kept_signs)
                 if is_capitals:
                     small = self._lower(part.text)
-                    part = part.with_text(_with_capital(small) if is_first else small)
-                    is_first = is_first and small == small.upper()
+                    if is_first:
+                        small = _WORD.sub(
+                            lambda match: capitals(match[0][0]) + match[0][1:], small, 1
+                        )
+                    part = replace(part, text=small)
+                    is_first = is_first and not _WORD.search(small)
             parts.append(part.text)
             offsets += [start + each for each in part.offsets[:-1]]
         return Normalised("".join(parts), [*offsets, len(text)], is_capitals)
@@ -135,22 +130,19 @@ class Normaliser:
         """Whether the vocabulary has a character, or what it is normalised to."""
         if sign not in self._known:
             plain = normalise_text(sign)
-            self._known[sign] = all(each.isascii() or self._has(each) for each in plain)
+            self._known[sign] = all(
+                each.isascii() or _has_token(self._vocabulary, each) for each in plain
+            )
         return self._known[sign]
-
-    def _has(self, sign: str) -> bool:
-        return _has_token(self._vocabulary, sign)
 
     @functools.cached_property
     def _kept_signs(self) -> frozenset[str]:
         """Typographic signs that stay: the vocabulary has them, and lacks the keyboard's or may need them."""
-        prefers_keyboard = self._language in _PREFERS_KEYBOARD
-        return frozenset(
-            sign
-            for sign in _SIGNS
-            if self._has(sign)
-            and not (prefers_keyboard and all(map(self._has, normalise_text(sign))))
-        )
+        has = functools.partial(_has_token, self._vocabulary)
+        found = filter(has, _SIGNS)
+        if self._language not in _PREFERS_KEYBOARD:
+            return frozenset(found)
+        return frozenset(sign for sign in found if not all(map(has, normalise_text(sign))))
 
     def _lower(self, text: str) -> str:
         """Each word in the case that takes the fewest tokens: small letters, a name's, or an abbreviation's."""
@@ -186,29 +178,24 @@ def normalise_signs(text: Normalised, kept: frozenset[str] = frozenset()) -> Nor
     >>> normalise_signs(Normalised.of("\u201cCe ne\u0301tait qu\u2019un \ufb01lm\u2026\u201d\u200b")).text
     '"Ce nétait qu\\'un film..."'
     """
-    text = text.sub(_ENTITY, lambda match: html.unescape(match[0]), "&")
+    text = text.sub(_ENTITY, lambda match: html.unescape(match[0]))
     if _TYPOGRAPHIC.search(text.text):
         text = text.sub(_INVISIBLE, lambda match: "")
-        text = text.sub(_COMPOSED, lambda match: _compose(match[0], kept))
+        text = text.sub(
+            _COMPOSED,
+            lambda match: match[0] if match[0] in kept else unicodedata.normalize("NFKC", match[0]),
+        )
         if "\u2014" not in kept:
-            text = text.sub(_EM_DASH, lambda match: " \u2013 ", "\u2014")
-        text = text.with_text(text.text.translate(_keyboard_without(kept)))
+            text = text.sub(_EM_DASH, lambda match: " \u2013 ")
+        table = {sign: new for sign, new in _KEYBOARD.items() if chr(sign) not in kept}
+        text = replace(text, text=text.text.translate(table))
     text = text.sub(_BLANKS, lambda match: match[0] if match[0] in kept else " ")
     text = text.sub(_DOUBLED_QUOTE, lambda match: '"')
-    return text.sub(_COMMA, lambda match: ", ", ",")
+    return text.sub(_COMMA, lambda match: ", ")
 
 
 def normalise_text(text: str) -> str:
     return normalise_signs(Normalised.of(text)).text
-
-
-def _compose(signs: str, kept: frozenset[str]) -> str:
-    return signs if signs in kept else unicodedata.normalize("NFKC", signs)
-
-
-@functools.lru_cache(1 << 4)
-def _keyboard_without(kept: frozenset[str]) -> dict[int, str | int]:
-    return {sign: new for sign, new in _KEYBOARD.items() if chr(sign) not in kept}
 
 
 def is_in_capitals(text: str) -> bool:
@@ -226,8 +213,3 @@ def is_in_capitals(text: str) -> bool:
 def capitals(text: str) -> str:
     """In capitals, one character for each."""
     return "".join(sign.upper() if len(sign.upper()) == 1 else sign for sign in text)
-
-
-def _with_capital(text: str) -> str:
-    first = next((place for place, sign in enumerate(text) if sign.isalpha()), None)
-    return text if first is None else text[:first] + capitals(text[first]) + text[first + 1 :]

@@ -114,7 +114,7 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
     tags = _placed_tags([each for each in spans if each.kind == "tag"])
     stand_ins: list[StandIn] = []
     marks: list[Mark] = []
-    text, cursor = "", 0
+    text, cursor, offsets = "", 0, normalised.offsets
     starts: list[int] = []
     ends: list[int] = []
 
@@ -122,18 +122,12 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
         """Append the normalised text up to here."""
         nonlocal text
         text += normalised.text[cursor:stop]
-        starts.extend(normalised.offsets[cursor:stop])
-        ends.extend(
-            max(after, at + 1)
-            for at, after in zip(
-                normalised.offsets[cursor:stop],
-                normalised.offsets[cursor + 1 : stop + 1],
-                strict=True,
-            )
-        )
+        for at in range(cursor, stop):
+            starts.append(offsets[at])
+            ends.append(max(offsets[at + 1], offsets[at] + 1))
 
     for each in spans:
-        start, end = (bisect_left(normalised.offsets, edge) for edge in each.span)
+        start, end = (bisect_left(offsets, edge) for edge in each.span)
         copy(start)
         cursor = end
         stand_in = ""
@@ -150,8 +144,9 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
         starts += [each.span[0]] * len(stand_in)
         ends += [each.span[1]] * len(stand_in)
     copy(len(normalised.text))
-    in_capitals = normalised.in_capitals
-    return MaskedSentence(given, text, list(spans), stand_ins, marks, starts, ends, in_capitals)
+    return MaskedSentence(
+        given, text, list(spans), stand_ins, marks, starts, ends, normalised.in_capitals
+    )
 
 
 def as_a_part(text: str, part: str) -> str:

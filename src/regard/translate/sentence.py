@@ -164,32 +164,26 @@ class SentenceTranslator:
 
         One text can be written in different tokens, and each way is a hypothesis of its own.
         """
-        n_best = self._decode.n_best
+        n_best, beam = self._decode.n_best, self._decode.beam
+        is_plain = n_best == 1 or self._decode.method == "sample"
         found: dict[int, _Found] = {}
-        if n_best == 1 or self._decode.method == "sample":
-            hypotheses = search_in_batches(self._engine, self._config, list(inputs.values()))
-            for (place, each), several in zip(inputs.items(), hypotheses, strict=True):
-                candidates = [self._candidate(prepared[place], one) for one in several]
-                found[place] = _Found(each, candidates)
-            return found
-        missing, beam = dict(inputs), self._decode.beam
-        for _ in range(_WIDENINGS + 1):
-            missing = {
-                place: replace(each, decode=replace(each.decode, beam=beam, n_best=beam))
-                for place, each in missing.items()
-            }
+        missing = dict(inputs)
+        for _ in range(1 if is_plain else _WIDENINGS + 1):
+            if not is_plain:
+                missing = {
+                    place: replace(each, decode=replace(each.decode, beam=beam, n_best=beam))
+                    for place, each in missing.items()
+                }
             hypotheses = search_in_batches(self._engine, self._config, list(missing.values()))
             for (place, each), several in zip(missing.items(), hypotheses, strict=True):
-                by_text: dict[str, Candidate] = {}
-                for one in several:
-                    candidate = self._candidate(prepared[place], one)
-                    by_text.setdefault(candidate.text, candidate)
-                found[place] = _Found(each, list(by_text.values())[:n_best])
-            missing = {
-                place: each
-                for place, each in missing.items()
-                if len(found[place].candidates) < n_best
-            }
+                candidates = [self._candidate(prepared[place], one) for one in several]
+                if not is_plain:
+                    by_text: dict[str, Candidate] = {}
+                    for one in candidates:
+                        by_text.setdefault(one.text, one)
+                    candidates = list(by_text.values())[:n_best]
+                found[place] = _Found(each, candidates)
+            missing = {i: each for i, each in missing.items() if len(found[i].candidates) < n_best}
             beam = min(2 * beam, MOST_HYPOTHESES)
         return found
 
@@ -266,24 +260,18 @@ class SentenceTranslator:
             part = between.strip()
             before = len(between) - len(between.lstrip())
             text += between[:before]
+            written = part
             if any(map(str.isalnum, part)):
                 best = self._sentences([self._prepare(part, each.number)])[0].candidates[0]
-                start = spans[place - 1].span[1] if place else 0
-                written = as_a_part(best.text, part)
-                links += [
-                    Link(
-                        shifted(link.source, start + before),
-                        shifted(link.target, len(text)),
-                        link.weight,
-                    )
-                    for link in best.alignment or []
-                    if link.target[1] <= len(written)
-                ]
                 made.append(best)
-                part_end = written
-            else:
-                part_end = part
-            text += part_end + between[before + len(part) :]
+                written = as_a_part(best.text, part)
+                start = before + (spans[place - 1].span[1] if place else 0)
+                links += [
+                    Link(shifted(a.source, start), shifted(a.target, len(text)), a.weight)
+                    for a in best.alignment or []
+                    if a.target[1] <= len(written)
+                ]
+            text += written + between[before + len(part) :]
             if place < len(spans):
                 end = len(text) + len(spans[place].text)
                 links.append(Link(spans[place].span, (len(text), end), 1.0))

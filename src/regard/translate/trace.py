@@ -154,18 +154,23 @@ def trace_text(
         output, history = found.hypotheses[0].tokens, found.history
     else:
         output = [*own.beginning, *given, *own.encode(target or "")]
+        if manifest.task == "translate":
+            read = translator.normaliser(text)
+            stages = dict(zip(STAGES, (text, read, read, target, target), strict=True))
+            whole = {f"text.{name}": stage for name, stage in stages.items()}
+            metadata = {**whole, "sentences": [stages], "sentence": 0}
     trace = trace_pair(model, source, output, edits)
     trace.check_names(edits or ())
     record_steps(trace, history)
-    read, written = (
+    source_tokens, target_tokens = (
         trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
         for side in ("source", "target")
     )
     trace.metadata |= {
         "source": text,
-        "target": own.decode(written),
-        "source_tokens": translator.source.token_strings(read),
-        "target_tokens": own.token_strings(written),
+        "target": own.decode(target_tokens),
+        "source_tokens": translator.source.token_strings(source_tokens),
+        "target_tokens": own.token_strings(target_tokens),
         "source_language": manifest.source_language,
         "target_language": manifest.target_language,
         **metadata,

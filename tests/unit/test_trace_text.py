@@ -61,9 +61,28 @@ def test_a_trace_of_the_search(model: Model) -> None:
     assert trace.metadata["target"] == model.translate("Le chat dort.", beam=3)
 
 
+def test_every_stage_of_the_text_is_in_the_trace() -> None:
+    text = "Bonjour. Voir\u00a0: https://a.org \U0001f600"
+    model = load("fr-en", threads=1)
+    trace = model.trace(text, sentence=1)
+    stages = {name: trace.metadata[f"text.{name}"] for name in trace.metadata["sentences"][0]}
+    assert stages["given"] == text and stages["restored"] == model.translate(text)
+    assert stages["normalised"] == "Bonjour. Voir : https://a.org \U0001f600"
+    assert stages["protected"] == "Bonjour. Voir : X1 \U0001f600" and "X1" in stages["written"]
+    assert trace.metadata["sentence"] == 1 and len(trace.metadata["sentences"]) == 2
+    read = model.translator.source.decode(trace["source.tokens"].tolist())
+    assert read == trace.metadata["sentences"][1]["protected"]
+    written = trace["target.tokens"].tolist()[1:]
+    assert written in trace[f"steps.{len(written)}.beams"], "the search had these tokens"
+    with pytest.raises(UsageError, match="sentence must be from 0 to 1: got 2"):
+        model.trace(text, sentence=2)
+    plain = model.trace(text, split=False, plain=True).metadata
+    assert plain["text.protected"] == text and plain["text.restored"] == plain["text.written"]
+
+
 def test_a_trace_of_a_given_translation_and_an_edit(model: Model) -> None:
     plain = model.trace("Le chat", "The cat")
-    assert plain.metadata["target"] == "The cat"
+    assert plain.metadata["target"] == plain.metadata["text.restored"] == "The cat"
     assert not [name for name in plain if name.startswith("steps.")]
     path = "encoder.layers.0.self_attention.weights"
     edited = model.trace("Le chat", "The cat", edits={path: lambda weights: weights * 0})

@@ -109,7 +109,7 @@ def test_runs_become_one_result(tmp_path: Path) -> None:
     data = dataclasses.replace(corpus, test_source=corpus.source, test_target=corpus.target)
     folders = [tmp_path / f"seed{seed}" for seed in (1, 2)]
     for seed, folder in enumerate(folders, start=1):
-        run(data, folder, dataclasses.replace(QUICK, seed=seed))
+        run(data, folder, dataclasses.replace(QUICK, steps=2, validate_every=1, seed=seed))
     found = recipe_runs.gather("mine", "multi30k-en-de", folders)
     one, two = found["rows"]
     assert (one["seed"], two["seed"]) == (1, 2) and found["test_set"] == "train"

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from regard.documents.segments import Code
 
 if TYPE_CHECKING:
-    from regard.text.word_alignment import Link, Span
+    from regard.text import Span
+    from regard.text.word_alignment import Link
 
 # Words with apostrophes first as one word each; if tags then lack room, as several.
 _WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))

@@ -22,7 +22,8 @@ from regard.documents.segments import (
 from regard.text.protected import placeholders
 
 if TYPE_CHECKING:
-    from regard.text.word_alignment import Link, Span
+    from regard.text import Span
+    from regard.text.word_alignment import Link
 
 # Every model copies a letter with a number.
 _STAND_IN = "X{}"

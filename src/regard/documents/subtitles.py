@@ -10,7 +10,7 @@ from regard.documents.markup import VOID, escape, inline_items
 from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of
 
 if TYPE_CHECKING:
-    from regard.text.word_alignment import Span
+    from regard.text import Span
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*")

@@ -18,7 +18,8 @@ from regard.engine import Encoder, open_encoder
 from regard.folder.checkpoint import WEIGHTS, open_tokenizers
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.search.passages import MAX_TOKENS
-from regard.text.tokenizer_base import Span, TokenizerBase
+from regard.text import Span
+from regard.text.tokenizer_base import TokenizerBase
 
 _MOST_LETTERS = 64
 """letters of the longest token of any vocabulary"""

@@ -14,8 +14,8 @@ from regard.search.index import Index, build
 from regard.search.index_folder import load, update
 from regard.search.ranking import best
 from regard.search.results import Comparison, EmbeddedWords, Hit, SearchResult
+from regard.text import Span
 from regard.text.given import check_text
-from regard.text.tokenizer_base import Span
 from regard.text.word_alignment import words
 
 

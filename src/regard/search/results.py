@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from regard.search.ranking import WEIGHT
-from regard.text.tokenizer_base import Span
+from regard.text import Span
 
 MATCH_SHARE = 0.3
 """how far a similarity must rise from the mean of its query word towards 1 to be a match"""

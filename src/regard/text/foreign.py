@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError
-from regard.text.tokenizer_base import Span, spans_of
+from regard.text import Span
+from regard.text.tokenizer_base import spans_of
 
 _SPACE_MARK = "\u2581"
 _CONTINUED = "##"

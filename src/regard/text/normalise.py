@@ -13,9 +13,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from regard.text import Span
 from regard.text.tokenizer_base import TokenizerBase
-
-Span = tuple[int, int]
 
 # Zero-width joiners have a meaning in scripts other than Latin.
 _INVISIBLE = re.compile(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-Span = tuple[int, int]
+from regard.text import Span
 
 SpanKind = Literal["name", "person", "number", "tag"]
 """what a span does in its sentence, which decides its stand-in; a tag stands around words or between them"""

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
-from regard.text.tokenizer_base import Span, spans_of
+from regard.text import Span
+from regard.text.tokenizer_base import spans_of
 
 if TYPE_CHECKING:
     from regard.text.ragged import Ragged

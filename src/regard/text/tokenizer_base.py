@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-Span = tuple[int, int]
+from regard.text import Span
 
 
 class TokenizerBase(Protocol):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-Span = tuple[int, int]
+from regard.text import Span
 
 _WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
 

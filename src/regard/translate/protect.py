@@ -14,8 +14,9 @@ from itertools import chain, count
 
 from regard.documents.placement import Mark, place
 from regard.documents.segments import Code, partners
+from regard.text import Span
 from regard.text.normalise import Normalised, capitals
-from regard.text.protected import ProtectedSpan, Span, SpanKind
+from regard.text.protected import ProtectedSpan, SpanKind
 from regard.text.word_alignment import Link
 
 _PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from regard.text import Span
 from regard.text.sentences import Parts
-from regard.text.word_alignment import Link, Span
+from regard.text.word_alignment import Link
 from regard.translate.search import SearchInput
 
 

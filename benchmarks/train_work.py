@@ -73,25 +73,25 @@ def mixed(num_tokens: int, vocab_size: int) -> Sentences:
     lengths = [
         np.clip(side.round(), SHORTEST, LONGEST).astype(np.int64) for side in (source, target)
     ]
-    return _random_pieces(lengths[0], lengths[1], vocab_size)
+    return _random_tokens(lengths[0], lengths[1], vocab_size)
 
 
 def equal(num_pairs: int, length: int, vocab_size: int) -> Sentences:
     """Every sentence of either side has this many tokens."""
     lengths = np.full(num_pairs, length, np.int64)
-    return _random_pieces(lengths, lengths, vocab_size)
+    return _random_tokens(lengths, lengths, vocab_size)
 
 
-def _random_pieces(source: np.ndarray, target: np.ndarray, vocab_size: int) -> Sentences:
+def _random_tokens(source: np.ndarray, target: np.ndarray, vocab_size: int) -> Sentences:
     random = np.random.default_rng(2)
 
-    def token_strings(lengths: np.ndarray) -> Ragged:
+    def tokens(lengths: np.ndarray) -> Ragged:
         ids = random.integers(EOS_ID + 1, vocab_size, int(lengths.sum()), np.int32)
         ragged = Ragged.of_lengths(ids, lengths)
         ragged.ids[ragged.offsets[1:] - 1] = EOS_ID
         return ragged
 
-    return Sentences(pieces(source), pieces(target).beginning_with(BOS_ID))
+    return Sentences(tokens(source), tokens(target).beginning_with(BOS_ID))
 
 
 def fed(batch: Batch, device: torch.device) -> DeviceBatch:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from regard.config import ModelConfig
 from regard.folder.manifest import Manifest, Task
@@ -17,7 +16,7 @@ PIPELINES = {
     "write": "text-generation",
     "fill": "fill-mask",
 }
-"""what a task is called on the hub"""
+"""Names of the tasks on the hub."""
 PURPOSES = {
     "translate": "translation",
     "chat": "conversation",
@@ -37,29 +36,14 @@ def model_card(
     licence: str = "other",
     notes: str = "",
 ) -> str:
-    """`training` is shown as a table of what and how much."""
+    """`training` is shown as a table of names and values."""
     both = (manifest.source_language, manifest.target_language)
     languages = [code for code in dict.fromkeys(both) if code]
-    kind = PIPELINES[manifest.task]
-    front = ["---", "library_name: regard", f"pipeline_tag: {kind}", f"license: {licence}"]
-    if languages:
-        front += ["language:", *(f"- {code}" for code in languages)]
-    figures = [_figures(score) for score in scores]
-    if scores:
-        front += ["metrics:", *(f"- {figure.kind}" for figure in figures[0])]
-        front += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
-    for score, row in zip(scores, figures, strict=True):
-        front += [
-            f"  - task: {{type: {kind}}}",
-            f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
-            "    metrics:",
-            *(
-                f"    - {{type: {figure.kind}, value: {figure.value:.2f}, name: {figure.name}}}"
-                for figure in row
-            ),
-        ]
+    metrics = [_metrics(score) for score in scores]
     model = manifest.model
-    body = [
+    lines = [
+        *_front(name, manifest.task, languages, scores, licence),
+        "",
         f"# {name}",
         "",
         f"{_kind(model)} for {_purpose(manifest.task, languages)}, trained with regard.",
@@ -68,35 +52,48 @@ def model_card(
         "|---|---|",
         f"| layers | {' + '.join(map(str, model.num_layers))} |",
         f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
-        f"| pieces | {model.target_vocab_size:,} |",
+        f"| vocabulary | {model.target_vocab_size:,} |",
         f"| parameters | {num_parameters:,} |",
         *(f"| {what} | {value} |" for what, value in training),
         "",
     ]
     if scores:
-        names = " | ".join(figure.shown for figure in figures[0])
-        what = "pieces" if isinstance(scores[0], Perplexity) else "sentences"
-        body += [f"| test set | {what} | {names} |", "|---" * (2 + len(figures[0])) + "|"]
-        for score, row in zip(scores, figures, strict=True):
-            count = _count(score)
-            values = " | ".join(f"{figure.value:.2f}" for figure in row)
-            body.append(f"| {score.name} | {count:,} | {values} |")
-        body.append("")
+        names = " | ".join(shown for _, shown, _ in metrics[0])
+        counted = "tokens" if isinstance(scores[0], Perplexity) else "sentences"
+        lines += [f"| test set | {counted} | {names} |", "|---" * (2 + len(metrics[0])) + "|"]
+        for score, row in zip(scores, metrics, strict=True):
+            values = " | ".join(f"{value:.2f}" for *_, value in row)
+            lines.append(f"| {score.name} | {_count(score):,} | {values} |")
+        lines.append("")
         if isinstance(scores[0], Score):
             first = scores[0]
-            body += [f"Signatures: `{first.bleu_signature}`, `{first.chrf_signature}`.", ""]
+            lines += [f"Signatures: `{first.bleu_signature}`, `{first.chrf_signature}`.", ""]
     if notes:
-        body += [notes, ""]
-    return "\n".join([*front, "---", "", *body])
+        lines += [notes, ""]
+    return "\n".join(lines)
 
 
-class Figure(NamedTuple):
-    """One number of a score: what kind of metric it is, by which name, and how a table calls it."""
-
-    kind: str
-    name: str
-    shown: str
-    value: float
+def _front(
+    name: str, task: Task, languages: list[str], scores: Sequence[AnyScore], licence: str
+) -> list[str]:
+    """The YAML header for the hub."""
+    kind = PIPELINES[task]
+    lines = ["---", "library_name: regard", f"pipeline_tag: {kind}", f"license: {licence}"]
+    if languages:
+        lines += ["language:", *(f"- {code}" for code in languages)]
+    if scores:
+        lines += ["metrics:", *(f"- {type_}" for type_, *_ in _metrics(scores[0]))]
+        lines += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
+    for score in scores:
+        lines += [
+            f"  - task: {{type: {kind}}}",
+            f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
+            "    metrics:",
+        ]
+        for type_, shown, value in _metrics(score):
+            metric = {"BLEU": "SacreBLEU"}.get(shown, json.dumps(shown) if " " in shown else shown)
+            lines.append(f"    - {{type: {type_}, value: {value:.2f}, name: {metric}}}")
+    return [*lines, "---"]
 
 
 def _count(score: AnyScore) -> int:
@@ -105,22 +102,19 @@ def _count(score: AnyScore) -> int:
     return score.num_sentences if isinstance(score, Score) else score.num_queries
 
 
-def _figures(score: AnyScore) -> list[Figure]:
+def _metrics(score: AnyScore) -> list[tuple[str, str, float]]:
+    """Type on the hub, name and value of each metric."""
     if isinstance(score, Perplexity):
-        of_words = [] if score.of_words is None else [("of words", score.of_words)]
-        return [
-            Figure("perplexity", f'"perplexity {what}"', f"perplexity {what}", value)
-            for what, value in [("of pieces", score.of_pieces), *of_words]
-        ]
+        metrics = [("perplexity", "perplexity of tokens", score.of_pieces)]
+        if score.of_words is not None:
+            metrics.append(("perplexity", "perplexity of words", score.of_words))
+        return metrics
     if isinstance(score, Score):
-        return [
-            Figure("bleu", "SacreBLEU", "BLEU", score.bleu),
-            Figure("chrf", "chrF", "chrF", score.chrf),
-        ]
+        return [("bleu", "BLEU", score.bleu), ("chrf", "chrF", score.chrf)]
+    recalls = [(1, score.recall_1), (10, score.recall_10)]
     return [
-        Figure("recall_at_1", "recall@1", "recall@1", score.recall_1),
-        Figure("recall_at_10", "recall@10", "recall@10", score.recall_10),
-        Figure("mrr", "MRR", "MRR", score.mrr),
+        *((f"recall_at_{count}", f"recall@{count}", value) for count, value in recalls),
+        ("mrr", "MRR", score.mrr),
     ]
 
 

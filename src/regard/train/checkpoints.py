@@ -261,8 +261,7 @@ def _check(folder: Path) -> None:
     except (OSError, ValueError) as error:
         raise Damaged(f"{folder / SUMS} ({_reason(error)})") from error
     known = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
-    names = {TENSORS, STATE} if folder.parent.name == CHECKPOINTS else {TENSORS}
-    for name in sorted(names):
+    for name in (STATE, TENSORS) if folder.parent.name == CHECKPOINTS else (TENSORS,):
         try:
             found = _sha256(folder / name)
         except OSError as error:

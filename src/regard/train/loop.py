@@ -176,9 +176,8 @@ class Trainer:
             return
         loss, plain, speed = meter.read(self.processes)
         guessing = math.log(self.model.config.target_vocab_size)
-        self._num_bad_readings += 1
-        if math.isnan(plain) or plain <= WORSE_THAN_GUESSING * guessing:
-            self._num_bad_readings = 0
+        bad = plain > WORSE_THAN_GUESSING * guessing  # False for NaN
+        self._num_bad_readings = self._num_bad_readings + 1 if bad else 0
         seconds = self.clock.seconds
         rate = self.progress.rate(self.step, seconds)
         measured = {"loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}

@@ -1,4 +1,4 @@
-"""A recipe: everything a training run can be told, from one TOML file, a named recipe, or `--set key=value`.
+"""A recipe: all settings of a training run, from one TOML file, a named recipe, or `--set key=value`.
 
     [data]     which text                      DataConfig
     [model]    what the weights are            ModelConfig, and `size`, the named starting point
@@ -6,8 +6,8 @@
     [decode]   how the test set is translated  DecodeConfig
     [generate] how the model chats and writes  GenerateConfig
 
-Files named in a recipe are looked for from the current folder, as on the command line; those under `data/` in the
-folder that was named with --data, as `regard data get` puts them there.
+File names in a recipe are relative to the current folder, as on the command line; those under `data/` are relative
+to the folder given with --data, where `regard data get` puts them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SECTIONS: dict[str, type] = {
 }
 
 SIZE = "size"
-"""The one key of [model] that is no field of ModelConfig."""
+"""The one key of [model] that is not a field of ModelConfig."""
 
 _FILES = (
     *("source", "target", "pairs", "text", "valid_text", "test_text"),
@@ -57,7 +57,7 @@ FOLDERS = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "r
 
 @dataclass(frozen=True)
 class Recipe:
-    """What was asked for, section by section; what is not in it is the configuration's default."""
+    """The given settings, by section; all others keep their defaults."""
 
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     where: str = "the recipe"
@@ -92,7 +92,7 @@ class Recipe:
 
     @property
     def model(self) -> dict[str, Any]:
-        """What is to differ from the named size."""
+        """Changes to the named size."""
         return {key: value for key, value in self._section("model").items() if key != SIZE}
 
     @property
@@ -115,7 +115,7 @@ class Recipe:
         return self.values.get(name, {})
 
     def with_files(self, folder: Path) -> Recipe:
-        """The recipe with its files `data/…` as they lie in this folder; other names stay as they are."""
+        """The recipe with its files `data/…` found in this folder; other names stay as they are."""
         data = dict(self._section("data"))
         for key in _FILES:
             names = (data[key],) if isinstance(data.get(key), str) else data.get(key, ())
@@ -138,7 +138,7 @@ def read_recipe(name_or_file: str) -> Recipe:
 
 
 def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[str, Any]:
-    """What one of the known files says, or the TOML file of that name; `kind` is what it is called in an error."""
+    """The values of a known file or of a TOML file; `kind` is its name in an error."""
     path = Path(name_or_file)
     if path.suffix != ".toml":
         if name_or_file not in known:
@@ -158,14 +158,14 @@ def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[s
 
 
 def named_recipes(kind: str = "") -> dict[str, Path]:
-    """The recipes that come with the package; `kind` is the folder of those that are for something else."""
+    """The recipes of the package; `kind` is a folder of other recipes, such as those of comparisons."""
     return {
         path.stem: path for folder in FOLDERS for path in sorted((folder / kind).glob("*.toml"))
     }
 
 
 def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """`key=value` or `section.key=value`, as values of these sections; `none` takes back what a recipe says.
+    """`key=value` or `section.key=value`, as values of these sections; `none` resets a recipe's value.
 
     >>> parse_settings(["steps=100", "model.norm=rms"], ["model", "train"])
     {'train': {'steps': 100}, 'model': {'norm': 'rms'}}
@@ -195,24 +195,24 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")
         value = _value(text.strip())
-        left_open = value == "none" and key in _left_open(found[0])
-        values.setdefault(found[0], {})[key] = None if left_open else value
+        resets = value == "none" and key in _open_keys(found[0])
+        values.setdefault(found[0], {})[key] = None if resets else value
     return values
 
 
 def keys_of(section: str) -> list[str]:
-    """What can be said in a section."""
+    """The keys of a section."""
     keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
     return [*keys, SIZE] if section == "model" else keys
 
 
-def _left_open(section: str) -> set[str]:
-    """What the run chooses unless it is told."""
+def _open_keys(section: str) -> set[str]:
+    """The keys whose value a run chooses by default."""
     return {field.name for field in dataclasses.fields(SECTIONS[section]) if field.default is None}
 
 
 def _value(text: str) -> Any:
-    """As TOML would read it; a bare word is a text."""
+    """A TOML value; a bare word is a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

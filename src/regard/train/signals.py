@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while a run trains: the first saves and stops after the step, the second acts at once."""
+"""SIGINT and SIGTERM during a run: the first one saves and stops after the step, a second one acts at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.errors import RegardError
 
 
 class Interrupted(RegardError):
-    """A signal asked the run to stop; everything is saved."""
+    """A signal has stopped the run; everything is saved."""
 
     def __init__(self, number: int) -> None:
         name = signal.Signals(number).name
@@ -20,10 +20,10 @@ class Interrupted(RegardError):
 
 
 class Signals:
-    """Remembers the one that came.
+    """Remembers a signal.
 
-    many: under torchrun, which passes on a signal that came to all and ends what does not stop in time, a second
-    one means nothing; and no process may leave what the others are still doing.
+    many: several processes under torchrun. torchrun passes signals on and ends processes that do not stop in time, so
+    a second signal means nothing; and no process may leave work that the others are still doing.
     """
 
     def __init__(self, *, many: bool) -> None:
@@ -57,7 +57,7 @@ class Signals:
 
     @contextmanager
     def cutting_short(self) -> Iterator[None]:
-        """Around what may take long and can be done anew: a signal ends it with `Interrupted`."""
+        """Around long work that can be repeated: a signal ends it with `Interrupted`."""
         try:
             self._may_cut_short = True
             yield

@@ -57,7 +57,7 @@ PAINT = """async () => {
 
 
 def make_session() -> Session:
-    """The bundled model's tokenizer and vocabulary, random weights, and as many pieces as the measure asks."""
+    """The bundled model's tokenizer and vocabulary, random weights, and as many tokens as the measure asks."""
     subject = Subject.open(find("fr-en"))
     config = replace(
         subject.config,

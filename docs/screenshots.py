@@ -45,8 +45,13 @@ def what_if(page: Page) -> None:
 
 # name, view and state, window, what to do first
 PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
-    ("look", {"view": "lines", "attention": CROSS, "step": 4, "heads": "layer"}, {}, None),
-    ("journey", {"view": "journey", "step": 4}, {}, None),
+    (
+        "look",
+        {"view": "attention-lines", "attention": CROSS, "step": 4, "heads": "layer"},
+        {},
+        None,
+    ),
+    ("journey", {"view": "overview", "step": 4}, {}, None),
     (
         "attention",
         {"view": "attention", "attention": "decoder.layers.0.self_attention", "step": 4},
@@ -57,11 +62,11 @@ PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
     ("positions", {"view": "positions"}, {}, None),
     ("output", {"view": "output", "step": 2}, {}, None),
     ("what-if", {"view": "what-if", "step": 4}, {}, what_if),
-    ("tour", {"view": "journey", "tour": 4}, {}, None),
+    ("tour", {"view": "overview", "tour": 4}, {}, None),
     ("dark", {"view": "output", "step": 4}, {"color_scheme": "dark"}, None),
     (
         "phone",
-        {"view": "lines", "attention": CROSS, "step": 4},
+        {"view": "attention-lines", "attention": CROSS, "step": 4},
         {"viewport": {"width": 390, "height": 844}},
         None,
     ),

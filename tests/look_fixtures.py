@@ -30,12 +30,12 @@ def tokenizer() -> Tokenizer:
 
 
 def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subject:
-    """Every weight random; it prefers pieces of real words, and writes at most nineteen."""
-    pieces = tokenizer()
+    """Every weight random; it prefers tokens of real words, and writes at most nineteen."""
+    vocabulary = tokenizer()
     sizes = dict(num_encoder_layers=2, num_decoder_layers=3, d_model=30, d_ff=37, num_heads=5)
     config = ModelConfig(
-        source_vocab_size=pieces.vocab_size,
-        target_vocab_size=pieces.vocab_size,
+        source_vocab_size=vocabulary.vocab_size,
+        target_vocab_size=vocabulary.vocab_size,
         max_positions=53,
         **{**sizes, **changes},
     )
@@ -54,7 +54,7 @@ def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subjec
         model=config,
         decode=DecodeConfig(**SEARCH),
     )
-    return Subject(name, manifest, network, pieces, pieces)
+    return Subject(name, manifest, network, vocabulary, vocabulary)
 
 
 def save_subject(subject: Subject, folder: Path, task: Task = "translate") -> Path:

@@ -17,12 +17,13 @@ from look_fixtures import SENTENCE, make_subject
 from playwright.sync_api import Page, expect
 from web_fixtures import serving
 
+import regard
 from regard.config import DecodeConfig
 from regard.look.session import Run
 from regard.look.view import Look
 
 Serve = Callable[..., Page]
-DECODE = DecodeConfig(max_length=13, beam=3)
+DECODE = DecodeConfig(max_length=13, beam=3, no_repeat_ngram=3)
 PROMPT = "Jane visite l'Afrique"
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -297,3 +298,22 @@ def test_drawings_have_tables_too(show: Callable[..., Page], run: Run) -> None:
     points = rows_of(page.locator("#panel .scatter + details table"))
     assert len(points) == len(run.source) + 1 + len(run.output)
     assert_traced(shown_in(page.locator("#panel")), run, 0)
+
+
+def test_the_stages_of_the_text_and_the_choice_of_a_sentence(
+    serve: Serve,
+) -> None:
+    text = "IL FAIT FROID ! Jane écrit à jane@exemple.fr."
+    model = regard.load("fr-en")
+    look = model.look(text)
+    page = serve(look, "journey")  # as earlier versions named it
+    expect(page.locator("#sentence .to")).to_have_text(model.translate(text))
+    expect(page.locator("#panel")).to_have_attribute("data-view", "overview")
+    expect(page.locator("#stage-normalised")).to_have_text("Il fait froid !")
+    expect(page.locator("#text .folded")).to_have_text("→ protected unchanged")
+    page.click("#sentence-1")
+    expect(page.locator("#stage-given")).to_have_text("Jane écrit à jane@exemple.fr.")
+    expect(page.locator("#stage-restored")).to_contain_text("jane@exemple.fr")
+    assert_traced(shown_in(page.locator("#strips")), look.session.run(1), 10)
+    page.click("#sentence-0")
+    assert_traced(shown_in(page.locator("#strips")), look.session.original, 10)

@@ -15,7 +15,7 @@ from regard.look.view import Look
 
 __all__ = ["serve"]
 
-DECODE = DecodeConfig(max_length=9, beam=3)
+DECODE = DecodeConfig(max_length=9, beam=3, no_repeat_ngram=3)
 
 
 def recurrent(attention: str) -> Subject:

@@ -104,7 +104,7 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     window = windows(offline=True)
     page = window.goto(address_of(path.as_uri(), "heads"))
     tabs = page.locator("#tabs button").all_inner_texts()
-    assert tabs == ["Lines", "Attention", "All heads"]
+    assert tabs == ["Attention lines", "Attention", "All heads"]
     kinds = {
         "encoder.layers.{}.self_attention.weights": given["encoder"],
         "decoder.layers.{}.self_attention.weights": given["decoder"],

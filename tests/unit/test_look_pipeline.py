@@ -59,7 +59,7 @@ def test_a_changed_word_goes_through_the_pipeline_again(model: regard.Model) -> 
     assert original.given != original.read and "jane@exemple.fr" in original.restored
     changed = session.whatif([{"kind": "replace-word", "index": 2, "text": "Marie"}])
     assert changed.given == "L’ami de Marie écrit à jane@exemple.fr."
-    assert "Marie" in changed.restored and "jane@exemple.fr" in changed.restored
+    assert changed.restored.startswith("Mary's") and "jane@exemple.fr" in changed.restored
     loud = look_at(model.folder, "IL FAIT FROID.").session
     assert (
         loud.whatif([{"kind": "replace-word", "index": 2, "text": "CHAUD"}]).given

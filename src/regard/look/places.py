@@ -23,23 +23,10 @@ from regard.model import (
 from regard.model.recurrent import attention as alignment
 from regard.text import tokenizer
 
+_ATTENTION = "query key value scores scaled masked weights context concatenated output"
 _KEPT = {
     embedding: {"embedding": "embedding", "input": "input"},
-    attention: {
-        name: name
-        for name in (
-            "query",
-            "key",
-            "value",
-            "scores",
-            "scaled",
-            "masked",
-            "weights",
-            "context",
-            "concatenated",
-            "output",
-        )
-    },
+    attention: {name: name for name in _ATTENTION.split()},
     norm: {"residual": "residual", "norm": "norm"},
     feedforward: {
         "hidden": "hidden",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import mimetypes
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,6 +58,11 @@ class Server(ThreadingHTTPServer):
             raise UsageError(
                 f"port must be free and from 0 to 65535: {port} cannot be used ({error}); name another"
             ) from error
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away before its answer is no error."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
     @property
     def url(self) -> str:

@@ -17,6 +17,7 @@ import { trouble } from "./parts.js";
 import { positionsPanel } from "./positions.js";
 import { DataSource } from "./source.js";
 import { IN_ADDRESS, Store } from "./store.js";
+import { textBefore } from "./stages.js";
 import { Player, tokenStrips } from "./strip.js";
 import { goToStep, tourCard } from "./tour.js";
 import { runBanner, whatIfPanel } from "./whatif.js";
@@ -198,6 +199,7 @@ async function start() {
 		refill(part("strips"), tokenStrips(app, player));
 		part("strips").querySelector(".now")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 	};
+	const drawText = () => refill(part("text"), textBefore(app));
 	const drawMap = () => refill(part("map"), [figureOne(app)]);
 	const drawPanel = panelDrawer(app);
 	player.changed = drawStrips;
@@ -207,6 +209,7 @@ async function start() {
 		app.settle();
 		drawHead(app);
 	});
+	store.listen(["run"], drawText);
 	store.listen(["run", "step", "token"], drawStrips);
 	store.listen(["run", "step", "view", "attention", "focus"], drawMap);
 	store.listen(["view", "run"], () => drawTabs(app));
@@ -231,6 +234,7 @@ async function start() {
 	listenToTheme(app);
 	drawHead(app);
 	drawTabs(app);
+	drawText();
 	drawStrips();
 	drawMap();
 	if (store.state.tour >= 0) await goToStep(app, store.state.tour);

@@ -11,31 +11,32 @@ export function finalText(doc) {
 	return doc.stages?.restored ?? doc.target?.text ?? "";
 }
 
-/** One line of stages; those that changed nothing show no text. @param {Doc} doc @param {string} label @param {readonly (keyof Stages)[]} names @returns {HTMLElement[]} */
-function stageLine(doc, label, names) {
+/** One line of stages; those that changed nothing show no text. @param {Doc} doc @param {readonly (keyof Stages)[]} names */
+function stageLine(doc, names) {
 	const { stages } = doc;
-	if (!stages) return [];
+	if (!stages) return null;
 	const parts = names.map((name, i) => {
 		const before = names[i - 1];
 		const isSame = before !== undefined && stages[before] === stages[name];
 		const text = isSame ? "unchanged" : element("b", { id: `stage-${name}` }, stages[name]);
 		return span(`text-stage ${isSame ? "folded" : ""}`, i ? "→ " : "", span("note", `${name} `), text);
 	});
-	return [span("strip-label", label), element("div", { class: "text-stages" }, ...parts)];
+	return element("div", { class: "text-stages" }, ...parts);
 }
 
-/** What stands before the tokens. @param {Doc} doc */
-export function stagesBefore(doc) {
-	return stageLine(doc, "text", BEFORE);
+/** What stands before the tokens: the sentence to choose, and its text until it is tokenized. @param {App} app @returns {HTMLElement[]} */
+export function textBefore(app) {
+	const line = stageLine(app.doc, BEFORE);
+	return [...sentenceChoice(app), ...(line ? [span("strip-label", "text"), line] : [])];
 }
 
 /** What follows the tokens. @param {Doc} doc */
 export function stagesAfter(doc) {
-	return stageLine(doc, "result", AFTER);
+	return stageLine(doc, AFTER);
 }
 
 /** A button for each sentence of a longer text. @param {App} app @returns {HTMLElement[]} */
-export function sentenceChoice(app) {
+function sentenceChoice(app) {
 	const { sentences = [], sentence: here, changes } = app.doc;
 	if (sentences.length < 2 || changes) return [];
 	const { run } = app.state;

@@ -3,7 +3,7 @@
 import { writtenWords } from "./anatomy.js";
 import { b, button, element, marks, span } from "./dom.js";
 import { isSpecial, percent, textOf } from "./numbers.js";
-import { sentenceChoice, stagesAfter, stagesBefore } from "./stages.js";
+import { stagesAfter } from "./stages.js";
 import { range } from "./tensor.js";
 
 const PLAY_MILLISECONDS = 1100;
@@ -48,7 +48,7 @@ export class Player {
 export function tokenStrips(app, player) {
 	const { source, target, output } = app.doc;
 	const { step, token } = app.state;
-	const parts = [...sentenceChoice(app), ...stagesBefore(app.doc)];
+	const parts = [];
 	if (source) {
 		parts.push(
 			...strip("reads", source.token_strings, source.words, (i) => ({
@@ -77,8 +77,8 @@ export function tokenStrips(app, player) {
 			})),
 		);
 	}
-	parts.push(...stagesAfter(app.doc));
-	if (app.numSteps > 1) parts.push(controls(app, player));
+	const after = stagesAfter(app.doc);
+	if (app.numSteps > 1 || after) parts.push(element("div", { class: "controls-row" }, app.numSteps > 1 ? controls(app, player) : null, after));
 	return parts;
 }
 

@@ -27,11 +27,6 @@ def test_only_a_newline_ends_a_line() -> None:
     ]
 
 
-def test_lines_longer_than_a_block() -> None:
-    long = "é" * 200_000
-    assert [line.text for line in read(f"a\n{long}\nb\n".encode())] == ["a", long, "b"]
-
-
 def test_a_byte_order_mark_is_no_text() -> None:
     assert read(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == [Line("a", "\n"), Line("\ufeffb", "\n")]
 

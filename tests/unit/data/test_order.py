@@ -8,19 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batch_fixtures import BOTH, TOKENIZER, Texts, epoch, same, sequences, stream, texts
+from batch_fixtures import BOTH, Texts, same, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DataConfig
-from regard.data import cleaning as cleaning
-from regard.data import encoding as encoded
+from regard.data import cleaning, encoding
 from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus, read_pairs
 from regard.data.order import Lanes, Order
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5003), st.integers(1, 1009), st.integers(1, 89))
 def test_each_pair_comes_once_an_epoch(num_pairs: int, window: int, step: int) -> None:
     order = Order(num_pairs, 3, window)
@@ -48,14 +47,13 @@ def test_a_larger_one_is_mixed_far_beyond_its_neighbours() -> None:
     assert len(np.unique(first // 10_007)) == 10, "and a window holds blocks from everywhere"
 
 
-@pytest.mark.parametrize("sampling", [0.0, 0.2])
-@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize(("sampling", "num_workers"), [(0.0, 0), (0.2, 2)])
 def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_workers: int) -> None:
     corpus, changes = texts(701), dict(sampling=sampling, batch_tokens=251, shuffle_window=97)
     whole = stream(corpus, **changes, lanes=Lanes(4))
     expected = list(islice(whole, 4 * 29))
     assert all(expected)
-    for size in (2, 5) if num_workers else (2, 3, 5):
+    for size in (2, 5):
         position: dict[str, object] = {"lanes": {}}
         for rank in range(size):
             with stream(
@@ -78,21 +76,14 @@ def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_work
         assert batch is not None and other is not None and same(batch, other)
 
 
-def test_lanes_and_windows_lose_and_repeat_nothing() -> None:
-    corpus = texts(1301)
-    batches = epoch(stream(corpus, lanes=Lanes(1), shuffle_window=101))
-    pairs = [TOKENIZER.decode(source) for batch in batches for source, _, _ in sequences(batch)]
-    assert sorted(pairs) == sorted(corpus.sources)
-
-
-def test_pieces_are_made_once_and_found_again(
+def test_tokens_are_made_once_and_found_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = texts(307)
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
     first = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
-    monkeypatch.setattr(encoded.EncodedPairs, "_make", None)
+    monkeypatch.setattr(encoding.EncodedPairs, "_make", None)
     again = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     assert again.num_too_long == first.num_too_long == 1
     assert all(map(same, islice(first, 41), islice(again, 41)))
@@ -102,10 +93,10 @@ def test_pieces_are_made_once_and_found_again(
     assert other.max_sequence_length == 90, "other settings make them anew"
 
 
-def test_several_processes_cut_the_same_pieces(
+def test_several_processes_make_the_same_tokens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encoded, "_WORTH_PROCESSES", 0)
+    monkeypatch.setattr(encoding, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     corpus = texts(907)
     streams = [stream(corpus, num_readers=count) for count in (1, 2)]

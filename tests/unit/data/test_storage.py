@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DataConfig
-from regard.data import storage as stored
+from regard.data import storage
 from regard.data.cleaning import clean
 from regard.data.corpus import read_pairs
 from regard.data.storage import Column, StoredTexts, rows_of, taken
@@ -62,27 +62,16 @@ def test_texts_are_read_as_they_were_added(
     assert rows_of(both, 1, 3).tolist() == [1, 2]
 
 
-def test_many_texts_are_read_a_piece_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stored, "CHUNK", 11)
-    texts = StoredTexts.new(tmp_path / "texts")
-    texts.extend(f"text {number}" for number in range(101))
-    assert list(texts) == [f"text {number}" for number in range(101)]
-    with pytest.raises(IndexError):
-        texts[101]
-
-
 def test_memory_does_not_grow_with_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "CHUNK", 101)
-    monkeypatch.setattr(stored, "_UNWRITTEN_TEXTS", 53)
+    monkeypatch.setattr(storage, "CHUNK", 101)
+    monkeypatch.setattr(storage, "_UNWRITTEN_TEXTS", 53)
     # What is held of any text at once must be full with the smaller one already.
     for name, amount in (("_PAIRS_TO_COMPARE", 211), ("_MAX_RATIOS", 307), ("_UNWRITTEN", 1024)):
         monkeypatch.setattr(sys.modules["regard.data.cleaning"], name, amount)
     peaks = []
-    for times in (8, 64):
+    for times in (8, 40):
         table, folder = tmp_path / f"{times}.tsv", tmp_path / str(times)
         lines = (f"une ligne numéro {n} du texte\ta line number {n} of it\n" for n in range(1009))
         table.write_text("".join(lines))

@@ -48,7 +48,7 @@ def test_files_without_text_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-def test_a_document_has_the_pieces_of_its_whole_text(kind: str) -> None:
+def test_a_document_has_the_tokens_of_its_whole_text(kind: str) -> None:
     lines = paragraphs(211)
     tokenizer = Tokenizer.train(lines, vocabulary=400, kind=kind, exact=False)
     prose = Prose([lines[:7], lines[7:8], ["  two spaces", " at the beginning", "\tand a tab"]])

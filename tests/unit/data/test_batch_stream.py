@@ -81,21 +81,13 @@ def test_packed_batches_have_one_shape_and_no_token_outside_a_sequence(sampling:
 
 
 def test_packed_batches_are_nearly_full() -> None:
-    taken = epoch(stream(texts(6007), batch_tokens=4093))
+    taken = epoch(stream(texts(3001), batch_tokens=4093))
     assert sum(batch.num_tokens for batch in taken) / (4093 * len(taken)) > 0.95
 
 
-def test_padding_is_little_when_batched_by_length() -> None:
-    taken = epoch(stream(texts(6007), packing=False, batch_tokens=2039))
-    room = sum(batch.source.size + batch.target_input.size for batch in taken)
-    assert sum(batch.num_tokens for batch in taken) / room > 0.9
-
-
-@WAYS
-def test_a_seed_gives_one_stream(packing: bool, sampling: float) -> None:
+def test_a_seed_gives_one_stream() -> None:
     first, again, other = (
-        list(islice(stream(texts(301), packing=packing, sampling=sampling, seed=seed), 23))
-        for seed in (3, 3, 4)
+        list(islice(stream(texts(301), sampling=0.2, seed=seed), 23)) for seed in (3, 3, 4)
     )
     assert all(map(same, first, again))
     assert not all(map(same, first, other))
@@ -109,8 +101,10 @@ def test_sampling_draws_anew_each_epoch() -> None:
     assert first != second
 
 
-@WAYS
-@pytest.mark.parametrize("num_workers", [0, 4])
+@pytest.mark.parametrize(
+    ("packing", "sampling", "num_workers"),
+    [(True, 0.0, 0), (True, 0.2, 2), (False, 0.2, 0)],
+)
 def test_restoring_goes_on_with_the_same_batches(
     packing: bool, sampling: float, num_workers: int
 ) -> None:
@@ -167,13 +161,6 @@ def test_a_draw_that_is_too_long_is_replaced_by_the_plain_segmentation() -> None
     assert sorted(TOKENIZER.decode(source) for source, _, _ in found) == sorted(corpus.sources)
 
 
-def test_a_corpus_of_one_pair_streams() -> None:
-    for packing in (True, False):
-        batches = stream(Texts(["ka"], ["tomi"]), packing=packing)
-        assert [len(sequences(batch)) for batch in islice(batches, 3)] == [1, 1, 1]
-        assert batches.epoch == 2
-
-
 def test_impossible_settings_are_refused() -> None:
     with pytest.raises(DataError, match="at most 1 tokens a side"):
         stream(texts(31), max_length=1)
@@ -226,7 +213,7 @@ def test_a_dead_worker_is_an_error_and_not_a_hang() -> None:
 LENGTHS = st.lists(st.tuples(st.integers(1, 41), st.integers(1, 41)), min_size=1, max_size=151)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LENGTHS, st.integers(89, 401), st.integers(7, 41))
 def test_packing_loses_and_repeats_nothing(
     pairs: list[tuple[int, int]], batch_tokens: int, max_length: int
@@ -244,7 +231,7 @@ def test_packing_loses_and_repeats_nothing(
         assert max(all_source.max(), all_target.max()) <= max_length
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(LENGTHS, st.integers(89, 401))
 def test_grouping_by_length_loses_and_repeats_nothing(
     pairs: list[tuple[int, int]], batch_tokens: int

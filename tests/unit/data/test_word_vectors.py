@@ -56,12 +56,9 @@ def read(tmp_path: Path, content: bytes, name: str = "vectors", width: int = 3):
         (as_text(), "word2vec.txt"),
         (as_text(header=False), "glove.txt"),
         (as_text(end=" \n"), "fasttext.vec"),
-        (as_text(end="\r\n"), "windows.vec"),
-        (as_text() + b"\n", "blank line at the end"),
         (gzip.compress(as_text()), "word2vec.txt.gz"),
         (as_binary(), "word2vec.bin"),
         (as_binary(end=b""), "google.bin"),
-        (gzip.compress(as_binary()), "google.bin.gz"),
         (as_fasttext(num_buckets=0), "model.bin"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -82,12 +79,6 @@ def test_a_fasttext_vector_is_the_mean_of_its_word_and_its_ngrams(tmp_path: Path
         np.testing.assert_allclose(found[word], np.mean(rows, axis=0), rtol=1e-5)
 
 
-def test_ngrams_by_hand():
-    assert ngrams("é", 1, 2) == ["<é".encode(), "é".encode(), "é>".encode()]
-    assert ngrams("no", 3, 6) == [b"<no", b"<no>", b"no>"]
-    assert ngrams("word", 0, 0) == []
-
-
 def test_hashes_of_bytes_above_127_are_of_negative_numbers():
     """FNV-1a with the byte's sign drawn out over 32 bits, as the C++ code has it."""
     assert hashed(b"\xff") == (2166136261 ^ 0xFFFFFFFF) * 16777619 % 2**32
@@ -105,11 +96,6 @@ def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     }
 
 
-def test_of_a_word_that_comes_twice_the_first_counts(tmp_path: Path):
-    found = read(tmp_path, b"chat 1 2 3\nchat 4 5 6\n")
-    assert found["chat"].tolist() == [1, 2, 3]
-
-
 @pytest.mark.parametrize("content", [as_text(), as_text(header=False), as_binary(), as_fasttext()])
 def test_another_width_is_named(tmp_path: Path, content: bytes):
     with pytest.raises(UsageError) as caught:
@@ -124,17 +110,14 @@ def test_another_width_is_named(tmp_path: Path, content: bytes):
     ("content", "message"),
     [
         (b"", "must begin with the number of words and their width"),
-        (b"Dear reader, this is a letter\n", "must begin with the number of words"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "must begin with the number of words"),
         (b"3 3\n" + b"x" * 9999, "a word must have at most 4096 bytes: number 1 has more"),
         (as_binary()[:-9], "must hold 3 words: it ends within word 3; get the whole file"),
-        (as_binary()[:30], "must hold 3 words: it ends with"),
         (b"9999999999 3\n" + as_binary()[4:], "must hold 9,999,999,999 words: it ends with word 4"),
         (b"chat 1 2 3\nL'\xc3\xa9t\xc3\xa9 1 2\n", ":2: a line must be a word and 3 numbers"),
         (b"chat 1 2 3\n3 1 zwei 3\n", ":2: could not convert string to float"),
         (b"chat 1 2 nan\n", "vectors must be finite numbers: that of 'chat' is not"),
         (as_fasttext()[:40], "must be a readable file: unpack_from requires a buffer"),
-        (as_fasttext()[:110], "must hold 4 words: it ends within word"),
         (as_fasttext()[:-80], "matrix is another, or cut short; get the whole file"),
         (as_fasttext(quantized=True), "must be a fastText model in full: it is quantized"),
         (
@@ -155,11 +138,6 @@ def test_a_packed_fasttext_model_must_be_unpacked(tmp_path: Path):
         read(tmp_path, gzip.compress(as_fasttext()), "model.bin.gz")
 
 
-def test_a_file_that_is_not_there(tmp_path: Path):
-    with pytest.raises(DataError, match="must be a readable file: No such file"):
-        read_vectors(tmp_path / "nowhere", WANTED, 3)
-
-
 @given(
     content=st.one_of(
         st.binary(max_size=200),
@@ -172,7 +150,7 @@ def test_a_file_that_is_not_there(tmp_path: Path):
     )
 )
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_no_file_does_worse_than_being_refused(tmp_path: Path, content: bytes):
     try:

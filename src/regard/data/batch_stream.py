@@ -228,8 +228,7 @@ class BatchStream:
         header = {"seed": self._window_seed(window)}
         if self._pairs.keeps_tokens:
             return header, tokens_to_arrays(*self._sequences(window))
-        sources, targets = self._pairs.texts(self._places(window))
-        return header, texts_to_arrays("source", sources) | texts_to_arrays("target", targets)
+        return header, texts_to_arrays(*self._pairs.texts(self._places(window)))
 
     def _sequences(self, window: int) -> tuple[Ragged, Ragged]:
         places = self._places(window)

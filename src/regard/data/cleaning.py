@@ -20,7 +20,6 @@ from regard.data.corpus import Corpus, Part
 from regard.data.storage import Column, Numbers, Rows, StoredTexts, chunks_of_pairs, taken
 from regard.data.workers import (
     SIDES,
-    Arrays,
     Message,
     Workers,
     serve,
@@ -276,10 +275,7 @@ def _judged(
     def messages() -> Iterator[Message]:
         for is_in, *sides in chunks():
             waiting.append(is_in)
-            arrays: Arrays = {}
-            for side, texts in zip(SIDES, sides, strict=True):
-                arrays |= texts_to_arrays(side, texts)
-            yield {}, arrays
+            yield {}, texts_to_arrays(*sides)
 
     for header, _ in workers.in_order(messages()):
         yield waiting.pop(0), header
@@ -298,7 +294,7 @@ def main() -> None:
     assert detect is not None
 
     def answer(message: Message) -> Message:
-        sides = {side: texts_from_arrays(side, message[1]) for side in SIDES}
-        return {side: language.judge(texts, detect) for side, texts in sides.items()}, {}
+        sides = zip(SIDES, texts_from_arrays(message[1]), strict=True)
+        return {side: language.judge(texts, detect) for side, texts in sides}, {}
 
     serve(lambda _: answer)

@@ -97,7 +97,8 @@ def _transfer(url: str, part: Path, progress: Progress, timeout: float, advice: 
         headers |= {"Range": f"bytes={have}-", "If-Range": tag.read_text("utf-8")}
     request = urllib.request.Request(url, headers=headers)
     with _answer(request, part, timeout, advice) as answer:
-        if answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), have):
+        content_range = answer.headers.get("Content-Range", "")
+        if answer.status != 206 or not content_range.startswith(f"bytes {have}-"):
             have = 0
         _remember_tag(tag, answer.headers)
         length = answer.headers.get("Content-Length", "")
@@ -157,10 +158,6 @@ def _blocks(answer: Any) -> Any:
         if not block:
             return
         yield block
-
-
-def _begins_at(content_range: str, start: int) -> bool:
-    return content_range.startswith(f"bytes {start}-")
 
 
 def _remember_tag(tag: Path, headers: http.client.HTTPMessage) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 from regard.data.batches import Batch, Buffer, batches_of
 from regard.data.storage import Column, Rows, chunks_of_pairs, taken
 from regard.data.workers import (
-    SIDES,
     Arrays,
     Message,
     Workers,
@@ -173,10 +172,7 @@ class EncodedPairs:
             for sources, targets in chunks():
                 yield builder.encode(sources, targets, [0])
             return
-        messages: Iterator[Message] = (
-            ({}, texts_to_arrays("source", sources) | texts_to_arrays("target", targets))
-            for sources, targets in chunks()
-        )
+        messages: Iterator[Message] = (({}, texts_to_arrays(*sides)) for sides in chunks())
         firsts = [builder.to_message()] * num_processes
         with Workers("regard.data.encoding", firsts) as workers:
             for _, arrays in workers.in_order(messages):
@@ -248,8 +244,7 @@ class Builder:
         """In a worker: texts or tokens of a window in, its batches out; without a seed, texts in, tokens out."""
         header, arrays = message
         if "target_bytes" in arrays:
-            sources, targets = (texts_from_arrays(side, arrays) for side in SIDES)
-            source, target = self.encode(sources, targets, header.get("seed", [0]))
+            source, target = self.encode(*texts_from_arrays(arrays), header.get("seed", [0]))
         else:
             source, target = tokens_from_arrays(arrays)
         if "seed" not in header:

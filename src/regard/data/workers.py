@@ -167,15 +167,22 @@ def tokens_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:
     return source, target
 
 
-def texts_to_arrays(side: str, texts: Sequence[str]) -> Arrays:
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return {f"{side}_bytes": np.frombuffer(b"".join(encoded), np.uint8), f"{side}_lengths": lengths}
+def texts_to_arrays(sources: Sequence[str], targets: Sequence[str]) -> Arrays:
+    arrays: Arrays = {}
+    for side, texts in zip(SIDES, (sources, targets), strict=True):
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        arrays[f"{side}_bytes"] = np.frombuffer(b"".join(encoded), np.uint8)
+        arrays[f"{side}_lengths"] = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return arrays
 
 
-def texts_from_arrays(side: str, arrays: Arrays) -> list[str]:
-    joined = arrays[f"{side}_bytes"].tobytes()
-    ends = np.cumsum(arrays[f"{side}_lengths"]).tolist()
+def texts_from_arrays(arrays: Arrays) -> tuple[list[str], list[str]]:
+    sources, targets = (_texts(arrays[f"{s}_bytes"], arrays[f"{s}_lengths"]) for s in SIDES)
+    return sources, targets
+
+
+def _texts(data: NDArray[np.uint8], lengths: NDArray[np.int64]) -> list[str]:
+    joined, ends = data.tobytes(), np.cumsum(lengths).tolist()
     return [
         joined[start:end].decode("utf-8", "surrogatepass")
         for start, end in zip([0, *ends], ends, strict=False)

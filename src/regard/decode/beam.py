@@ -1,10 +1,10 @@
 """Beam search as Wu et al. 2016 and the paper use it (beam 4, alpha 0.6).
 
-A hypothesis that ends takes its slot of the beam with it, so the beam narrows as sentences end, and a
-beam of one is greedy search. A sentence is done when its slots are used up, or when nothing alive can
-still reach its n best (`penalties.best_attainable`). Outputs cut at the limit rank after ended ones.
+A hypothesis that ends takes its slot of the beam with it, so the beam narrows as sentences end, and a beam of one is
+greedy search. A sentence is done when its slots are used up, or when no unfinished hypothesis can still reach its n best
+(`penalties.best_attainable`). Outputs cut at the limit rank after ended ones.
 
-The few candidates of a step are plain Python numbers: there are too few of them for arrays to pay.
+The candidates of a step are plain Python numbers: they are too few for arrays to pay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
 from regard.decode.interface import (
-    IMPOSSIBLE,
     Hypothesis,
     State,
     StepModel,
@@ -57,7 +56,7 @@ class Row(NamedTuple):
 
 
 class BeamSearch:
-    """One call: the outputs collected so far and the rules; `run` walks through the steps."""
+    """One call of the search: `run` takes the steps and collects the outputs."""
 
     def __init__(
         self,
@@ -72,11 +71,11 @@ class BeamSearch:
         self.show = attention
         self.attention = attention or config.coverage_penalty > 0
         self.history = history
-        # Each token of a required word may keep a bank of hypotheses busy besides the plain beam.
+        # Each token of a required word may need slots of its own besides the beam.
         self.slots = [config.beam + (each.total if each else 0) for each in rules.required]
         self.has_required = any(each is not None for each in rules.required)
         self.count = max(self.slots) + len(rules.excluded(0))
-        """the best tokens of a row that a step is asked for: always as many, which an engine can prepare for"""
+        """best tokens of a row that a step returns; constant, so that an engine can prepare for it"""
         self.limits = rules.limits.tolist()
         self.shortest = min(self.limits)
         self.settling: set[int] = set()
@@ -85,7 +84,7 @@ class BeamSearch:
         self.length = 0
         self.rows = [Row(source, 0.0, None) for source in range(len(sources))]
         self.seen: Host | None = None
-        """what each row attended to in the newest step, where it is asked for"""
+        """attention weights of each row in the newest step, where they are asked for"""
 
     def run(self, model: StepModel) -> list[list[Hypothesis]]:
         arrays = arrays_for(model)
@@ -118,46 +117,40 @@ class BeamSearch:
             self._extend(kept)
 
     def _begin(self, beginning: Beginning) -> None:
-        """Every row with the tokens that it has to begin with."""
-        for tokens, values in zip(
+        """Extend every row by its forced prefix."""
+        columns = zip(
             beginning.tokens.T.tolist(), beginning.log_probabilities.T.tolist(), strict=True
-        ):
+        )
+        for tokens, values in columns:
+            extended = zip(self.rows, tokens, values, strict=True)
             self._extend(
                 [
                     (row.total + value, index, token, value)
-                    for index, (row, token, value) in enumerate(
-                        zip(self.rows, tokens, values, strict=True)
-                    )
+                    for index, (row, token, value) in enumerate(extended)
                 ]
             )
-
-    def _count(self) -> int:
-        return max(self.slots[row.source] for row in self.rows)
 
     def _look(self, arrays: Arrays, state: State) -> None:
         if self.attention:
             self.seen = arrays.host(state.attention)
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Choice]:
-        """What each source goes on with, or ends with."""
+        """The candidates of each source, ends among them."""
         rules, rows, length = self.rules, self.rows, self.length
         sources = np.array([row.source for row in rows])
-        so_far = [row.tokens() for row in rows] if rules.look_back or self.history else None
+        reads_tokens = rules.look_back or self.has_required or self.history is not None
+        so_far = [row.tokens() for row in rows] if reads_tokens else []
         if self.history is not None:
-            prefixes = [row.tokens() for row in rows]
             totals = np.array([row.total for row in rows])
-            self.history.append(record(arrays, log_probabilities, sources, prefixes, totals))
+            self.history.append(record(arrays, log_probabilities, sources, so_far, totals))
         forced = rules.forced(sources, length)
         forced_values = pick_forced(arrays, log_probabilities, forced)
-        states = (
-            _constraint_states(rules, rows, arrays, log_probabilities, forced)
-            if self.has_required
-            else {}
-        )
-        rules.forbid(
-            arrays, log_probabilities, sources, length, so_far if rules.look_back else None
-        )
-        values, tokens = arrays.top(log_probabilities, self._count())
+        states: dict[int, ConstraintState] = {}
+        if self.has_required:
+            states = rules.constraint_states(sources, so_far, arrays, log_probabilities, forced)
+        seen = so_far if rules.look_back else None
+        rules.forbid(arrays, log_probabilities, sources, length, seen)
+        values, tokens = arrays.top(log_probabilities, max(self.slots[row.source] for row in rows))
         if forced:
             forced_rows = list(forced)
             values[forced_rows] = -np.inf
@@ -175,7 +168,7 @@ class BeamSearch:
     ) -> list[Choice]:
         """The best candidates of each source, as many as it has slots.
 
-        What a forced row goes on with never ends it, even where it is the end's own token: see `_settle`.
+        A forced token never ends a row, even if it is the end token: see `_settle`.
         """
         pools: dict[int, list[Choice]] = {}
         for index, (source, total, _) in enumerate(self.rows):
@@ -183,7 +176,7 @@ class BeamSearch:
                 continue
             pool = pools.setdefault(source, [])
             slots = self.slots[source]
-            # What cannot displace a candidate of an earlier row is not looked at, nor what comes after it.
+            # A candidate that cannot displace one of an earlier row ends the row, whose values fall.
             worst = pool[-1][0] if len(pool) == slots else -math.inf
             for value, token in zip(values[index], tokens[index], strict=True):
                 if token in excluded:
@@ -221,7 +214,7 @@ class BeamSearch:
         }
 
     def _settle(self, choices: list[Choice]) -> list[Choice]:
-        """Take out what has ended and what is cut; the candidates that go on."""
+        """Finish the hypotheses that have ended or are cut, and return the candidates that go on."""
         rows, eos_id = self.rows, self.rules.eos_id
         if self.all_go_on and self.length < self.shortest and not self.settling:
             if not any(choice[2] == eos_id for choice in choices):
@@ -254,14 +247,14 @@ class BeamSearch:
         return kept
 
     def _settled(self, source: int, total: float) -> bool:
-        """Whether not even the best of the source's candidates can reach its n best."""
+        """Whether none of the source's candidates can reach its n best."""
         config = self.config
         worst = sorted((each.score for each in self.ended[source]), reverse=True)[config.n_best - 1]
         limit = self.limits[source]
         return best_attainable(total, self.length + 1, limit, config.length_penalty) <= worst
 
     def _extend(self, kept: list[Choice]) -> None:
-        """The chosen rows, each with its new token."""
+        """Replace the rows by the chosen ones, each with its new token."""
         rows, seen = self.rows, self.seen
         self.rows = [
             Row(
@@ -274,7 +267,7 @@ class BeamSearch:
         self.length += 1
 
     def _finish(self, index: int, end: float | None) -> None:
-        """Hand over one row: ended with this log-probability, or cut."""
+        """Collect one row: ended with this log-probability, or cut."""
         row = self.rows[index]
         steps = row.steps()
         values = [step[2] for step in steps]
@@ -306,32 +299,3 @@ class BeamSearch:
             for hypotheses in (self.ended[source], self.cut[source])
         ]
         return (ranked[0] + ranked[1])[: self.config.n_best]
-
-
-def _constraint_states(
-    rules: Rules,
-    beam: Sequence[Row],
-    arrays: Arrays,
-    log_probabilities: Array,
-    forced: dict[int, int],
-) -> dict[int, ConstraintState]:
-    """The state of each row that has required words."""
-    states: dict[int, ConstraintState] = {}
-    rows: list[int] = []
-    wanted: list[int] = []
-    for index, row in enumerate(beam):
-        required = rules.required[row.source]
-        if required is None:
-            continue
-        tokens = row.tokens()
-        progress = required.after(tokens)
-        states[index] = ConstraintState(required, progress, rules.eos_id, forced=index in forced)
-        if index not in forced:
-            allowed = required.wanted(progress) - rules.banned_next(row.source, tokens)
-            rows += [index] * len(allowed)
-            wanted += sorted(allowed)
-    if rows:
-        values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
-        for index, token, value in zip(rows, wanted, values.tolist(), strict=True):
-            states[index].wanted[token] = max(value, IMPOSSIBLE)
-    return states

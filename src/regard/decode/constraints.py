@@ -9,7 +9,8 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host
-from regard.decode.required import Required, contains
+from regard.decode.interface import IMPOSSIBLE
+from regard.decode.required import ConstraintState, Required, contains
 from regard.errors import UsageError
 
 Tokens = Sequence[int]
@@ -136,6 +137,34 @@ class Rules:
             ban[-1] for ban in self._longer[source] if tuple(tokens[1 - len(ban) :]) == ban[:-1]
         }
         return self._single[source] | longer
+
+    def constraint_states(
+        self,
+        sources: Host,
+        so_far: Sequence[list[int]],
+        arrays: Arrays,
+        log_probabilities: Array,
+        forced: dict[int, int],
+    ) -> dict[int, ConstraintState]:
+        """The state of each row whose source has required words."""
+        states: dict[int, ConstraintState] = {}
+        rows: list[int] = []
+        wanted: list[int] = []
+        for row, (source, tokens) in enumerate(zip(sources.tolist(), so_far, strict=True)):
+            required = self.required[source]
+            if required is None:
+                continue
+            progress = required.after(tokens)
+            states[row] = ConstraintState(required, progress, self.eos_id, forced=row in forced)
+            if row not in forced:
+                allowed = required.wanted(progress) - self.banned_next(source, tokens)
+                rows += [row] * len(allowed)
+                wanted += sorted(allowed)
+        if rows:
+            values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
+            for row, token, value in zip(rows, wanted, values.tolist(), strict=True):
+                states[row].wanted[token] = max(value, IMPOSSIBLE)
+        return states
 
     def forbid(
         self,

@@ -1,4 +1,4 @@
-"""The entrance: search with a configuration, at once for many sources or as a stream for one."""
+"""Search with a configuration: many sources at once, or one as a stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.single_path import Event, Sampler, collect, decode_single_paths, greedy
+from regard.decode.single_path import Choose, Event, Sampler, collect, decode_single_paths, greedy
 from regard.errors import UsageError
 
 
@@ -28,10 +28,9 @@ def search(
 ) -> list[list[Hypothesis]]:
     """The best outputs of each source, best first; all sources of a call run together.
 
-    Without a max_length an output may have twice its source's tokens and 50 more, a prefix not counted; a
-    given max_length holds for the whole output. `history` is filled with a record for each step. `numbers`
-    are the sources' places in the caller's own order: they and the seed alone decide a sampled output,
-    however the caller forms batches.
+    Without a max_length an output may have twice its source's tokens and 50 more, a prefix not counted; a given
+    max_length holds for the whole output. `history` is filled with a record for each step. `numbers` identify the
+    sources: they and the seed alone decide a sampled output, however the caller forms batches.
     """
     if not sources:
         return []
@@ -44,22 +43,10 @@ def search(
     if config.method == "beam":
         beam_search = BeamSearch(sources, config, rules, attention=attention, history=history)
         return beam_search.run(model)
-    _check_single_path(config, rules)
-    num_paths = config.n_best
     order = range(len(sources)) if numbers is None else numbers
-    keys = [(number, path) for number in order for path in range(num_paths)]
-    prefixes = [len(each.prefix) for each in rules.constraints for _ in range(num_paths)]
-    choose = greedy if config.method == "greedy" else Sampler(config, keys, prefixes)
-    events = decode_single_paths(
-        model,
-        sources,
-        rules,
-        choose,
-        num_paths=num_paths,
-        attention=attention or config.coverage_penalty > 0,
-        history=history,
-    )
-    return collect(events, sources, config, num_paths=num_paths, attention=attention)
+    weighs = attention or config.coverage_penalty > 0
+    events = _events(model, sources, config, rules, order, attention=weighs, history=history)
+    return collect(events, sources, config, attention=attention)
 
 
 def stream(
@@ -75,11 +62,9 @@ def stream(
     number: int = 0,
     num_given: int | None = None,
 ) -> Iterator[Emission]:
-    """The output of one source, token by token as it is found, without a forced prefix.
+    """The output of one source, token by token, without its forced prefix: the same tokens as `search` finds.
 
-    num_given: tokens of the prefix that penalties do not count, all of them if not told.
-    The same tokens as `search` gives with the same configuration; only greedy search and sampling can tell
-    a token before they know the rest.
+    num_given: tokens of the prefix that penalties do not count; all of them if not told.
     """
     if config.method == "beam":
         raise UsageError(
@@ -87,18 +72,9 @@ def stream(
             "method=beam; use method=greedy or method=sample"
         )
     config = replace(config, n_best=1)
-    rules = Rules(
-        [source],
-        config,
-        None if constraints is None else [constraints],
-        bos_id=bos_id,
-        eos_id=eos_id,
-        pad_id=pad_id,
-    )
-    _check_single_path(config, rules)
-    prefixes = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
-    choose = greedy if config.method == "greedy" else Sampler(config, [(number, 0)], prefixes)
-    events = decode_single_paths(model, [source], rules, choose, history=history)
+    given = None if constraints is None else [constraints]
+    rules = Rules([source], config, given, bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
+    events = _events(model, [source], config, rules, [number], history=history, num_given=num_given)
     return (event.emission for event in events if not event.forced)
 
 
@@ -117,17 +93,12 @@ def best_of_n(
 ) -> Iterator[Hypothesis | None]:
     """Sample n_best outputs of one source side by side: None after each step, at the end the one of most value."""
     rules = Rules([source], config, [constraints], bos_id=bos_id, eos_id=eos_id, pad_id=pad_id)
-    num_paths = config.n_best
-    keys = [(number, path) for path in range(num_paths)]
-    choose = Sampler(config, keys, [len(constraints.prefix)] * num_paths)
     events: list[Event] = []
-    for event in decode_single_paths(
-        model, [source], rules, choose, num_paths=num_paths, history=history
-    ):
+    for event in _events(model, [source], config, rules, [number], history=history):
         if events and not event.forced and event.path <= events[-1].path:
             yield None
         events.append(event)
-    yield max(collect(iter(events), [source], config, num_paths=num_paths)[0], key=value)
+    yield max(collect(iter(events), [source], config)[0], key=value)
 
 
 def whole_search(
@@ -136,16 +107,37 @@ def whole_search(
     constraints: Sequence[Constraints] | None,
     attention: bool,
 ) -> Callable[..., list[list[Hypothesis]]] | None:
-    """The model's own way to search, which takes any number of sources, where it has one for such outputs.
-
-    They must follow from the sources and the configuration alone, with nothing drawn.
-    """
+    """The model's own search for any number of sources, where it has one: without sampling and constraints."""
     plain = (
         config.method != "sample"
         and not config.coverage_penalty
         and not any(each.prefix or each.banned or each.required for each in constraints or ())
     )
     return getattr(model, "search_whole", None) if plain and not attention else None
+
+
+def _events(
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    config: DecodeConfig,
+    rules: Rules,
+    numbers: Sequence[int],
+    *,
+    attention: bool = False,
+    history: list[StepRecord] | None = None,
+    num_given: int | None = None,
+) -> Iterator[Event]:
+    """The steps of n_best greedy or sampled paths for each source."""
+    _check_single_path(config, rules)
+    num_paths = config.n_best
+    choose: Choose = greedy
+    if config.method == "sample":
+        keys = [(number, path) for number in numbers for path in range(num_paths)]
+        given = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
+        choose = Sampler(config, keys, [each for each in given for _ in range(num_paths)])
+    return decode_single_paths(
+        model, sources, rules, choose, num_paths=num_paths, attention=attention, history=history
+    )
 
 
 def _check_single_path(config: DecodeConfig, rules: Rules) -> None:

@@ -121,91 +121,119 @@ def decode_single_paths(
     attention: bool = False,
     history: list[StepRecord] | None = None,
 ) -> Iterator[Event]:
-    """Walk `num_paths` paths for each source, all together; a path that has ended leaves the batch."""
-    arrays = arrays_for(model)
+    """Decode `num_paths` paths for each source, all together; a path that has ended leaves the batch."""
     state = model.start(sources, attention=attention)
     paths = np.arange(len(sources) * num_paths)
     if num_paths > 1:
-        state = state.select(arrays.integers(paths // num_paths))
-    written: list[list[int]] = [[] for _ in paths]
-    totals = [0.0] * len(paths)
-    limits = rules.limits.tolist()
-    inputs = np.full(len(paths), rules.bos_id)
-    length = 0
-    step_best = offers_best(model, rules, history) if choose is greedy else None
-    count = 1 + len(rules.excluded(0))  # always as many, which an engine can prepare for
-    every_step = attention or history is not None
-    beginning = read_beginning(model, rules, paths // num_paths, state, every_step=every_step)
-    if beginning is not None:
-        state, inputs, length = beginning.state, beginning.tokens[:, -1], beginning.tokens.shape[1]
-        written = beginning.tokens.tolist()
-        totals = beginning.log_probabilities.sum(axis=1).tolist()
-        if isinstance(choose, Sampler):
-            choose.skip(paths, length)
-        for path, values in enumerate(beginning.log_probabilities.tolist()):
-            for token, value in zip(written[path], values, strict=True):
-                yield Event(path, Emission(token, value), True, None)
-    while len(paths):
-        owners = paths // num_paths
-        forced: dict[int, int] = {}
-        if step_best is not None and length >= rules.longest_prefix:
-            best, their_tokens, state = step_best(inputs, state, count)
-            tokens, values = first_allowed(best, their_tokens, rules.excluded(length))
-        else:
-            logits, state = model.step(arrays.integers(inputs), state)
-            arrays = arrays_of(logits)
-            log_probabilities = log_probabilities_of(model, logits)
-            if history is not None:
-                beams = [list(written[path]) for path in paths.tolist()]
-                so_far_totals = np.array([totals[path] for path in paths.tolist()])
-                history.append(record(arrays, log_probabilities, owners, beams, so_far_totals))
-            forced = rules.forced(owners, length)
-            forced_values = pick_forced(arrays, log_probabilities, forced)
-            so_far = [written[path] for path in paths.tolist()]
-            seen = so_far if rules.look_back else None
-            rules.forbid(arrays, log_probabilities, owners, length, seen)
-            tokens, values = choose(arrays, log_probabilities, paths, so_far)
-            tokens[list(forced)] = list(forced.values())
-            values[list(forced)] = forced_values
-        weights = arrays.host(state.attention) if attention else None
-        going: list[int] = []
-        for row, (path, owner, token, value) in enumerate(
-            zip(paths.tolist(), owners.tolist(), tokens.tolist(), values.tolist(), strict=True)
+        state = state.select(arrays_for(model).integers(paths // num_paths))
+    batch = _Batch(model, rules, choose, num_paths, history, paths, state)
+    yield from batch.read_prefixes(every_step=attention or history is not None)
+    while len(batch.paths):
+        tokens, values, forced = batch.next_tokens()
+        weights = batch.arrays.host(batch.state.attention) if attention else None
+        alive: list[int] = []
+        for row, (path, token, value) in enumerate(
+            zip(batch.paths.tolist(), tokens.tolist(), values.tolist(), strict=True)
         ):
-            is_forced = row in forced
-            if token == rules.eos_id and value > -math.inf and not is_forced:
+            if token == rules.eos_id and value > -math.inf and row not in forced:
                 emission = Emission(None, value, "end")
-            elif length == limits[owner] or value == -math.inf:
+            elif batch.length == rules.limits[path // num_paths] or value == -math.inf:
                 emission = Emission(None, 0.0, "length")
             else:
                 emission = Emission(token, value)
-                written[path].append(token)
-                totals[path] += value
-                going.append(row)
-            yield Event(path, emission, is_forced, None if weights is None else weights[row])
-        inputs = tokens
-        if len(going) < len(paths):
-            alive = np.array(going, dtype=np.int64)
-            paths, inputs = paths[alive], tokens[alive]
-            if going:
-                state = state.select(arrays.integers(alive))
-        length += 1
+                batch.written[path].append(token)
+                batch.totals[path] += value
+                alive.append(row)
+            yield Event(path, emission, row in forced, None if weights is None else weights[row])
+        batch.keep(alive, tokens)
+
+
+class _Batch:
+    """The unfinished paths of a call, a row of the model's state each."""
+
+    def __init__(
+        self,
+        model: StepModel,
+        rules: Rules,
+        choose: Choose,
+        num_paths: int,
+        history: list[StepRecord] | None,
+        paths: Host,
+        state: State,
+    ) -> None:
+        self.model, self.rules, self.choose = model, rules, choose
+        self.num_paths, self.history = num_paths, history
+        self.paths, self.state, self.length = paths, state, 0
+        self.written: list[list[int]] = [[] for _ in paths]
+        self.totals = [0.0] * len(paths)
+        self.arrays = arrays_for(model)
+        self.inputs = np.full(len(paths), rules.bos_id)
+        self.step_best = offers_best(model, rules, history) if choose is greedy else None
+
+    def read_prefixes(self, *, every_step: bool) -> Iterator[Event]:
+        owners = self.paths // self.num_paths
+        beginning = read_beginning(
+            self.model, self.rules, owners, self.state, every_step=every_step
+        )
+        if beginning is None:
+            return
+        self.state, self.inputs = beginning.state, beginning.tokens[:, -1]
+        self.length = beginning.tokens.shape[1]
+        self.written = beginning.tokens.tolist()
+        self.totals = beginning.log_probabilities.sum(axis=1).tolist()
+        if isinstance(self.choose, Sampler):
+            self.choose.skip(self.paths, self.length)
+        for path, values in enumerate(beginning.log_probabilities.tolist()):
+            for token, value in zip(list(self.written[path]), values, strict=True):
+                yield Event(path, Emission(token, value), True, None)
+
+    def next_tokens(self) -> tuple[Host, Host, dict[int, int]]:
+        """The next token of each path with its log-probability, and the forced tokens by row."""
+        rules, length = self.rules, self.length
+        if self.step_best is not None and length >= rules.longest_prefix:
+            count = 1 + len(rules.excluded(0))  # constant, so that an engine can prepare for it
+            best, their_tokens, self.state = self.step_best(self.inputs, self.state, count)
+            return *first_allowed(best, their_tokens, rules.excluded(length)), {}
+        logits, self.state = self.model.step(self.arrays.integers(self.inputs), self.state)
+        arrays = self.arrays = arrays_of(logits)
+        log_probabilities = log_probabilities_of(self.model, logits)
+        owners, paths = self.paths // self.num_paths, self.paths.tolist()
+        so_far = [self.written[path] for path in paths]
+        if self.history is not None:
+            totals = np.array([self.totals[path] for path in paths])
+            beams = [list(tokens) for tokens in so_far]
+            self.history.append(record(arrays, log_probabilities, owners, beams, totals))
+        forced = rules.forced(owners, length)
+        forced_values = pick_forced(arrays, log_probabilities, forced)
+        seen = so_far if rules.look_back else None
+        rules.forbid(arrays, log_probabilities, owners, length, seen)
+        tokens, values = self.choose(arrays, log_probabilities, self.paths, so_far)
+        tokens[list(forced)] = list(forced.values())
+        values[list(forced)] = forced_values
+        return tokens, values, forced
+
+    def keep(self, alive: list[int], tokens: Host) -> None:
+        """Continue with these rows after these tokens."""
+        self.length += 1
+        self.inputs = tokens
+        if len(alive) < len(self.paths):
+            rows = np.array(alive, dtype=np.int64)
+            self.paths, self.inputs = self.paths[rows], tokens[rows]
+            if alive:
+                self.state = self.state.select(self.arrays.integers(rows))
 
 
 def first_allowed(
     values: Sequence[Sequence[float]], tokens: Sequence[Sequence[int]], excluded: Sequence[int]
 ) -> tuple[Host, Host]:
     """The best token of each row that is not excluded, and its log-probability."""
-    chosen_tokens, chosen_values = [], []
+    chosen = []
     for their_values, their_tokens in zip(values, tokens, strict=True):
-        token, value = their_tokens[-1], -math.inf
-        for place, candidate in enumerate(their_tokens):
-            if candidate not in excluded:
-                token, value = candidate, their_values[place]
-                break
-        chosen_tokens.append(token)
-        chosen_values.append(value)
-    return np.array(chosen_tokens), np.array(chosen_values)
+        pairs = zip(their_tokens, their_values, strict=True)
+        allowed = ((token, value) for token, value in pairs if token not in excluded)
+        chosen.append(next(allowed, (their_tokens[-1], -math.inf)))
+    found = np.array(chosen)
+    return found[:, 0].astype(np.int64), found[:, 1]
 
 
 def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:
@@ -230,10 +258,10 @@ def collect(
     sources: Sequence[Sequence[int]],
     config: DecodeConfig,
     *,
-    num_paths: int = 1,
     attention: bool = False,
 ) -> list[list[Hypothesis]]:
-    """The finished paths of each source, best first."""
+    """The n_best finished paths of each source, best first."""
+    num_paths = config.n_best
     tokens: list[list[int]] = [[] for _ in range(len(sources) * num_paths)]
     values: list[list[float]] = [[] for _ in tokens]
     weights: list[list[Host]] = [[] for _ in tokens]

@@ -13,16 +13,8 @@ from regard.generate.chat import Judge, search_plan, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
-from regard.serve.jobs import (
-    ModelJob,
-    ModelStopped,
-    Overloaded,
-    ReplyTask,
-    TextStream,
-    TranslateTask,
-)
+from regard.serve.jobs import ModelJob, ReplyTask, TextStream, TranslateTask
 from regard.serve.models import ServedModel
-from regard.serve.request import RequestError
 from regard.translate.translation import Translation, join
 
 _LONG = 2000
@@ -57,7 +49,7 @@ class TextsJob:
 
     def submit(self) -> ModelJob:
         if self._job.futures:
-            submit(self._served, self._job)
+            self._served.worker.submit(self._job)
         return self._job
 
     def join(self, translations: Sequence[Translation]) -> list[Translation]:
@@ -98,20 +90,10 @@ async def translate_in_order(
 async def _prepare(
     served: ServedModel, texts: Sequence[str], *arguments: Any, **options: Any
 ) -> TextsJob:
-    try:
-        served.worker.check()
-    except (Overloaded, ModelStopped) as error:
-        raise as_request_error(error) from error
+    served.worker.check()
     if sum(map(len, texts)) <= _LONG:
         return TextsJob(served, texts, *arguments, **options)
     return await asyncio.to_thread(TextsJob, served, texts, *arguments, **options)
-
-
-def submit(served: ServedModel, work: ModelJob | TextStream) -> None:
-    try:
-        served.worker.submit(work)
-    except (Overloaded, ModelStopped) as error:
-        raise as_request_error(error) from error
 
 
 async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
@@ -119,18 +101,8 @@ async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
     try:
         for future in job.futures:
             yield await asyncio.wrap_future(future)
-    except ModelStopped as error:
-        raise as_request_error(error) from error
     finally:
         job.cancel()
-
-
-def as_request_error(error: Overloaded | ModelStopped) -> RequestError:
-    if isinstance(error, Overloaded):
-        message = "too many requests are waiting: come back in a moment"
-        return RequestError(503, message, retry_after=1, code="busy")
-    message = "the model does not answer"
-    return RequestError(503, message, retry_after=10, code="model_unavailable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +138,7 @@ async def reply(
         prompt, searched = planned
         task = ReplyTask(searched, options.num_top)
         job = ModelJob(task, [(prompt, number)], [prompt.num_tokens])
-        submit(served, job)
+        served.worker.submit(job)
         [found] = [each async for each in _results(job)]
         await asyncio.to_thread(judge.consider, found)
     for part in stream_reply(translator, judge.chosen, options.stops):
@@ -199,11 +171,9 @@ async def write(
         ),
         lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item),
     )
-    submit(served, stream)
+    served.worker.submit(stream)
     try:
         while (item := await arrived.get()) is not None:
-            if isinstance(item, ModelStopped):
-                raise as_request_error(item) from item
             if isinstance(item, BaseException):
                 raise item
             served.worker.metrics.tokens.add(len(item.tokens), model=served.name)

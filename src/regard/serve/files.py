@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from regard.documents import translate_document
-from regard.serve.answers import TextsJob, as_request_error
-from regard.serve.jobs import ModelJob, ModelStopped
+from regard.serve.answers import TextsJob
+from regard.serve.jobs import ModelJob
 from regard.serve.models import ServedModel
 from regard.translate.translation import Translation
 
@@ -96,10 +96,7 @@ class DocumentTranslator:
             running[:] = [job.submit()]
             if is_cancelled.is_set():
                 running[0].cancel()
-            try:
-                return job.join([future.result() for future in running[0].futures])
-            except ModelStopped as error:
-                raise as_request_error(error) from error
+            return job.join([future.result() for future in running[0].futures])
 
         def work() -> bytes:
             return translate_document(

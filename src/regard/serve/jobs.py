@@ -13,17 +13,26 @@ from regard.config import DecodeConfig
 from regard.decode import StepModel
 from regard.generate.chat import ReplyCandidate, reply_candidates
 from regard.generate.prompts import Prompt
+from regard.serve.request import RequestError
 from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
 from regard.translate.translation import Translation
 
 
-class Overloaded(Exception):
+class Overloaded(RequestError):
     """The queue is full."""
 
+    def __init__(self) -> None:
+        message = "too many requests are waiting: come back in a moment"
+        super().__init__(503, message, retry_after=1, code="busy")
 
-class ModelStopped(Exception):
+
+class ModelStopped(RequestError):
     """The model's thread has ended or hangs."""
+
+    def __init__(self) -> None:
+        message = "the model does not answer"
+        super().__init__(503, message, retry_after=10, code="model_unavailable")
 
 
 class BatchTask(Protocol):

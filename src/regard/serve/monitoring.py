@@ -15,6 +15,7 @@ import threading
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -66,6 +67,8 @@ class UvicornHandler(logging.Handler):
 
 
 class Metric:
+    """A metric by name; `lines` are its values in Prometheus' format."""
+
     kind = ""
 
     def __init__(self, name: str, help: str) -> None:
@@ -112,28 +115,25 @@ class Histogram(Metric):
     def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
         super().__init__(name, help)
         self._bounds = bounds
-        self._counts: dict[Labels, list[int]] = {}
-        self._sums: dict[Labels, float] = {}
+        self._values: dict[Labels, list[float]] = {}
+        """counts of each bucket, and last the sum of the values"""
 
     def observe(self, value: float, **labels: str) -> None:
-        key = tuple(sorted(labels.items()))
         with self._lock:
-            counts = self._counts.setdefault(key, [0] * (len(self._bounds) + 1))
-            counts[bisect_left(self._bounds, value)] += 1
-            self._sums[key] = self._sums.get(key, 0) + value
+            empty = [0.0] * (len(self._bounds) + 2)
+            values = self._values.setdefault(tuple(sorted(labels.items())), empty)
+            values[bisect_left(self._bounds, value)] += 1
+            values[-1] += value
 
     def lines(self) -> Iterator[str]:
         with self._lock:
-            counts = {key: list(each) for key, each in self._counts.items()}
-            sums = dict(self._sums)
-        for key, each in sorted(counts.items()):
-            total = 0
-            edges = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
-            for edge, count in zip(edges, each, strict=True):
-                total += count
-                yield _line(f"{self.name}_bucket", (*key, ("le", edge)), total)
-            yield _line(f"{self.name}_sum", key, sums[key])
-            yield _line(f"{self.name}_count", key, total)
+            found = sorted((key, list(values)) for key, values in self._values.items())
+        edges = [*(f"{bound:g}" for bound in self._bounds), "+Inf"]
+        for key, (*counts, total) in found:
+            for edge, count in zip(edges, accumulate(counts), strict=True):
+                yield _line(f"{self.name}_bucket", (*key, ("le", edge)), count)
+            yield _line(f"{self.name}_sum", key, total)
+            yield _line(f"{self.name}_count", key, sum(counts))
 
 
 class Metrics:

@@ -48,10 +48,7 @@ class Damaged(Exception):
 
 
 class TrainingState:
-    """Everything that changes during a run, as named tensors and back.
-
-    The tensors are whole, so that any number of processes can continue with them.
-    """
+    """Everything that changes during a run, as whole tensors: any number of processes can continue with them."""
 
     def __init__(
         self,
@@ -207,7 +204,8 @@ def _place(
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
         save_file(on_host, unfinished / TENSORS)
-        _sync_file(unfinished / TENSORS)
+        with (unfinished / TENSORS).open("rb+") as file:
+            os.fsync(file.fileno())  # from the system's cache to the disk
         for name, content in files.items():
             write_file(unfinished / name, content)
         _check_written(unfinished / TENSORS, on_host)
@@ -256,18 +254,16 @@ def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 def _check(folder: Path) -> None:
     """Raise where a file is missing or differs from its checksum."""
+    path = folder / SUMS
     try:
-        lines = (folder / SUMS).read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8").splitlines()
+        known = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
+        for name in (STATE, TENSORS) if folder.parent.name == CHECKPOINTS else (TENSORS,):
+            path = folder / name
+            if _sha256(path) != known.get(name):
+                raise Damaged(f"{path} (its checksum does not match)")
     except (OSError, ValueError) as error:
-        raise Damaged(f"{folder / SUMS} ({_reason(error)})") from error
-    known = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
-    for name in (STATE, TENSORS) if folder.parent.name == CHECKPOINTS else (TENSORS,):
-        try:
-            found = _sha256(folder / name)
-        except OSError as error:
-            raise Damaged(f"{folder / name} ({_reason(error)})") from error
-        if found != known.get(name):
-            raise Damaged(f"{folder / name} (its checksum does not match)")
+        raise Damaged(f"{path} ({getattr(error, 'strerror', None) or error})") from error
 
 
 def _best_steps(folder: Path) -> set[int]:
@@ -286,10 +282,6 @@ def room_left(folder: Path) -> str:
         return ""
 
 
-def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or str(error)
-
-
 def _name(step: int) -> str:
     return f"step-{step:08d}"
 
@@ -306,9 +298,3 @@ def _finished(run: Path, kind: str) -> list[Path]:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync_file(path: Path) -> None:
-    """Force the bytes from the system's cache to the disk."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

@@ -76,14 +76,8 @@ def _grouped(sentence_of: np.ndarray) -> np.ndarray:
     return sentence_of[starts] if np.unique(lengths).size == 1 else sentence_of
 
 
-_SMALL_INPUTS = {
-    "tokens": np.int64,
-    "positions": np.int64,
-    "last": np.int32,
-    "total": np.int32,
-    "places": np.int64,
-    "count": np.int64,
-}
+_INPUTS = ("tokens", "positions", "last", "total", "places", "count")
+"""Inputs of decoder.onnx beside the cache and the sources."""
 
 
 class OnnxEngine:
@@ -108,7 +102,7 @@ class OnnxEngine:
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
-        self._decoder = graphs.open("decoder", {*_SMALL_INPUTS, *past, *seen})
+        self._decoder = graphs.open("decoder", {*_INPUTS, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 
@@ -131,7 +125,7 @@ class OnnxEngine:
     def step_best(
         self, tokens: Sequence[int], state: State, count: int
     ) -> tuple[list[list[float]], list[list[int]], OnnxState]:
-        """A step that tells only the largest log-probabilities of each row and their tokens, best first."""
+        """A step that returns only the largest log-probabilities of each row and their tokens, best first."""
         count = min(count, self.config.target_vocab_size)
         rows = np.asarray(tokens)[:, None]
         outputs, newer = self._pass(rows, cast(OnnxState, state), "best", count)
@@ -141,13 +135,13 @@ class OnnxEngine:
     def read(
         self, tokens: np.ndarray, following: np.ndarray, state: State
     ) -> tuple[np.ndarray, OnnxState]:
-        """Many steps in one: for tokens [rows, length], the log-probability of what follows each of them."""
+        """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""
         state = cast(OnnxState, state)
         num_rows, length = tokens.shape
         values = np.empty((num_rows, length))
         begin = 0
         while begin < length:
-            # The attention kernel takes several tokens of several rows only where nothing came before.
+            # The attention kernel takes several tokens of several rows only at the start.
             at_once = MAX_PLACES if num_rows == 1 else length if state.position == 0 else 1
             end = min(begin + at_once, length)
             outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
@@ -186,7 +180,7 @@ class OnnxEngine:
         )
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:
-        """A cache of the state's rows alone that ends where they end, and which of its rows each is."""
+        """A cache with only the state's rows, filled up to its position; and the cache's row of each row."""
         cache, rows = state.cache, state.rows
         if cache is None:
             capacity = max(FIRST_CAPACITY, room)
@@ -200,7 +194,7 @@ class OnnxEngine:
         ):
             if len(set(rows)) == len(rows):
                 return cache, rows
-            # Held by this state alone: what none of its rows goes on with may be overwritten.
+            # Only this state holds it: rows that it dropped may be overwritten.
             if cache.num_holders == 1:
                 return cache, cache.spread(rows, state.position)
         moved = cache.moved(state.sources, rows, state.position, room)
@@ -217,16 +211,15 @@ class OnnxEngine:
             return call
         cache.block.calls.clear()  # a search asks one thing at a time
         rows, vocab_size = state.num_rows, self.config.target_vocab_size
-        # A step is asked what follows its one token; of more, what follows each.
         places = rows * length
-        shapes = {
-            "tokens": (rows, length),
-            "positions": (length,),
-            "last": (rows,),
-            "total": (1,),
+        inputs: dict[str, np.ndarray] = {
+            "tokens": np.zeros((rows, length), np.int64),
+            "positions": np.zeros(length, np.int64),
+            "last": np.zeros(rows, np.int32),
+            "total": np.zeros(1, np.int32),
+            "places": np.arange(places),
+            "count": np.array([count]),
         }
-        inputs = {name: np.zeros(shape, _SMALL_INPUTS[name]) for name, shape in shapes.items()}
-        inputs |= {"places": np.arange(places), "count": np.array([count])}
         outputs: dict[str, np.ndarray]
         if wanted == "best":
             outputs = {

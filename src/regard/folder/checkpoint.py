@@ -51,7 +51,8 @@ def save(
     folder = Path(folder).resolve()
     for name in manifest.tokenizer.names:
         assert name in files, f"the tokenizer's file {name} is not among the files to save"
-    _check_against(expected_tensors(manifest.model), _shapes(tensors), folder)
+    shapes = {name: tensor.shape for name, tensor in tensors.items()}
+    _check_against(expected_tensors(manifest.model), shapes, folder)
     _check_finite(tensors, folder)
     if folder.exists() and not folder.is_dir():
         raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
@@ -152,10 +153,11 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
                 got[name] = (part.get_dtype(), tuple(part.get_shape()))
             _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
             for name, (kind, _) in got.items():
-                tensor = file.get_tensor(name) if all_of or kind != "I8" else None
-                if tensor is not None:
-                    _check_finite({name: tensor}, path)
-                if tensor is not None and all_of:
+                if not all_of and kind == "I8":
+                    continue
+                tensor = file.get_tensor(name)
+                _check_finite({name: tensor}, path)
+                if all_of:
                     tensors[name] = tensor
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
@@ -193,10 +195,6 @@ def _check_unique(folder: Path) -> None:
         return dict(pairs)
 
     json.loads(read_header(folder)[8:], object_pairs_hook=keys_once)
-
-
-def _shapes(tensors: Mapping[str, np.ndarray]) -> dict[str, tuple[int, ...]]:
-    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:

@@ -99,7 +99,7 @@ class BatchStream:
         if folder is None:
             folder = Path(tempfile.mkdtemp(prefix="regard-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._pairs = EncodedPairs.of(
+        self._pairs = EncodedPairs(
             corpus.sources,
             corpus.targets,
             plain,

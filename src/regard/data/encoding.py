@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
-import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +15,7 @@ import numpy as np
 from regard.data.batches import Batch, Buffer, batches_of
 from regard.data.storage import Column, Rows, chunks_of_pairs, taken
 from regard.data.workers import (
+    SIDES,
     Arrays,
     Message,
     Workers,
@@ -24,6 +25,7 @@ from regard.data.workers import (
     tokens_from_arrays,
     tokens_to_arrays,
 )
+from regard.files import write_file
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 
@@ -50,15 +52,7 @@ class EncodedPairs:
     """The pairs of a corpus that are short enough: their texts and, without sampling, their tokens in files."""
 
     def __init__(
-        self, sources: Sequence[str], targets: Sequence[str], folder: Path, keeps_tokens: bool
-    ) -> None:
-        self._texts = (sources, targets)
-        self._folder, self.keeps_tokens = folder, keeps_tokens
-        self.facts = Facts(0)
-
-    @classmethod
-    def of(
-        cls,
+        self,
         sources: Sequence[str],
         targets: Sequence[str],
         builder: Builder,
@@ -66,18 +60,34 @@ class EncodedPairs:
         *,
         keeps_tokens: bool,
         num_processes: int = 1,
-    ) -> EncodedPairs:
+    ) -> None:
         """Encode into a folder, or open what was encoded there with the same tokenizers and settings.
 
         A folder is of one corpus: it must be emptied for another.
         """
-        encoded = cls(sources, targets, folder, keeps_tokens)
+        self._texts = (sources, targets)
+        self._index, self.keeps_tokens = folder / _INDEX, keeps_tokens
         key = zlib.crc32(repr((builder.max_length, keeps_tokens, len(targets))).encode())
         for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
             key = zlib.crc32(tokenizer.proto if tokenizer else b"", key)
-        if not encoded._open(key):
-            encoded._make(builder, key, num_processes)
-        return encoded
+        self.facts = Facts(key)
+        known = Facts(**json.loads(self._index.read_bytes())) if self._index.exists() else None
+        exists = known is not None and known.key == key
+        if not exists:
+            self._index.unlink(missing_ok=True)
+        self._kept = Column(folder / "short", np.int64, existing=exists)
+        self._columns = [
+            (
+                Column(folder / f"{side}.pieces", np.int32, existing=exists),
+                Column(folder / f"{side}.offsets", np.int64, existing=exists),
+            )
+            for side in SIDES
+            if keeps_tokens
+        ]
+        if known is not None and exists:
+            self.facts = known
+        else:
+            self._make(builder, num_processes)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -95,49 +105,18 @@ class EncodedPairs:
         )
         return source, target
 
-    def _open(self, key: int) -> bool:
-        index = self._folder / _INDEX
-        if not index.exists():
-            return False
-        facts = Facts(**json.loads(index.read_bytes()))
-        if facts.key != key:
-            return False
-        self.facts = facts
-        self._kept = Column.open(self._folder / "short", np.int64)
-        if self.keeps_tokens:
-            self._columns = [
-                (Column.open(ids, np.int32), Column.open(offsets, np.int64))
-                for ids, offsets in self._names()
-            ]
-        return True
-
-    def _names(self) -> list[tuple[Path, Path]]:
-        return [
-            (self._folder / f"{side}.pieces", self._folder / f"{side}.offsets")
-            for side in ("source", "target")
-        ]
-
-    def _make(self, builder: Builder, key: int, num_processes: int) -> None:
-        (self._folder / _INDEX).unlink(missing_ok=True)
-        self.facts = facts = Facts(key)
-        self._kept = Column(self._folder / "short", np.int64)
-        if self.keeps_tokens:
-            self._columns = [
-                (Column(ids, np.int32), Column(offsets, np.int64)) for ids, offsets in self._names()
-            ]
-            for _, offsets in self._columns:
-                offsets.extend(np.zeros(1, np.int64))
+    def _make(self, builder: Builder, num_processes: int) -> None:
+        for _, offsets in self._columns:
+            offsets.extend(np.zeros(1, np.int64))
         of_texts, of_lengths = [0, 0], [0, 0]
         for source, target in self._encode(builder, of_texts, num_processes):
             self._add(source, target, builder.max_length)
             for number, lengths in enumerate((source.lengths, target.lengths)):
                 of_lengths[number] = zlib.crc32(lengths.tobytes(), of_lengths[number])
-        facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
-        for column in (self._kept, *(c for pair in getattr(self, "_columns", ()) for c in pair)):
+        self.facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
+        for column in (self._kept, *itertools.chain.from_iterable(self._columns)):
             column.flush()
-        unfinished = self._folder / f"{_INDEX}.new"
-        unfinished.write_text(json.dumps(asdict(facts)))
-        os.replace(unfinished, self._folder / _INDEX)
+        write_file(self._index, json.dumps(asdict(self.facts)).encode())
 
     def _add(self, source: Ragged, target: Ragged, max_length: int) -> None:
         facts = self.facts
@@ -149,11 +128,10 @@ class EncodedPairs:
             return
         facts.source_longest = max(facts.source_longest, int(source_lengths[fits].max()))
         facts.target_longest = max(facts.target_longest, int(target_lengths[fits].max()))
-        if self.keeps_tokens:
-            for (ids, offsets), side in zip(self._columns, (source, target), strict=True):
-                short = side.take(fits)
-                offsets.extend(len(ids) + short.offsets[1:])
-                ids.extend(short.ids)
+        for (ids, offsets), side in zip(self._columns, (source, target), strict=False):
+            short = side.take(fits)
+            offsets.extend(len(ids) + short.offsets[1:])
+            ids.extend(short.ids)
 
     def _encode(
         self, builder: Builder, checksums: list[int], num_processes: int

@@ -44,7 +44,7 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vecto
                     raise DataError(
                         f"{path} must be unpacked to be read as a fastText model: unpack it"
                     )
-                return _checked(path, dict(read_fasttext(path, wanted, _width_check(path, width))))
+                return _checked(path, dict(read_fasttext(path, wanted, width)))
             file.seek(0)
             return _checked(path, dict(_plain(path, file, set(wanted), width)))
     except (OSError, EOFError, lzma.LZMAError, zlib.error, struct.error) as error:
@@ -52,15 +52,12 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vecto
         raise DataError(f"{path} must be a readable file: {reason}; check it") from error
 
 
-def _width_check(path: Path, width: int) -> Callable[[int], None]:
-    def check(found: int) -> None:
-        if found != width:
-            raise UsageError(
-                f"word vectors must be as wide as d_model={width}: those of {path.name} have {found} "
-                f"numbers; set d_model={found}, or use others"
-            )
-
-    return check
+def _check_width(path: Path, found: int, width: int) -> None:
+    if found != width:
+        raise UsageError(
+            f"word vectors must be as wide as d_model={width}: those of {path.name} have {found} "
+            f"numbers; set d_model={found}, or use others"
+        )
 
 
 def _checked(path: Path, vectors: Vectors) -> Vectors:
@@ -76,11 +73,10 @@ def _plain(
     path: Path, file: BinaryIO, wanted: set[str], width: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """word2vec and GloVe, word by word."""
-    check = _width_check(path, width)
     first = file.readline(MAX_LINE_BYTES)
     counts = first.split()
     if len(counts) == 2 and all(each.isdigit() for each in counts):
-        check(int(counts[1]))
+        _check_width(path, int(counts[1]), width)
         begins = file.tell()
         is_text = _num_numbers(file.readline(MAX_LINE_BYTES)) >= width
         file.seek(begins)
@@ -94,7 +90,7 @@ def _plain(
                 f"{path}: word vectors must begin with the number of words and their width, or with a word "
                 f"and its numbers: got {first[:40]!r}; give a word2vec, GloVe or fastText file"
             )
-        check(found)
+        _check_width(path, found, width)
         file.seek(0)
         rows = _lines(path, file, width, 1)
     for word, vector in rows:
@@ -178,7 +174,7 @@ _SHAPE = struct.Struct("<?2q")
 
 
 def read_fasttext(
-    path: Path, wanted: Collection[str], check_width: Callable[[int], None]
+    path: Path, wanted: Collection[str], width: int
 ) -> Iterator[tuple[str, np.ndarray]]:
     """The vectors of the wanted words in a fastText model."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -189,8 +185,8 @@ def read_fasttext(
                 "use its .vec file"
             )
         settings = _SETTINGS.unpack_from(data, 8)
-        width, num_buckets, shortest, longest = settings[0], settings[8], settings[9], settings[10]
-        check_width(width)
+        num_buckets, shortest, longest = settings[8:11]
+        _check_width(path, settings[0], width)
         at = 8 + _SETTINGS.size
         num_entries, num_words, _, _, num_pruned = _COUNTS.unpack_from(data, at)
         ids, at = _dictionary(path, data, at + _COUNTS.size, num_entries, set(wanted))

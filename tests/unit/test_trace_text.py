@@ -74,7 +74,7 @@ def test_every_stage_of_the_text_is_in_the_trace() -> None:
     assert read == trace.metadata["sentences"][1]["protected"]
     written = trace["target.tokens"].tolist()[1:]
     assert written in trace[f"steps.{len(written)}.beams"], "the search had these tokens"
-    with pytest.raises(UsageError, match="sentence must be from 0 to 1: got 2"):
+    with pytest.raises(UsageError, match="sentence must be one of the text's: got number 3 of 2"):
         model.trace(text, sentence=2)
     plain = model.trace(text, split=False, plain=True).metadata
     assert plain["text.protected"] == text and plain["text.restored"] == plain["text.written"]

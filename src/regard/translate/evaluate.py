@@ -1,8 +1,7 @@
-"""How good translations are, how good a search is, and how well a text is foretold.
+"""Scores of translations (BLEU, chrF), of a search (recall, mean reciprocal rank) and of a language model (perplexity).
 
-Corpus BLEU and chrF, each with the signature that makes it comparable: Papineni et al. 2002 and Popović 2015, as
-sacreBLEU computes them (Post 2018). Of a search, how often the right answer is among the first, and the mean of one
-over its place.
+BLEU (Papineni et al. 2002) and chrF (Popović 2015) as sacreBLEU computes them (Post 2018), each with the signature that
+makes it comparable.
 """
 
 from __future__ import annotations
@@ -16,8 +15,21 @@ from typing import Any
 from regard.errors import DataError, MissingExtra
 
 
+class _Named:
+    """A score with the name of its test set."""
+
+    __slots__ = ()
+    name: str
+
+    def titled(self, text: str) -> str:
+        return f"{self.name}  {text}" if self.name else text
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)  # type: ignore[call-overload]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Score:
+class Score(_Named):
     """The score of one set of translations."""
 
     bleu: float
@@ -27,18 +39,13 @@ class Score:
     chrf_signature: str
     num_sentences: int
     name: str = ""
-    """of the test set"""
 
     def __str__(self) -> str:
-        name = f"{self.name}  " if self.name else ""
-        return f"{name}BLEU {self.bleu:.2f}  chrF {self.chrf:.1f}  ({self.bleu_signature})"
-
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        return self.titled(f"BLEU {self.bleu:.2f}  chrF {self.chrf:.1f}  ({self.bleu_signature})")
 
 
 def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str = "") -> Score:
-    """Score one translation for each reference; the cased text as it is, without tokenising it before."""
+    """Score one translation for each reference: cased text, not tokenized before."""
     if len(hypotheses) != len(references):
         raise DataError(
             "hypotheses and references must be as many lines: "
@@ -58,36 +65,30 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
         num_sentences=len(references),
         name=name,
     )
-    _forget_sentences()
+    _clear_caches()
     return score
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Retrieval:
+class Retrieval(_Named):
     """How far from the top the right answers of some queries stood; all in percent."""
 
     recall_1: float
-    """right answers that came first"""
     recall_10: float
-    """those among the first ten"""
     mrr: float
     """mean reciprocal rank"""
     num_queries: int
     name: str = ""
 
     def __str__(self) -> str:
-        name = f"{self.name}  " if self.name else ""
-        return (
-            f"{name}recall@1 {self.recall_1:.1f}  recall@10 {self.recall_10:.1f}  "
+        return self.titled(
+            f"recall@1 {self.recall_1:.1f}  recall@10 {self.recall_10:.1f}  "
             f"MRR {self.mrr:.1f}  ({self.num_queries:,} queries)"
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
 
 def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:
-    """Score a search by where it put the right answer of each query, from 1.
+    """Score a search by the rank of the right answer of each query, from 1.
 
     >>> print(retrieval([1, 4]))
     recall@1 50.0  recall@10 100.0  MRR 62.5  (2 queries)
@@ -105,14 +106,14 @@ def retrieval(places: Sequence[int], *, name: str = "") -> Retrieval:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Perplexity:
-    """How much a text surprises a model: as if it chose among so many pieces, all as probable, each time."""
+class Perplexity(_Named):
+    """Perplexity of a text: the number of equally probable tokens that would be as hard to predict."""
 
     loss: float
-    """the mean of -log p over the pieces that were to be foretold"""
+    """mean of -log p over the predicted tokens"""
     num_pieces: int
     of_words: float | None = None
-    """the same for each word, which does not depend on how words are cut; none of blanks"""
+    """perplexity per word, which does not depend on the tokenizer; None for blanks"""
     name: str = ""
 
     @property
@@ -120,9 +121,8 @@ class Perplexity:
         return math.exp(min(self.loss, 700.0))
 
     def __str__(self) -> str:
-        name = f"{self.name}  " if self.name else ""
         words = "" if self.of_words is None else f"  of words {self.of_words:.2f}"
-        return f"{name}perplexity {self.of_pieces:.2f}{words}  ({self.num_pieces:,} pieces)"
+        return self.titled(f"perplexity {self.of_pieces:.2f}{words}  ({self.num_pieces:,} tokens)")
 
     def to_dict(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "perplexity": self.of_pieces}
@@ -131,8 +131,8 @@ class Perplexity:
 AnyScore = Score | Retrieval | Perplexity
 
 
-def _forget_sentences() -> None:
-    """sacreBLEU keeps every sentence it has cut into words, tens of thousands of them over a long training."""
+def _clear_caches() -> None:
+    """Free the sentences that sacreBLEU has tokenized, tens of thousands of them over a long training."""
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
     from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
@@ -141,7 +141,7 @@ def _forget_sentences() -> None:
 
 
 def require_metrics() -> tuple[Any, Any]:
-    """sacreBLEU's two metrics; to be asked for before the work of translating, not after it."""
+    """sacreBLEU's two metrics; called before a long translation, not after it."""
     try:
         from sacrebleu.metrics.bleu import BLEU
         from sacrebleu.metrics.chrf import CHRF

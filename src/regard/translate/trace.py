@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from regard.config import DecodeConfig, to_dict
-from regard.decode import Constraints, Hypothesis, StepRecord, search
+from regard.decode import Constraints, Hypothesis, StepRecord
 from regard.engine.edited import Edits, UncachedEngine
 from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
@@ -23,8 +23,8 @@ from regard.text.normalise import known_signs
 from regard.trace import Trace
 from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
-from regard.translate.search import search_in_batches
-from regard.translate.translation import Sentence, Translation
+from regard.translate.search import SearchInput, search_in_batches
+from regard.translate.translation import Translation
 
 _DEFAULT = TranslateOptions()
 STAGES = ("given", "normalised", "protected", "written", "restored")
@@ -85,21 +85,11 @@ def follow(
         return Followed(translation, sentence, source, Found([], []))
     history: list[StepRecord] = []
     search_in_batches(translator.engine, translator.config, [chosen.search], history)
-    found = Found(_hypotheses(chosen), history)
-    return Followed(translation, sentence, chosen.search.source, found)
-
-
-def _hypotheses(sentence: Sentence) -> list[Hypothesis]:
-    return [
-        Hypothesis(
-            each.token_ids,
-            each.score,
-            each.log_probability,
-            each.token_log_probabilities,
-            "end" if each.stop == "end" else "length",
-        )
-        for each in sentence.candidates
+    hypotheses = [
+        Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop)
+        for a in chosen.candidates
     ]
+    return Followed(translation, sentence, chosen.search.source, Found(hypotheses, history))
 
 
 def find(
@@ -107,16 +97,9 @@ def find(
 ) -> Found:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
-    [hypotheses] = search(
-        engine,
-        [source],
-        config,
-        bos_id=engine.config.bos_id,
-        eos_id=engine.config.eos_id,
-        pad_id=engine.config.pad_id,
-        constraints=[Constraints(prefix=prefix)] if prefix else None,
-        history=history,
-    )
+    constraints = Constraints(prefix=prefix) if prefix else None
+    searched = SearchInput(list(source), config, constraints)
+    [hypotheses] = search_in_batches(engine, engine.config, [searched], history)
     return Found(hypotheses, history)
 
 

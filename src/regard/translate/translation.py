@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from regard.decode.interface import Stop
 from regard.text import Span
 from regard.text.sentences import Parts
 from regard.text.word_alignment import Link
@@ -28,7 +29,7 @@ class Candidate:
     log_probability: float
     token_log_probabilities: list[float]
     """one for each token, and one for the end where the model ended"""
-    stop: str
+    stop: Stop
     """end, or length: the candidate was cut at the limit"""
     edited: bool = False
     """whether the text differs from what the model wrote"""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from regard.errors import UsageError
-from regard.text.emoji import in_words
 from regard.text.normalise import known_signs
+from regard.text.sentences import without_emoji
 from regard.translate.pipeline import Translator
 
 REPLY_TOKENS = 128
@@ -49,7 +49,7 @@ def chat_prompt(translator: Translator, turns: Sequence[str]) -> Prompt:
     if not translator.config.has_encoder:
         text = "\n".join([*turns, ""])
         return replace(text_prompt(translator, text, REPLY_TOKENS), stops=("\n",))
-    text = "\n".join(translator.normaliser(in_words(turn)) for turn in turns)
+    text = "\n".join(translator.normaliser(without_emoji(turn)) for turn in turns)
     ids = translator.source.encode(to_one_line(text) if _marks_lines(translator) else text)
     room = translator.longest - 1
     return Prompt([*ids[-room:], translator.config.eos_id], [], REPLY_TOKENS)

@@ -15,7 +15,7 @@ from regard.search.index_folder import load, update
 from regard.search.ranking import best
 from regard.search.results import Comparison, EmbeddedWords, Hit, SearchResult
 from regard.text import Span
-from regard.text.given import check_text
+from regard.text.validate import check_text
 from regard.text.word_alignment import words
 
 

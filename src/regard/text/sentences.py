@@ -1,10 +1,8 @@
-"""A text as sentences a model can take, and the white space that stands between them.
+"""A text as sentences that a model can read, and the untranslated text between them.
 
-A model has learnt sentences, not documents: a text is cut at line ends, tabs and sentence ends, and a sentence
-longer than what the model was trained for is cut again where it hurts least. A single word that long is none of
-its language and is not given to the model. White space around the parts is not translated, nor are the marks of a list,
-nor emoji, which stand between parts of a sentence more often than for a word of it; `Parts.join` puts them back as they
-were.
+A text is cut at line ends, tabs and sentence ends. A sentence longer than the model was trained for is cut again, best at
+punctuation; a single word of that length is copied. White space, list marks and emoji stand between sentences and are
+not translated; `Parts.join` puts them back.
 """
 
 from __future__ import annotations
@@ -13,7 +11,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from regard.text.emoji import MARK, PICTURES, has_word
+# Emoji with their modifiers, flags, keycaps, faces of punctuation, and line break tags. "x <3" is a comparison.
+_EMOJI = re.compile(
+    "(?:[\u231a-\u23ff\u25a0-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]"
+    "[\u200d\u20e3\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]*|[0-9#*]\ufe0f?\u20e3|<[bBhH][rR] ?/?>"
+    r"|(?<!\S)(?:[:;=]'?-?(?:\)++|\(++|[DPpoO/|*])|(?<!\b\w )<3|xD|XD(?=\s*+\Z)|\^\^)(?![^\s.,!?]))+"
+)
+# The mark of a list item, of direct speech, or of a quoted line.
+_BULLETS = "-\u2013\u2014\u2015*+\u2022\u2023\u2043\u00b7\u2219\u25e6\u2192\u21d2\uf0a7\uf0b7\uf0d8"
+_BULLET = re.compile(rf"\s*+(?:[{_BULLETS}]\s++|>\s*+)++(?=\S)")
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
@@ -133,10 +139,10 @@ def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
     """What is translated in one go, and the pictures after it; signs that are left alone between these are no sentence."""
     for sentence in _sentences(text, language):
         start = 0
-        if (mark := MARK.match(sentence)) and has_word(sentence[mark.end() :]):
+        if (mark := _BULLET.match(sentence)) and has_word(sentence[mark.end() :]):
             start = mark.end()
             yield "", mark[0]
-        for match in PICTURES.finditer(sentence, start):
+        for match in _EMOJI.finditer(sentence, start):
             words = sentence[start : match.start()]
             yield (words, match[0]) if has_word(words) else ("", words + match[0])
             start = match.end()
@@ -250,3 +256,17 @@ def _is_one_word(text: str) -> bool:
 def _is_endless(part: str, count: Callable[[str], int], max_length: int) -> bool:
     # A piece is at least a byte: most parts need no counting.
     return len(part.encode()) > max_length and _is_one_word(part) and count(part) > max_length
+
+
+def without_emoji(text: str) -> str:
+    """A text without the emoji beside its words; emoji alone stay.
+
+    >>> without_emoji("I'm fine \U0001f634"), without_emoji("\U0001f634")
+    ("I'm fine", '\U0001f634')
+    """
+    words = _EMOJI.sub(" ", text)
+    return words.strip() if has_word(words) else text
+
+
+def has_word(text: str) -> bool:
+    return any(sign.isalnum() for sign in text)

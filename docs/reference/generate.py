@@ -58,7 +58,7 @@ def settings_page() -> str:
     pages = [
         "# Settings and recipes",
         "",
-        "Written by `docs/reference/generate.py` from `regard/config.py`.",
+        "Written by `docs/reference/generate.py` from `regard/config/`.",
         "",
         "A recipe is a TOML file with the sections below; every key may be left out. The same keys work on the",
         "command line: `--set steps=2000`, or `--set data.max_length=100` where two sections share a name.",

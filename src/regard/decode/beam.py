@@ -276,17 +276,13 @@ class BeamSearch:
         if end is not None:
             values.append(end)
             weights.append(None if self.seen is None else self.seen[index])
-        source_len = len(self.sources[row.source])
-        attention = None
-        if self.seen is not None:
-            attention = np.array([each[:source_len] for each in weights])
-            attention = attention.reshape(len(weights), source_len)
         finished = hypothesis(
             [step[1] for step in steps],
             values,
             stop,
             self.config.length_penalty,
-            attention=attention,
+            weights=weights,
+            source_len=len(self.sources[row.source]) if self.attention else None,
             beta=self.config.coverage_penalty,
             show=self.show,
         )

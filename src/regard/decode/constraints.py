@@ -58,12 +58,6 @@ class Rules:
         self._ngram = config.no_repeat_ngram
         self.longest_prefix = max((len(each.prefix) for each in self.constraints), default=0)
         self._bans = any(each.banned for each in self.constraints)
-        self._single = [
-            {ban[0] for ban in each.banned if len(ban) == 1} for each in self.constraints
-        ]
-        self._longer = [
-            [tuple(ban) for ban in each.banned if len(ban) > 1] for each in self.constraints
-        ]
         self.required = [
             Required(each.required) if each.required else None for each in self.constraints
         ]
@@ -86,24 +80,24 @@ class Rules:
             prefix = list(each.prefix)
             if len(prefix) > limit:
                 raise UsageError(
-                    f"a forced prefix must fit into max_length: got {len(prefix)} pieces for a limit of "
+                    f"a forced prefix must fit into max_length: got {len(prefix)} tokens for a limit of "
                     f"{limit}; raise max_length or shorten the prefix"
                 )
             for ban in each.banned:
                 if not ban:
                     raise UsageError(
-                        "a banned word must have at least one piece: got an empty one; leave it out"
+                        "a banned word must have at least one token: got an empty one; leave it out"
                     )
                 if contains(prefix, ban) or any(contains(word, ban) for word in each.required):
                     raise UsageError(
-                        f"a word cannot be both banned and asked for: pieces {list(ban)} are banned but "
+                        f"a word cannot be both banned and asked for: tokens {list(ban)} are banned but "
                         "stand in the prefix or in a required word; drop one of the two"
                     )
             if required is not None:
-                need = required.need(required.after(prefix))
+                need = required.need(required.progress(prefix))
                 if len(prefix) + need > limit:
                     raise UsageError(
-                        f"the required words must fit into max_length: got {need} pieces after a prefix of "
+                        f"the required words must fit into max_length: got {need} tokens after a prefix of "
                         f"{len(prefix)} for a limit of {limit}; raise max_length or require less"
                     )
 
@@ -132,11 +126,12 @@ class Rules:
         return [*self._never, self.eos_id] if length < self._min_length else self._never
 
     def banned_next(self, source: int, tokens: list[int]) -> set[int]:
-        """What would complete a banned sequence after these tokens."""
-        longer = {
-            ban[-1] for ban in self._longer[source] if tuple(tokens[1 - len(ban) :]) == ban[:-1]
+        """The tokens that would complete a banned sequence."""
+        return {
+            ban[-1]
+            for ban in self.constraints[source].banned
+            if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])
         }
-        return self._single[source] | longer
 
     def constraint_states(
         self,
@@ -154,10 +149,9 @@ class Rules:
             required = self.required[source]
             if required is None:
                 continue
-            progress = required.after(tokens)
-            states[row] = ConstraintState(required, progress, self.eos_id, forced=row in forced)
+            states[row] = ConstraintState(required, tokens, self.eos_id, forced=row in forced)
             if row not in forced:
-                allowed = required.wanted(progress) - self.banned_next(source, tokens)
+                allowed = required.wanted(states[row].progress) - self.banned_next(source, tokens)
                 rows += [row] * len(allowed)
                 wanted += sorted(allowed)
         if rows:

@@ -9,6 +9,7 @@ The length counts every predicted token, the end included.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -47,14 +48,18 @@ def hypothesis(
     stop: Stop,
     alpha: float,
     *,
-    attention: Host | None = None,
+    weights: Sequence[Host] = (),
+    source_len: int | None = None,
     beta: float = 0.0,
     show: bool = False,
 ) -> Hypothesis:
-    """A finished output with its score; `attention` has one row for each log-probability."""
+    """A finished output with its score; with a source_len, weights are the attention of each step."""
     total = math.fsum(log_probabilities)
     score = total / length_penalty(len(log_probabilities), alpha)
-    if attention is not None and beta:
-        score += coverage_penalty(attention, beta)
-    shown = attention[: len(tokens)].tolist() if attention is not None and show else None
+    shown = None
+    if source_len is not None:
+        attention = np.array([each[:source_len] for each in weights])
+        attention = attention.reshape(len(weights), source_len)
+        score += coverage_penalty(attention, beta) if beta else 0.0
+        shown = attention[: len(tokens)].tolist() if show else None
     return Hypothesis(tokens, score, total, log_probabilities, stop, shown)

@@ -3,9 +3,8 @@
 Dynamic beam allocation (Post & Vilar 2018): besides the model's best tokens, each hypothesis also proposes the next
 tokens of its required words, and the slots of the beam are shared among hypotheses by how many tokens they still need.
 
-Differs from the paper: one prefix automaton per word (Knuth-Morris-Pratt) reads the progress off the tokens, so
-overlapping words count correctly; and a step that leaves less room than the missing tokens need is never taken, so the
-words do appear before the limit.
+Differs from the paper: the progress of every word is read off the tokens, so overlapping words count correctly; and a
+step that leaves less room than the missing tokens need is never taken, so the words do appear before the limit.
 """
 
 from __future__ import annotations
@@ -31,25 +30,23 @@ class Required:
     """The required words of one output."""
 
     def __init__(self, words: Iterable[Sequence[int]]) -> None:
-        kept: list[list[int]] = []
+        self.words: list[list[int]] = []
         # A word inside another one appears with it.
         for word in sorted((list(word) for word in words), key=len, reverse=True):
-            if not any(contains(other, word) for other in kept):
-                kept.append(word)
-        self.words = kept
-        self._borders = [_borders(word) for word in kept]
-        self.total = sum(map(len, kept))
+            if not any(contains(other, word) for other in self.words):
+                self.words.append(word)
+        self.total = sum(map(len, self.words))
 
-    def after(self, tokens: Iterable[int]) -> Progress:
-        progress: Progress = (0,) * len(self.words)
-        for token in tokens:
-            progress = self.advance(progress, token)
-        return progress
-
-    def advance(self, progress: Progress, token: int) -> Progress:
+    def progress(self, tokens: list[int]) -> Progress:
         return tuple(
-            _advance(word, borders, done, token)
-            for word, borders, done in zip(self.words, self._borders, progress, strict=True)
+            len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words
+        )
+
+    def advance(self, progress: Progress, tokens: list[int]) -> Progress:
+        """The progress with these tokens, where `progress` is that without the last of them."""
+        return tuple(
+            done if done == len(word) else _overlap(tokens, word)
+            for word, done in zip(self.words, progress, strict=True)
         )
 
     def need(self, progress: Progress) -> int:
@@ -71,23 +68,10 @@ class Required:
         }
 
 
-def _borders(word: list[int]) -> list[int]:
-    """For each prefix of the word, the longest shorter prefix that it also ends with."""
-    borders = [0, 0]
-    for token in word[1:]:
-        done = borders[-1]
-        while done and word[done] != token:
-            done = borders[done]
-        borders.append(done + (word[done] == token))
-    return borders
-
-
-def _advance(word: list[int], borders: list[int], done: int, token: int) -> int:
-    if done == len(word):
-        return done
-    while done and word[done] != token:
-        done = borders[done]
-    return done + (word[done] == token)
+def _overlap(tokens: list[int], word: list[int]) -> int:
+    """How many tokens of the word the tokens end with."""
+    longest = min(len(word), len(tokens))
+    return next((size for size in range(longest, 0, -1) if tokens[-size:] == word[:size]), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +103,32 @@ class ConstraintState:
     """The progress of one hypothesis through its required words."""
 
     required: Required
-    progress: Progress
+    tokens: list[int]
     eos_id: int
     forced: bool
     """whether the next token is part of a forced prefix"""
+    progress: Progress = field(init=False)
     wanted: dict[int, float] = field(default_factory=dict)
     """log-probabilities of the next tokens of its words"""
+
+    def __post_init__(self) -> None:
+        self.progress = self.required.progress(self.tokens)
 
     def extensions(
         self, index: int, total: float, values: list[float], tokens: list[int], room: int
     ) -> Iterator[Extension]:
         """The best tokens and the wanted ones after which the rest still fits into the room."""
-        proposed = {
+        best = {
             token: value for token, value in zip(tokens, values, strict=True) if value > -math.inf
         }
-        for token, value in {**proposed, **self.wanted}.items():
+        for token, value in {**best, **self.wanted}.items():
             need = self._need_after(token)
             if need <= room or self.forced:
                 yield Extension(index, token, value, total + value, need)
 
     def _need_after(self, token: int) -> int:
         """Tokens missing after this one; the end may only come when none is."""
+        required = self.required
         if token == self.eos_id and not self.forced:
-            return 0 if self.required.need(self.progress) == 0 else INFEASIBLE
-        return self.required.need(self.required.advance(self.progress, token))
+            return INFEASIBLE if required.need(self.progress) else 0
+        return required.need(required.advance(self.progress, [*self.tokens, token]))

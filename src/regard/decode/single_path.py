@@ -261,18 +261,16 @@ def collect(
     attention: bool = False,
 ) -> list[list[Hypothesis]]:
     """The n_best finished paths of each source, best first."""
-    num_paths = config.n_best
-    tokens: list[list[int]] = [[] for _ in range(len(sources) * num_paths)]
+    tokens: list[list[int]] = [[] for _ in range(len(sources) * config.n_best)]
     values: list[list[float]] = [[] for _ in tokens]
     weights: list[list[Host]] = [[] for _ in tokens]
     results: list[list[Hypothesis]] = [[] for _ in sources]
-    for event in events:
-        path, emission = event.path, event.emission
-        source = path // num_paths
+    for path, emission, _, weight in events:
+        source = path // config.n_best
         if emission.stop != "length":
             values[path].append(emission.log_probability)
-            if event.attention is not None:
-                weights[path].append(event.attention[: len(sources[source])])
+            if weight is not None:
+                weights[path].append(weight)
         if emission.token is not None:
             tokens[path].append(emission.token)
         if emission.stop is not None:
@@ -281,13 +279,10 @@ def collect(
                 values[path],
                 emission.stop,
                 config.length_penalty,
-                attention=np.array(weights[path]).reshape(len(weights[path]), len(sources[source]))
-                if event.attention is not None
-                else None,
+                weights=weights[path],
+                source_len=None if weight is None else len(sources[source]),
                 beta=config.coverage_penalty,
                 show=attention,
             )
             results[source].append(finished)
-    for hypotheses in results:
-        hypotheses.sort(key=lambda each: -each.score)
-    return results
+    return [sorted(hypotheses, key=lambda each: -each.score) for hypotheses in results]

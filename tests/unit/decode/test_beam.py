@@ -273,7 +273,7 @@ def test_contradictions_are_refused(toys):
     with pytest.raises(UsageError, match="both banned and asked for"):
         limits = [Constraints(required=[[5, 6]], banned=[[6]])]
         search(config=DecodeConfig(), constraints=limits, **ask)
-    with pytest.raises(UsageError, match="required words must fit into max_length: got 5 pieces"):
+    with pytest.raises(UsageError, match="required words must fit into max_length: got 5 tokens"):
         limits = [Constraints(required=[[5, 6], [7, 8, 9]])]
         search(config=DecodeConfig(max_length=4), constraints=limits, **ask)
 

@@ -189,10 +189,10 @@ def test_what_cannot_be_asked_for_is_refused(toys):
         stream(model, [4, 3], DecodeConfig(), **toys.ids)
     with pytest.raises(UsageError, match="both banned and asked for"):
         search(config=GREEDY, constraints=[Constraints(prefix=[5, 6], banned=[[6]])], **ask)
-    with pytest.raises(UsageError, match="must fit into max_length: got 3 pieces"):
+    with pytest.raises(UsageError, match="must fit into max_length: got 3 tokens"):
         config = DecodeConfig(method="greedy", max_length=2)
         search(config=config, constraints=[Constraints(prefix=[5, 6, 7])], **ask)
-    with pytest.raises(UsageError, match="at least one piece: got an empty one; leave it out"):
+    with pytest.raises(UsageError, match="at least one token: got an empty one; leave it out"):
         search(config=GREEDY, constraints=[Constraints(banned=[[]])], **ask)
 
 

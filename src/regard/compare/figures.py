@@ -15,7 +15,6 @@ from regard.compare.results import (
     best_head,
     head_scores,
 )
-from regard.errors import MissingExtra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,16 +27,8 @@ _DPI = 110
 _MAP = "cividis"
 
 
-def can_draw() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("matplotlib") is not None
-
-
 def draw_all(results: Results, footer: str) -> dict[str, bytes]:
     """Every figure that there are results for, by the name of its file."""
-    if not can_draw():
-        raise MissingExtra("matplotlib", "plot", "drawing the figures")
     figures: dict[str, Figure] = {}
     for corpus in results.corpora:
         if corpus.lineage:
@@ -58,16 +49,17 @@ def _png(figure: Figure, footer: str) -> bytes:
     file = io.BytesIO()
     figure.supxlabel(footer, fontsize=6, alpha=0.7)
     with warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes; the numbers are there all the same.
+        # Letters that the font lacks are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(file, format="png", dpi=_DPI)
     return file.getvalue()
 
 
-def _figure(columns: int = 1, rows: int = 1, **size: float) -> tuple[Figure, Any]:
+def _figure(
+    columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 4.2
+) -> tuple[Figure, Any]:
     from matplotlib.figure import Figure
 
-    width, height = size.get("width", 7.0), size.get("height", 4.2)
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import html
+from importlib.util import find_spec
 from pathlib import Path
 
 from regard.compare.contents import Block, Heading, Paragraph, Row, Table, contents, footer
-from regard.compare.figures import can_draw, draw_all
+from regard.compare.figures import draw_all
 from regard.compare.results import Results
 from regard.files import write_file
 
@@ -40,7 +41,7 @@ th:first-child, td:first-child { text-align: left; }
 
 def write_report(results: Results, output: Path) -> Path:
     """Write the figures and both pages; without matplotlib the pages hold tables alone, and say so."""
-    pictures = draw_all(results, footer(results)) if can_draw() else {}
+    pictures = draw_all(results, footer(results)) if find_spec("matplotlib") else {}
     blocks = contents(results)
     if not pictures:
         blocks.insert(1, Paragraph(_NO_PICTURES))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,35 +116,27 @@ class Results:
     """time of all tasks together"""
 
 
-class ResultReader:
-    """Reads the files of tasks, and remembers what it has read."""
-
-    def __init__(self, output: Path) -> None:
-        self.output = output
-        self.read: list[dict[str, Any]] = []
-        self.seeds: set[int] = set()
-
-    def results(self, tasks: Iterable[Task]) -> list[dict[str, Any]]:
-        """Of the tasks that are done."""
-        done = [task for task in tasks if task.result(self.output).is_file()]
-        found = [json.loads(task.result(self.output).read_text("utf-8")) for task in done]
-        self.seeds.update(task.seed for task in done)
-        self.read.extend(found)
-        return found
-
-
 def read_results(study: Study, output: Path) -> Results:
     """Everything that was measured so far; an interrupted comparison has a report too."""
-    reader = ResultReader(output)
+    read: list[dict[str, Any]] = []
+    seeds: set[int] = set()
+
+    def results(tasks: Iterable[Task]) -> list[dict[str, Any]]:
+        done = [task for task in tasks if task.result(output).is_file()]
+        found = [json.loads(task.result(output).read_text("utf-8")) for task in done]
+        seeds.update(task.seed for task in done)
+        read.extend(found)
+        return found
+
     corpora = []
     for name in study.corpus_names:
         path = output / RESULTS / "texts" / f"{name}.json"
         if path.is_file():
             text = json.loads(path.read_text("utf-8"))
-            corpora.append(_corpus_results(study, name, text, reader))
+            corpora.append(_corpus_results(study, name, text, results))
     recall, parameters, guessing = {}, {}, 0.0
     for name in study.recall.models if study.recall else ():
-        found = reader.results(Task("recall", name, seed) for seed in study.seeds)
+        found = results(Task("recall", name, seed) for seed in study.seeds)
         if found:
             accuracies = [each["accuracy"] for each in found]
             recall[name] = {
@@ -155,12 +147,12 @@ def read_results(study: Study, output: Path) -> Results:
     speed: dict[str, dict[str, dict[int, Measurement]]] = {}
     for device in study.speed.devices if study.speed else ():
         for name in study.speed.models if study.speed else ():
-            for each in reader.results([Task("speed", name, place=device)]):
+            for each in results([Task("speed", name, place=device)]):
                 speed.setdefault(device, {})[name] = {
                     int(length): Measurement(tuple(values))
                     for length, values in each["speeds"].items()
                 }
-    if not reader.read:
+    if not read:
         raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     return Results(
         study,
@@ -169,16 +161,16 @@ def read_results(study: Study, output: Path) -> Results:
         parameters,
         guessing,
         speed,
-        seeds=sorted(reader.seeds),
-        commits=list(dict.fromkeys(each["commit"] for each in reader.read)),
-        hardware=list(dict.fromkeys(each["hardware"] for each in reader.read)),
-        versions=reader.read[0]["versions"],
-        seconds=sum(each["task_seconds"] for each in reader.read),
+        seeds=sorted(seeds),
+        commits=list(dict.fromkeys(each["commit"] for each in read)),
+        hardware=list(dict.fromkeys(each["hardware"] for each in read)),
+        versions=read[0]["versions"],
+        seconds=sum(each["task_seconds"] for each in read),
     )
 
 
 def _corpus_results(
-    study: Study, name: str, text: dict[str, Any], reader: ResultReader
+    study: Study, name: str, text: dict[str, Any], results: Callable[..., list[dict[str, Any]]]
 ) -> CorpusResults:
     about = with_today_names(text["about"])
     lengths = [len(source.split()) for source in text["sources"]]
@@ -187,7 +179,7 @@ def _corpus_results(
     for contender in study.contenders.values():
         if name in study.corpora_of(contender):
             tasks = (Task("model", contender.name, seed, name) for seed in contender.seeds)
-            if found := reader.results(tasks):
+            if found := results(tasks):
                 longest = about["longest_train"]
                 models[contender.name] = _model_result(
                     contender, found, text["references"], lengths, longest, groups

@@ -57,7 +57,12 @@ def compare(
         raise UsageError(f"jobs must be at least 1: got {jobs}; give a larger one")
     require_metrics()
     study = read_study(recipe) if isinstance(recipe, str) else parse_study(recipe, "recipe")
-    output, say = Path(output), _print_progress if show_progress else _print_nothing
+    output = Path(output)
+
+    def say(text: str) -> None:
+        if show_progress:
+            print(text, file=sys.stderr, flush=True)
+
     if only_report:
         if not (output / STUDY).is_file():
             raise UsageError(
@@ -174,11 +179,3 @@ def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
 
 def _message(task: Task) -> Message:
     return dataclasses.asdict(task), {}
-
-
-def _print_progress(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _print_nothing(text: str) -> None:
-    pass

@@ -11,7 +11,7 @@ import pytest
 from browser.reading import assert_traced, reads_as, shown_in
 from playwright.sync_api import Locator, Page, expect
 
-from regard.look import questions
+from regard.look.document import pca
 from regard.look.session import Run
 
 Show = Callable[..., Page]
@@ -302,7 +302,7 @@ def test_the_plane_is_where_the_words_differ_most(show: Show, run: Run) -> None:
             return [dot.id, box.x + box.width / 2, box.y + box.height / 2];
         })"""
     )
-    plane = questions.pca(run)
+    plane = pca(run)
     points = {
         f"dot-{side}-{i}": point
         for side in ("source", "target")

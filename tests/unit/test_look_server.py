@@ -18,8 +18,7 @@ from web_fixtures import serving
 import regard
 from regard.config import DecodeConfig
 from regard.errors import UsageError
-from regard.look import questions
-from regard.look.document import document
+from regard.look.document import document, neighbours, pca, probability
 from regard.look.server import Server, page_names
 from regard.look.session import Session
 
@@ -140,13 +139,13 @@ def test_a_what_if_of_the_second_model(server: Server, session: Session) -> None
 def test_questions_are_answered(server: Server, session: Session) -> None:
     run = session.original
     asked = answered(server, "/api/probability?step=1&text=Jane")
-    assert asked == questions.probability(run, 1, "Jane")
+    assert asked == probability(run, 1, "Jane")
     tokens = run.subject.target.encode("Jane")
     assert asked["tokens"] == tokens and len(asked["probabilities"]) == len(tokens)
     assert asked["probabilities"][0] == run.trace["probabilities"][1, tokens[0]]
     near = answered(server, "/api/neighbours?token=300&side=source&count=4")
-    assert near == questions.neighbours(run, 300, "source", 4)
-    assert answered(server, "/api/pca") == questions.pca(run)
+    assert near == neighbours(run, 300, "source", 4)
+    assert answered(server, "/api/pca") == pca(run)
     for wrong in (
         "probability?step=99&text=x",
         "probability?step=0&text=",
@@ -164,7 +163,7 @@ def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) 
     from regard.translate.trace import trace_pair
 
     run = session.original
-    asked = questions.probability(run, 2, "September Africa")
+    asked = probability(run, 2, "September Africa")
     assert len(asked["tokens"]) > 1
     trace = trace_pair(run.subject.network, run.source, [*run.output[:2], *asked["tokens"]])
     expected = [
@@ -178,13 +177,13 @@ def test_neighbours_are_nearest_by_angle(session: Session) -> None:
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     cosines = unit @ unit[17]
     cosines[17] = -2
-    near = questions.neighbours(session.original, 17, "target", 6)["neighbours"]
+    near = neighbours(session.original, 17, "target", 6)["neighbours"]
     assert [each["token"] for each in near] == np.argsort(-cosines)[:6].tolist()
     np.testing.assert_allclose([each["cosine"] for each in near], np.sort(cosines)[::-1][:6], 1e-4)
 
 
 def test_the_plane_keeps_the_largest_spread(session: Session) -> None:
-    answer = questions.pca(session.original)
+    answer = pca(session.original)
     trace = session.original.trace
     points = np.concatenate([trace["source.embedding"], trace["target.embedding"]])
     assert len(answer["source"]) == len(trace["source.tokens"])

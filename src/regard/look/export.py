@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from regard.folder.tensors import SCALE, is_table, quantize
-from regard.look import questions
-from regard.look.document import Document, describe, document
+from regard.look.document import Document, describe, document, neighbours, pca
 from regard.look.session import PARAMETER, Run, Session
 from regard.look.single_file import encoded, fill_page
 
@@ -33,7 +32,7 @@ def carried(session: Session, weights: bool) -> dict[str, Any]:
         "document": document(session),
         "tensors": tensors,
         "neighbours": {str(run.number): _neighbours(run) for run in runs},
-        "planes": {str(run.number): questions.pca(run) for run in runs},
+        "planes": {str(run.number): pca(run) for run in runs},
     }
 
 
@@ -81,7 +80,7 @@ def _rows_in_view(described: Document, name: str) -> list[int]:
 def _neighbours(run: Run) -> dict[str, Any]:
     described = describe(run)
     return {
-        f"{side}:{token}": questions.neighbours(run, token, side)["neighbours"]
+        f"{side}:{token}": neighbours(run, token, side)["neighbours"]
         for side in ("source", "target")
         if described[side]
         for token in sorted(set(described[side]["tokens"]))

@@ -20,8 +20,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import numpy as np
 
 from regard.errors import RegardError, UsageError
-from regard.look import questions
-from regard.look.document import describe, document
+from regard.look.document import describe, document, neighbours, pca, probability
 from regard.look.places import places, text_of
 from regard.look.session import Run, Session
 from regard.look.single_file import binary
@@ -160,14 +159,14 @@ def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
             raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
         return binary(_row(value, query)), "application/octet-stream"
     if path == "api/probability":
-        return _json(questions.probability(run, _number(query, "step"), query.get("text", "")))
+        return _json(probability(run, _number(query, "step"), query.get("text", "")))
     if path == "api/neighbours":
         token, side = _number(query, "token"), query.get("side", "target")
-        return _json(questions.neighbours(run, token, side, _number(query, "count", 10)))
+        return _json(neighbours(run, token, side, _number(query, "count", 10)))
     if path.startswith("api/code/"):
         return code(run, path.removeprefix("api/code/")), "text/html; charset=utf-8"
     if path == "api/pca":
-        return _json(questions.pca(run))
+        return _json(pca(run))
     raise NotFound(f"there is nothing under {path!r}")
 
 

@@ -181,7 +181,7 @@ def test_the_tour_of_a_decoder_only_model(serve: Serve) -> None:
     page = serve(look)
     page.click("#start-tour")
     tour = page.locator("#tour")
-    expect(tour.locator("p")).to_contain_text(f"“{PROMPT}” is cut into")
+    expect(tour.locator("p")).to_contain_text(f"“{PROMPT}” is split into")
     total = int(tour.locator(".number").inner_text().split("/")[1])
     assert total >= 10
     for step in range(1, total + 1):

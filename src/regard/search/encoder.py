@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +66,9 @@ class TextEncoder:
     ) -> np.ndarray:
         """[texts, features]: a vector of length 1 for each; equal texts are read once."""
         different = list(dict.fromkeys(texts))
-        ids = [self._ids(tokens) for tokens in self.tokenizer.encode_batch(different)]
         known: dict[str, np.ndarray] = {}
-        for group in batches_for_inference(ids, _BATCH_TOKENS) if ids else ():
-            for i, words in zip(group, self.encoder.vectors([ids[i] for i in group]), strict=True):
-                known[different[i]] = normalised(words.mean(axis=0))
+        for place, tokens in self._encode(different):
+            known[different[place]] = normalised(tokens.mean(axis=0))
             progress(len(known), len(different))
         return np.stack([known[text] for text in texts]) if texts else np.zeros((0, self.width))
 
@@ -82,14 +80,17 @@ class TextEncoder:
 
     def token_vectors(self, texts: Sequence[str]) -> list[tuple[list[Span], np.ndarray]]:
         """For each text the spans of its tokens, and their vectors in context."""
-        before = len(self.tokenizer.beginning)
-        ids = [self._ids(tokens) for tokens in self.tokenizer.encode_batch(texts)]
-        found: dict[int, np.ndarray] = {}
-        for group in batches_for_inference(ids, _BATCH_TOKENS) if ids else ():
-            found.update(zip(group, self.encoder.vectors([ids[i] for i in group]), strict=True))
+        before, found = len(self.tokenizer.beginning), dict(self._encode(texts))
         return [
             (self.tokenizer.spans_in(text), found[i][before:-1]) for i, text in enumerate(texts)
         ]
+
+    def _encode(self, texts: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
+        """The place of each text, and the vectors of its tokens, special ones included; batch by batch."""
+        beginning, eos_id = self.tokenizer.beginning, self.manifest.model.eos_id
+        ids = [[*beginning, *tokens, eos_id] for tokens in self.tokenizer.encode_batch(texts)]
+        for group in batches_for_inference(ids, _BATCH_TOKENS) if ids else ():
+            yield from zip(group, self.encoder.vectors([ids[i] for i in group]), strict=True)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -100,9 +101,6 @@ class TextEncoder:
             with open(self.folder / name, "rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
         return digest.hexdigest()
-
-    def _ids(self, tokens: Sequence[int]) -> list[int]:
-        return [*self.tokenizer.beginning, *tokens, self.manifest.model.eos_id]
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:

@@ -1,11 +1,10 @@
 """An index saved in a folder for the next search.
 
-index/   index.json          the files that were read, the model's fingerprint, checksums of the other two
-         passages-….jsonl    a line for each passage: its line number and its text
-         vectors-….f32       a row for each passage, memory-mapped
+index/   index.json      the files that were read, their passages, the model's fingerprint, checksums
+         vectors-….f32   a row for each passage, memory-mapped
 
-The two large files get new names, and index.json, which names them, is replaced last: an interrupted update changes
-nothing. A damaged index is made anew.
+The vectors get a new name, and index.json, which names them, is replaced last: an interrupted update changes nothing. A
+damaged index is made anew.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -33,6 +32,7 @@ from regard.search.passages import Passage
 FORMAT_VERSION = 3
 INDEX = "index.json"
 LOCK = ".lock"
+_VECTORS_NAME = "vectors-"
 _RETRY_SECONDS = 0.1
 """seconds between two tries to lock the index"""
 
@@ -81,25 +81,19 @@ def load(folder: Path) -> Index | None:
 def _load(folder: Path, described: dict[str, Any]) -> Index:
     if described["format_version"] != FORMAT_VERSION:
         raise ValueError(f"it has the format {described['format_version']!r}")
-    paths = {kind: folder / Path(described[kind]["name"]).name for kind in ("passages", "vectors")}
-    for kind, path in paths.items():
-        if _checksum(path) != described[kind]["checksum"]:
-            raise ValueError(f"{path.name} is not what was written")
-    passages = [Passage(*json.loads(line)) for line in paths["passages"].read_bytes().splitlines()]
-    shape = len(passages), described["width"]
-    if paths["vectors"].stat().st_size != 4 * shape[0] * shape[1]:
-        raise ValueError("there is not a vector for each passage")
+    rows, path = described["passages"], folder / Path(described["vectors"]).name
+    if _checksum(rows, path) != described["checksum"]:
+        raise ValueError("it is not what was written")
+    shape = len(rows), described["width"]
     # An empty file cannot be mapped.
-    vectors = np.memmap(paths["vectors"], "<f4", "r", shape=shape) if passages else np.zeros(shape)
+    vectors = np.memmap(path, "<f4", "r", shape=shape) if rows else np.zeros(shape)
     entries = [IndexedFile(**entry) for entry in described["files"]]
-    return Index(entries, passages, vectors, described["fingerprint"])
+    return Index(entries, [Passage(*row) for row in rows], vectors, described["fingerprint"])
 
 
 def save(folder: Path, index: Index) -> None:
-    """Write the two large files, then index.json; then delete older files."""
-    name = f"{time.time_ns():x}"
-    passages, vectors = folder / f"passages-{name}.jsonl", folder / f"vectors-{name}{VECTORS}"
-    write_file(passages, _lines(index.passages))
+    """Write the vectors, then index.json; then delete older vectors."""
+    vectors = folder / f"{_VECTORS_NAME}{time.time_ns():x}{VECTORS}"
     fresh = temporary_path(vectors)
     with open(fresh, "wb") as file:
         file.write(
@@ -108,40 +102,35 @@ def save(folder: Path, index: Index) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(fresh, vectors)
+    rows = [list(passage) for passage in index.passages]
     described = {
         "format_version": FORMAT_VERSION,
         "fingerprint": index.fingerprint,
         "width": index.vectors.shape[1],
-        "passages": {"name": passages.name, "checksum": _checksum(passages)},
-        "vectors": {"name": vectors.name, "checksum": _checksum(vectors)},
+        "vectors": vectors.name,
+        "checksum": _checksum(rows, vectors),
         "files": [asdict(entry) for entry in index.entries],
+        "passages": rows,
     }
     sync(folder)
-    write_file(folder / INDEX, json.dumps(described, ensure_ascii=False, indent=1).encode())
+    write_file(folder / INDEX, json.dumps(described).encode())
     sync(folder)
     for path in folder.iterdir():
-        if _is_large(path.name) and path not in (passages, vectors):
+        if path != vectors and path.name.lstrip(".").startswith(_VECTORS_NAME):
             with contextlib.suppress(OSError):  # still being read
                 path.unlink()
 
 
-def _lines(passages: Iterable[Passage]) -> bytes:
-    # ASCII, because some characters of a text would end a line.
-    return "".join(json.dumps(list(passage)) + "\n" for passage in passages).encode()
-
-
-def _is_large(name: str) -> bool:
-    return name.lstrip(".").startswith(("passages-", "vectors-"))
-
-
 def _is_ours(name: str) -> bool:
     # index.json may be in writing by another process, or left by one that was killed.
-    return name in (LOCK, INDEX, temporary_path(Path(INDEX)).name) or _is_large(name)
+    is_vectors = name.lstrip(".").startswith(_VECTORS_NAME)
+    return is_vectors or name in (LOCK, INDEX, temporary_path(Path(INDEX)).name)
 
 
-def _checksum(path: Path) -> str:
-    found = 0
-    with open(path, "rb") as file:
+def _checksum(rows: list[list[Any]], vectors: Path) -> str:
+    """Of the passages, each a line number and a text, and of the vectors."""
+    found = zlib.crc32("\n".join(f"{line} {text}" for line, text in rows).encode())
+    with open(vectors, "rb") as file:
         while data := file.read(1 << 22):
             found = zlib.crc32(data, found)
     return f"crc32:{found:08x}"

@@ -1,4 +1,4 @@
-"""What an output must begin with, must contain, must not contain; and how long it may be."""
+"""Constraints on an output: its prefix, banned and required words, its length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """For one sentence, all in token ids."""
+    """The constraints of one sentence, in token ids."""
 
     prefix: Tokens = ()
     """the output begins with these; they belong to it and count in its length"""
@@ -103,16 +103,16 @@ class Rules:
 
     @property
     def plain(self) -> bool:
-        """Whether what is allowed after the prefixes is the same for every row, and nothing has to come."""
+        """Whether all rows may write the same tokens after their prefixes, and no word is required."""
         return not (self.look_back or any(self.required))
 
     @property
     def look_back(self) -> bool:
-        """Whether what is allowed depends on the tokens so far."""
+        """Whether the allowed tokens depend on those already written."""
         return self._bans or self._ngram > 0
 
     def forced(self, sources: Host, length: int) -> dict[int, int]:
-        """Row to token, for the rows still inside their prefix; `sources` says whose each row is."""
+        """The forced token of each row still inside its prefix; sources: the source of each row."""
         if length >= self.longest_prefix:
             return {}
         return {
@@ -122,7 +122,7 @@ class Rules:
         }
 
     def excluded(self, length: int) -> list[int]:
-        """What no row may go on with after so many tokens."""
+        """Tokens that no row may write at this length."""
         return [*self._never, self.eos_id] if length < self._min_length else self._never
 
     def banned_next(self, source: int, tokens: list[int]) -> set[int]:
@@ -168,7 +168,7 @@ class Rules:
         length: int,
         tokens: Sequence[list[int]] | None,
     ) -> None:
-        """Set what must not come next to -inf; `tokens` are only needed where `look_back` says so."""
+        """Set the scores of forbidden tokens to -inf; tokens: those already written, needed where `look_back` is true."""
         for token in self.excluded(length):
             scores[:, token] = -np.inf
         if tokens is None:
@@ -186,7 +186,7 @@ class Rules:
 
 
 def repeats(tokens: list[int], size: int) -> set[int]:
-    """What would repeat an n-gram of this size.
+    """The tokens that would repeat an n-gram of this size.
 
     >>> sorted(repeats([5, 7, 5, 9, 5], size=2))
     [7, 9]

@@ -20,7 +20,7 @@ draw always falls on a possible token."""
 
 
 def penalise(logits: Array, written: Sequence[Sequence[int]], config: DecodeConfig) -> Array:
-    """Lower each row's tokens that it has written already, so that a story does not go round in circles."""
+    """Lower the scores of tokens that a row has already written."""
     if not (config.presence_penalty or config.frequency_penalty):
         return logits
     penalties = np.zeros(logits.shape)

@@ -1,4 +1,4 @@
-"""How probable a model finds given outputs."""
+"""The probability of given outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities
 from regard.decode.interface import IMPOSSIBLE, StepModel
 
 MOST_PLACES = 512
-"""of outputs that are read together: each has a score for the whole vocabulary"""
+"""tokens of outputs that are read together: each has a score for the whole vocabulary"""
 
 
 def score(
@@ -57,7 +57,7 @@ def score(
 def _read(
     model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]], bos_id: int
 ) -> list[list[float]]:
-    """The same where the model reads whole outputs: filled up at the end, which changes nothing before it."""
+    """The same for a model that reads whole outputs, padded at their ends."""
     state = model.start(sources)
     results: list[list[float]] = []
     while len(results) < len(outputs):
@@ -74,7 +74,7 @@ def _read(
 
 
 def _group(outputs: list[list[int]], begin: int) -> range:
-    """As many outputs from this one on as are read together."""
+    """The outputs from this one on that are read together."""
     end, longest = begin + 1, len(outputs[begin])
     while end < len(outputs):
         longest = max(longest, len(outputs[end]))

@@ -23,14 +23,14 @@ from regard.decode.penalties import hypothesis
 from regard.decode.sampling import Uniforms, draw, filtered, penalise
 
 NUM_SHOWN = 20
-"""How many of the most probable tokens a record keeps."""
+"""most probable tokens in a record"""
 
 Choose = Callable[[Arrays, Array, Host, Sequence[list[int]]], tuple[Host, Host]]
-"""(arrays, log-probabilities, path and tokens so far of each row) -> the next tokens and their log-probabilities."""
+"""(arrays, log-probabilities, path and tokens of each row) -> the next tokens and their log-probabilities"""
 
 
 class Event(NamedTuple):
-    """What happened to one path at one step."""
+    """One step of one path."""
 
     path: int
     emission: Emission
@@ -47,12 +47,12 @@ def greedy(
 
 
 class Sampler:
-    """A draw for each path; the keys tell the paths apart, see Uniforms."""
+    """Samples the next token of each path; keys: the numbers that seed its generator, besides the seed."""
 
     def __init__(
         self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], prefixes: Sequence[int]
     ) -> None:
-        """prefixes: how many tokens of each path were given."""
+        """prefixes: tokens at the beginning of each path that penalties do not count."""
         self._config = config
         self._prefixes = prefixes
         self._uniforms = Uniforms(config.seed, keys)
@@ -71,7 +71,7 @@ class Sampler:
         return tokens, arrays.host(values).astype(np.float64)
 
     def skip(self, paths: Host, num_steps: int) -> None:
-        """Every step has its own draw, also one where there was no choice."""
+        """Drop the draws of forced steps: every step has its own."""
         for _ in range(num_steps):
             self._uniforms.next(paths)
 
@@ -79,14 +79,14 @@ class Sampler:
 def offers_best(
     model: StepModel, rules: Rules, history: list[StepRecord] | None
 ) -> Callable[[Sequence[int] | Host, Any, int], tuple[Any, Any, Any]] | None:
-    """The model's `step_best`, if it has one and the best few tokens are all that a search will look at."""
+    """The model's `step_best`, where the search needs only the best few tokens."""
     if history is not None or not rules.plain:
         return None
     return getattr(model, "step_best", None)
 
 
 class Beginning(NamedTuple):
-    """What every output begins with, already read by the model."""
+    """The forced prefixes, read by the model at once."""
 
     tokens: Host
     """[rows, length]"""
@@ -97,10 +97,7 @@ class Beginning(NamedTuple):
 def read_beginning(
     model: StepModel, rules: Rules, owners: Host, state: State, *, every_step: bool
 ) -> Beginning | None:
-    """The prefixes as far as all rows have one, read at once, if the model can.
-
-    Not where `every_step` has to be seen, nor where there is nothing to gain.
-    """
+    """Read the prefixes at once, as far as all rows have one; None if the model cannot or every step is recorded."""
     read = getattr(model, "read", None)
     length = min(len(rules.constraints[owner].prefix) for owner in owners.tolist())
     if read is None or every_step or length < 2:

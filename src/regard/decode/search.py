@@ -9,7 +9,14 @@ from regard.config import DecodeConfig
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.interface import Emission, Hypothesis, StepModel, StepRecord
-from regard.decode.single_path import Choose, Event, Sampler, collect, decode_single_paths, greedy
+from regard.decode.single_path import (
+    Choose,
+    Event,
+    TokenSampler,
+    collect,
+    decode_single_paths,
+    greedy,
+)
 from regard.errors import UsageError
 
 
@@ -134,7 +141,7 @@ def _events(
     if config.method == "sample":
         keys = [(number, path) for number in numbers for path in range(num_paths)]
         given = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
-        choose = Sampler(config, keys, [each for each in given for _ in range(num_paths)])
+        choose = TokenSampler(config, keys, [each for each in given for _ in range(num_paths)])
     return decode_single_paths(
         model, sources, rules, choose, num_paths=num_paths, attention=attention, history=history
     )

@@ -46,7 +46,7 @@ def greedy(
     return tokens[:, 0], values[:, 0]
 
 
-class Sampler:
+class TokenSampler:
     """Samples the next token of each path; keys: the numbers that seed its generator, besides the seed."""
 
     def __init__(
@@ -178,7 +178,7 @@ class _Batch:
         self.length = beginning.tokens.shape[1]
         self.written = beginning.tokens.tolist()
         self.totals = beginning.log_probabilities.sum(axis=1).tolist()
-        if isinstance(self.choose, Sampler):
+        if isinstance(self.choose, TokenSampler):
             self.choose.skip(self.paths, self.length)
         for path, values in enumerate(beginning.log_probabilities.tolist()):
             for token, value in zip(list(self.written[path]), values, strict=True):

@@ -46,13 +46,3 @@ def test_log_softmax_is_right_and_leaves_its_argument_alone(dtype):
     np.testing.assert_allclose(of_numpy, of_torch, rtol=1e-6)
     np.testing.assert_allclose(np.exp(of_numpy).sum(axis=1), [1, 0, 1], rtol=1e-6)
     np.testing.assert_allclose(of_numpy[0, 1], -np.log1p(np.exp(-1)), rtol=1e-6)
-
-
-def test_arguments_reach_the_same_places():
-    scores = np.arange(21, dtype=np.float32).reshape(3, 7)
-    rows, tokens = np.array([0, 2, 2]), np.array([6, 1, 5])
-    for array in (scores, torch.from_numpy(scores.copy())):
-        arrays = arrays_of(array)
-        assert arrays.host(arrays.pick(array, rows, tokens)).tolist() == [6, 15, 19]
-        arrays.forbid(array, rows, tokens)
-        assert np.argwhere(np.isinf(arrays.host(array))).tolist() == [[0, 6], [2, 1], [2, 5]]

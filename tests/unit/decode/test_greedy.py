@@ -34,34 +34,12 @@ def test_follows_the_most_probable_token_to_the_end(toys, device):
     assert found.attention is None
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_numpy_equals_torch(toys, seed):
-    logits = toys.hashed(11, seed=seed)
-    of_numpy = only(search(toys.model(logits), SOURCES, GREEDY, **toys.ids))
-    of_torch = only(search(toys.model(logits, "cpu"), SOURCES, GREEDY, **toys.ids))
-    for one, other in zip(of_numpy, of_torch, strict=True):
-        assert (one.tokens, one.stop) == (other.tokens, other.stop)
-        np.testing.assert_allclose(
-            one.token_log_probabilities, other.token_log_probabilities, rtol=1e-4, atol=1e-6
-        )
-
-
 def test_ended_sentences_leave_the_batch(toys):
     model = toys.model(toys.hashed(11))
     results = only(search(model, SOURCES, GREEDY, **toys.ids))
     lengths = [len(found.token_log_probabilities) for found in results]
     assert len(set(lengths)) > 1
     assert model.rows == [sum(n > step for n in lengths) for step in range(max(lengths))]
-
-
-def test_never_ending_model_is_cut(toys, device):
-    model = toys.model(toys.bigram({2: {4: 1.0}, 4: {4: 1.0}}, vocab=5), device)
-    found = only(search(model, [[4, 3], [4, 4, 4, 3]], GREEDY, **toys.ids))
-    assert [each.tokens for each in found] == [[4] * 54, [4] * 58]
-    assert [each.stop for each in found] == ["length", "length"]
-    [short] = only(search(model, [[4, 3]], DecodeConfig(method="greedy", max_length=7), **toys.ids))
-    assert (short.tokens, short.stop) == ([4] * 7, "length")
-    assert len(short.token_log_probabilities) == 7
 
 
 def test_padding_and_beginning_are_never_written(toys, device):

@@ -53,16 +53,6 @@ def test_only_what_changed_is_read_again(reader: TextEncoder, texts: Path, tmp_p
     assert "Le chat" not in [passage.text for passage in last.passages]
 
 
-def test_another_encoding_is_another_reading(reader: TextEncoder, tmp_path: Path) -> None:
-    (tmp_path / "note.txt").write_bytes("d\xe9j\xe0".encode("latin-1"))
-    folder = tmp_path / "index"
-    assert update(folder, reader, [tmp_path / "note.txt"]).left_out
-    read = update(folder, reader, [tmp_path / "note.txt"], encoding="latin-1")
-    assert [passage.text for passage in read.passages] == ["d\xe9j\xe0"]
-    other = update(folder, reader, [tmp_path / "note.txt"], encoding="cp850")
-    assert [passage.text for passage in other.passages] != ["d\xe9j\xe0"]
-
-
 def test_other_weights_read_everything_again(
     reader: TextEncoder, model_folder: Path, texts: Path, tmp_path: Path
 ) -> None:
@@ -217,10 +207,3 @@ def test_a_folder_of_others_is_left_alone(reader: TextEncoder, texts: Path, tmp_
     with pytest.raises(UsageError, match="is a file"):
         update(tmp_path / "file", reader, [texts])
     assert load(tmp_path / "nothing") is None
-
-
-def test_an_index_is_not_searched_itself(reader: TextEncoder, texts: Path) -> None:
-    folder = texts / "index"
-    assert len(update(folder, reader, [texts]).passages) == 5
-    again = update(folder, reader, [texts])
-    assert len(again.passages) == 5 and again.num_read == 0

@@ -55,9 +55,9 @@ def continue_text(
     if is_sampled and options.context_weight:
         model = ContextAwareModel(model, len(prefix), options.context_weight, bos_id=config.bos_id)
     if is_sampled and options.best_of > 1 and not config.has_encoder:
-        steps = _best_of(model, translator, prefix, decode, options.best_of, number, num_top)
+        steps = _best_of(model, translator, prompt, decode, options.best_of, number, num_top)
     else:
-        steps = _steps(model, translator, prompt.source, prefix, decode, number, num_top)
+        steps = _steps(model, translator, prompt, decode, number, num_top)
     decoded = text_after(translator, prefix)
     return stream_text(translator.target, decoded, steps, (*stops, *prompt.stops))
 
@@ -65,8 +65,7 @@ def continue_text(
 def _steps(
     model: StepModel,
     translator: Translator,
-    source: Sequence[int],
-    prefix: Sequence[int],
+    prompt: Prompt,
     decode: DecodeConfig,
     number: int,
     num_top: int,
@@ -76,12 +75,12 @@ def _steps(
     history: list[StepRecord] | None = [] if num_top else None
     emissions = stream(
         model,
-        source,
+        prompt.source,
         decode,
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=list(prefix)) if prefix else None,
+        constraints=Constraints(prefix=prompt.prefix),
         history=history,
         number=number,
         num_given=num_given,
@@ -95,25 +94,25 @@ def _steps(
 def _best_of(
     model: StepModel,
     translator: Translator,
-    prefix: Sequence[int],
+    prompt: Prompt,
     decode: DecodeConfig,
     count: int,
     number: int,
     num_top: int,
 ) -> Iterator[Step | None]:
     """The same from the best of several continuations on; None for each step before it is chosen."""
-    config, tokenizer = translator.config, translator.target
+    config, tokenizer, start = translator.config, translator.target, len(prompt.prefix)
     history: list[StepRecord] | None = [] if num_top else None
-    limit = len(prefix) + NUM_COMPARED
+    limit = start + NUM_COMPARED
     searched = best_of_n(
         model,
         [],
         replace(decode, n_best=count, max_length=min(limit, decode.max_length or limit)),
-        lambda each: _value(each, len(prefix), tokenizer),
+        lambda each: _value(each, start, tokenizer),
         bos_id=config.bos_id,
         eos_id=config.eos_id,
         pad_id=config.pad_id,
-        constraints=Constraints(prefix=list(prefix)),
+        constraints=Constraints(prefix=prompt.prefix),
         history=history,
         number=number,
     )
@@ -122,13 +121,12 @@ def _best_of(
         if best is None:
             yield None
     assert best is not None
-    yield from replay(best, len(prefix), tops_of(tokenizer, history or (), num_top))
+    yield from replay(best, start, tops_of(tokenizer, history or (), num_top))
     if best.stop == "end" or len(best.tokens) >= decode.max_length > 0:
         yield Emission(None, 0.0, best.stop), ()
         return
-    yield from _steps(
-        model, translator, [], best.tokens, decode, number, num_top, num_given=len(prefix)
-    )
+    longer = replace(prompt, prefix=best.tokens)
+    yield from _steps(model, translator, longer, decode, number, num_top, num_given=start)
 
 
 def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:

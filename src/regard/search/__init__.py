@@ -1,6 +1,5 @@
-"""Search: queries, keys and values over the passages of text files.
+"""Search in text files: a query's vector is compared with the vectors of all passages.
 
-A query's vector meets the vectors of all passages, the keys; what comes back are the passages themselves. The
-vectors are those of a model's encoder, so that words count in their context, and in any language the model reads;
-among the nearest a passage that holds the query's own words comes first.
+The vectors come from a model's encoder, so that words count in their context, in every language the model reads. Among
+the nearest passages, those that share words with the query come first.
 """

@@ -51,7 +51,7 @@ PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
         {},
         None,
     ),
-    ("journey", {"view": "overview", "step": 4}, {}, None),
+    ("overview", {"view": "overview", "step": 4}, {}, None),
     (
         "attention",
         {"view": "attention", "attention": "decoder.layers.0.self_attention", "step": 4},

@@ -12,6 +12,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,9 +63,7 @@ def write(
     elif to == "ctranslate2":
         from regard.exchange import ctranslate2
 
-        manifest = read_manifest(folder)
-        tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
-        ctranslate2.export_folder(output, manifest, tensors, files, form)
+        ctranslate2.export_folder(folder, output, form)
     elif to == "onnx":
         _write_onnx(folder, output)
     else:
@@ -89,29 +88,27 @@ def check_format(to: str, weights: str | None) -> WeightForm:
             f"a format must be one of {', '.join(_FORMS)}: got {to!r}{suggest(to, _FORMS)}; use one of these"
         )
     forms = _FORMS[to]
-    if weights is None:
-        return forms[0]
-    if weights not in forms:
-        raise UsageError(
-            f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
-            f"{forms[0]} is the usual one"
-        )
-    return weights
+    for form in forms:
+        if weights in (form, None):
+            return form
+    raise UsageError(
+        f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
+        f"{forms[0]} is the usual one"
+    )
 
 
 def check_output(output: Path, to: str) -> None:
     """Refuse a folder that holds other files than a model to replace."""
     if not output.is_dir() or not any(output.iterdir()):
         return
-    try:
-        if to not in ("regard", "safetensors"):
-            raise ModelError("a foreign folder is not replaced")
-        read_manifest(output)
-    except ModelError as error:
-        raise UsageError(
-            f"a model is written into a new, an empty or a model's folder: {output} holds other "
-            "files; name another folder"
-        ) from error
+    if to in ("regard", "safetensors"):
+        with suppress(ModelError):
+            read_manifest(output)
+            return
+    raise UsageError(
+        f"a model is written into a new, an empty or a model's folder: {output} holds other "
+        "files; name another folder"
+    )
 
 
 def _onnx() -> ModuleType:
@@ -124,15 +121,10 @@ def _onnx() -> ModuleType:
 
 def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
     graphs = _onnx().export if with_graphs else None
-    manifest, card = read_manifest(folder), folder / CARD
-    save(
-        output,
-        replace(manifest, weights=form),
-        read_tensors(folder, manifest),
-        read_files(folder, manifest),
-        card.read_text(encoding="utf-8") if card.is_file() else "",
-        graphs=graphs,
-    )
+    manifest, path = read_manifest(folder), folder / CARD
+    tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
+    card = path.read_text(encoding="utf-8") if path.is_file() else ""
+    save(output, replace(manifest, weights=form), tensors, files, card, graphs=graphs)
 
 
 def _write_onnx(folder: Path, output: Path) -> None:

@@ -36,10 +36,8 @@ def stored_tensors(header: bytes) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for name, entry in json.loads(header[8:]).items():
         if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            found[name] = StoredTensor(
-                entry["dtype"], tuple(entry["shape"]), len(header) + begin, end - begin
-            )
+            (begin, end), shape = entry["data_offsets"], tuple(entry["shape"])
+            found[name] = StoredTensor(entry["dtype"], shape, len(header) + begin, end - begin)
     return found
 
 
@@ -96,15 +94,12 @@ class Graph:
         stored = self.tensors[name]
         known = name if kind is None else f"{name}.{TensorProto.DataType.Name(kind)}"
         if known not in self.initializers:
-            tensor = TensorProto(
-                name=known,
-                data_type=kind or _KINDS[stored.kind],
-                data_location=TensorProto.EXTERNAL,
-            )
+            tensor = TensorProto(name=known, data_type=kind or _KINDS[stored.kind])
+            tensor.data_location = TensorProto.EXTERNAL
             tensor.dims.extend(stored.shape)
-            tensor.external_data.add(key="location", value=WEIGHTS)
-            tensor.external_data.add(key="offset", value=str(stored.offset))
-            tensor.external_data.add(key="length", value=str(stored.length))
+            where = {"location": WEIGHTS, "offset": stored.offset, "length": stored.length}
+            for key, value in where.items():
+                tensor.external_data.add(key=key, value=str(value))
             self.initializers[known] = tensor
         return known
 
@@ -148,11 +143,9 @@ class Graph:
         graph = helper.make_graph(
             self.nodes, name, self.inputs, self.outputs, list(self.initializers.values())
         )
+        sets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         model = helper.make_model(
-            graph,
-            producer_name="regard",
-            ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)],
+            graph, producer_name="regard", ir_version=IR_VERSION, opset_imports=sets
         )
         helper.set_model_props(model, {"layout": sha256(self.header).hexdigest()})
         return model

@@ -40,15 +40,11 @@ def _product(
     if g.widened or g.tensors[names[0]].kind != "I8":
         weight = _joined(g, [g.floats(name) for name in names], axis=1 - by_row)
         product = g.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
-    elif g.many_rows or wide or _num_weights(g, names) >= _INTEGER_SIZE:
+    elif g.many_rows or wide or math.prod(_sizes(g, names, by_row)) >= _INTEGER_SIZE:
         product = _integer_product(g, x, names, by_row, flat=wide, positive=positive)
     else:
         return _bytes_product(g, x, names, bias, by_row)
     return g.op("Add", product, bias) if bias else product
-
-
-def _num_weights(g: Graph, names: list[str]) -> int:
-    return sum(math.prod(g.tensors[name].shape) for name in names)
 
 
 def _sizes(g: Graph, names: list[str], by_row: bool) -> tuple[int, int]:
@@ -82,9 +78,8 @@ def _integer_product(
     rows = g.op("QuantizeLinear", x, row_scale, zeros, axis=0)
     zero = g.constant(128, np.uint8)
     if g.many_rows:
-        product = g.op(
-            "MatMulIntegerToFloat", rows, weight, g.constant(1), scale, zero, domain=CONTRIB
-        )
+        inputs = [rows, weight, g.constant(1), scale, zero]
+        product = g.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB)
         product = g.op("Mul", product, g.column(row_scale))
     else:  # that node scales the outputs of a few rows one by one
         whole = g.op("MatMulInteger", rows, weight, zero)
@@ -102,7 +97,8 @@ def _bytes_product(g: Graph, x: str, names: list[str], bias: str, stored_by_row:
     when the graph is loaded.
     """
     num_inputs, num_outputs = _sizes(g, names, stored_by_row)
-    block = _block_size(num_inputs)
+    # As many inputs share a scale as the kernel takes at once, without filling up where possible.
+    block = next((size for size in (256, 128, 64, 32, 16) if num_inputs % size == 0), 16)
     num_blocks = -(-num_inputs // block)
     weights = [g.stored(name, TensorProto.UINT8) for name in names]
     if not stored_by_row:
@@ -129,9 +125,3 @@ def _bytes_product(g: Graph, x: str, names: list[str], bias: str, stored_by_row:
 
 def _joined(g: Graph, values: list[str], axis: int) -> str:
     return values[0] if len(values) == 1 else g.op("Concat", *values, axis=axis)
-
-
-def _block_size(num_inputs: int) -> int:
-    """How many inputs share a scale: as many as the kernel takes at once, without filling up where possible."""
-    sizes = (256, 128, 64, 32, 16)
-    return next((size for size in sizes if num_inputs % size == 0), 16)

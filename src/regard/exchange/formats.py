@@ -9,6 +9,7 @@ onnx          encoder.onnx and decoder.onnx that hold their own weights
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from regard.errors import MissingExtra, ModelError, UsageError, suggest
 from regard.folder.checkpoint import CARD, read_files, read_tensors, save
@@ -36,6 +39,9 @@ _FORMS: dict[str, tuple[WeightForm, ...]] = {
 }
 """forms of the weights that each format can hold, the default first"""
 
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+"""what a hub reads of a card, scores among it"""
+
 
 def write(
     folder: Path,
@@ -51,10 +57,8 @@ def write(
     form = check_format(to, weights)
     check_output(output, to)
     if others:
-        from regard.exchange.mixing import mix
-
         with tempfile.TemporaryDirectory() as scratch:
-            mix(folder, others, Path(scratch) / "mixed")
+            _mix(folder, others, Path(scratch) / "mixed")
             write(Path(scratch) / "mixed", output, to, weights)
     elif to == "huggingface":
         from regard.exchange import huggingface
@@ -142,3 +146,41 @@ def _write_onnx(folder: Path, output: Path) -> None:
         onnx.embed(whole, output)
         for name in (*manifest.tokenizer.names, "config.json", CARD):
             shutil.copyfile(whole / name, output / name)
+
+
+def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> None:
+    """Write the first model with a share of each other model's weights, in fp32 and without graphs.
+
+    Weights between a fine-tuned model and the one it started from are often better than either, and keep more of what
+    the first had learnt: Wortsman et al. 2022, Robust fine-tuning of zero-shot models (WiSE-FT).
+    """
+    own_share = 1 - sum(share for _, share in others)
+    if own_share <= 0 or any(not share > 0 for _, share in others):
+        raise UsageError(
+            "the shares of weights to mix in must be above 0 and together below 1: got "
+            f"{', '.join(str(share) for _, share in others)}; what is left is the first model's"
+        )
+    manifest = read_manifest(folder)
+    files = read_files(folder, manifest)
+    mixed = {name: own_share * tensor for name, tensor in read_tensors(folder, manifest).items()}
+    for other, share in others:
+        theirs = read_manifest(other)
+        names = ("task", "source_language", "target_language")
+        same = {name: getattr(manifest, name) == getattr(theirs, name) for name in names}
+        same["shape"] = manifest.model == theirs.model
+        same["tokenizer"] = files == read_files(other, theirs)
+        for what, is_same in same.items():
+            if not is_same:
+                raise UsageError(
+                    f"models to mix must have one {what}: {other} has another than {folder}; "
+                    "mix only models of which one went on from the other"
+                )
+        for name, tensor in read_tensors(other, theirs).items():
+            mixed[name] += np.float32(share) * tensor
+    path = folder / CARD
+    card = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8")) if path.is_file() else ""
+    shares = ", ".join(
+        f"{share:.3g} of {each.resolve().name}" for each, share in [(folder, own_share), *others]
+    )
+    note = f"> Weights mixed by regard: {shares}. What follows, scores too, is the card of the first of them.\n\n"
+    save(output, replace(manifest, weights="fp32"), mixed, files, note + card.lstrip())

@@ -14,8 +14,7 @@ from onnx import TensorProto
 
 from regard.config import ModelConfig
 from regard.exchange import onnx_blocks as blocks
-from regard.exchange.onnx_graph import Graph
-from regard.exchange.onnx_products import linear, scores
+from regard.exchange.onnx_graph import Graph, linear, scores
 from regard.files import write_file
 from regard.folder.checkpoint import check_weights, read_header
 from regard.folder.manifest import read_manifest
@@ -60,13 +59,8 @@ def embed(folder: Path, output: Path) -> None:
     for path in sorted(folder.glob("*.onnx")):
         model = onnx.load(path)
         onnx.checker.check_model(model)
-        too_large = model.ByteSize() > MAX_BYTES
-        onnx.save(
-            model,
-            output / path.name,
-            save_as_external_data=too_large,
-            location=f"{path.name}.data" if too_large else None,
-        )
+        too_large, location = model.ByteSize() > MAX_BYTES, f"{path.name}.data"
+        onnx.save(model, output / path.name, save_as_external_data=too_large, location=location)
 
 
 def covers(config: ModelConfig) -> bool:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from regard.exchange.onnx_graph import CONTRIB, Graph
-from regard.exchange.onnx_products import linear
+from regard.exchange.onnx_graph import CONTRIB, Graph, linear
 from regard.model.position import BASE
 
 Rotation = tuple[str, str]
@@ -64,9 +63,9 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
     """Turn neighbouring features of each head."""
     if by is None:
         return x
-    first = g.integers(0)  # the angles are those of the positions at hand, from the first on
-    options = dict(interleaved=1, num_heads=g.config.num_heads)
-    return g.op("RotaryEmbedding", x, first, *by, domain=CONTRIB, **options)
+    heads = g.config.num_heads
+    inputs = [x, g.integers(0), *by]  # the angles are those of the positions at hand
+    return g.op("RotaryEmbedding", *inputs, domain=CONTRIB, interleaved=1, num_heads=heads)
 
 
 def attention(

@@ -59,16 +59,17 @@ class HubHandler(BaseHTTPRequestHandler):
 
     def _json(self, values: Any, status: int = 200) -> None:
         body = json.dumps(values).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        self._head(status, headers)
         self.wfile.write(body)
 
     def _missing(self, code: str) -> None:
-        self.send_response(404)
-        self.send_header("X-Error-Code", code)
-        self.send_header("Content-Length", "0")
+        self._head(404, {"X-Error-Code": code, "Content-Length": "0"})
+
+    def _head(self, status: int, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.end_headers()
 
     def do_HEAD(self) -> None:
@@ -104,14 +105,10 @@ class HubHandler(BaseHTTPRequestHandler):
         if wanted := self.headers.get("Range", ""):
             start = int(wanted.removeprefix("bytes=").partition("-")[0])
         body = content[start:]
-        self.send_response(206 if start else 200)
-        self.send_header("ETag", f'"{etag}"')
-        self.send_header("X-Repo-Commit", repository.sha)
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(len(body)))
+        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": repository.sha, "Accept-Ranges": "bytes"}
         if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        self.end_headers()
+            headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        self._head(206 if start else 200, {**headers, "Content-Length": str(len(body))})
         if self.command == "GET":
             cut = repository.cut_after.pop(name, None)
             self.wfile.write(body if cut is None else body[:cut])
@@ -127,14 +124,9 @@ class HubHandler(BaseHTTPRequestHandler):
         elif path == "/api/validate-yaml":
             self._json({"errors": [], "warnings": []})
         elif "/preupload/" in path:
-            files = json.loads(body)["files"]
+            mode = {"uploadMode": "regular", "shouldIgnore": False}
             self._json(
-                {
-                    "files": [
-                        {"path": each["path"], "uploadMode": "regular", "shouldIgnore": False}
-                        for each in files
-                    ]
-                }
+                {"files": [{**mode, "path": each["path"]} for each in json.loads(body)["files"]]}
             )
         elif "/commit/" in path:
             lines = [json.loads(line) for line in body.splitlines()]
@@ -144,13 +136,8 @@ class HubHandler(BaseHTTPRequestHandler):
                 if line["key"] == "file"
             }
             self.hub.pushed["/".join(path.split("/")[3:5])] = files
-            self._json(
-                {
-                    "success": True,
-                    "commitOid": "b" * 40,
-                    "commitUrl": f"{self.hub.url}/me/model/commit/{'b' * 40}",
-                }
-            )
+            url = f"{self.hub.url}/me/model/commit/{'b' * 40}"
+            self._json({"success": True, "commitOid": "b" * 40, "commitUrl": url})
         else:
             self._missing("EntryNotFound")
 

@@ -60,9 +60,9 @@ def randomize(model: PreTrainedModel) -> PreTrainedModel:
     return model.eval()
 
 
-def save(model: PreTrainedModel, folder: Path) -> Path:
-    model.save_pretrained(folder)
-    return folder
+def saved(model: PreTrainedModel, folder: Path) -> tuple[Path, PreTrainedModel]:
+    randomize(model).save_pretrained(folder)
+    return folder, model
 
 
 def pieces_model(**ids: int) -> tuple[bytes, list[str]]:
@@ -94,24 +94,21 @@ def marian(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
         eos_token_id=0,
         **{"activation_function": "swish", "scale_embedding": True, **ENCODER_DECODER, **changes},
     )
-    model = randomize(MarianMTModel(config))
-    return save(model, folder), model
+    return saved(MarianMTModel(config), folder)
 
 
 def bart(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<s>", "<pad>", "</s>", "<unk>"])
     config = BartConfig(vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes})
-    model = randomize(BartForConditionalGeneration(config))
-    return save(model, folder), model
+    return saved(BartForConditionalGeneration(config), folder)
 
 
 def pegasus(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<pad>", "</s>"], as_json=True)
     config = PegasusConfig(vocab_size=size, **{**ENCODER_DECODER, **changes})
-    model = randomize(PegasusForConditionalGeneration(config))
-    return save(model, folder), model
+    return saved(PegasusForConditionalGeneration(config), folder)
 
 
 def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
@@ -130,26 +127,15 @@ def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
         decoder_start_token_id=0,
         **changes,
     )
-    model = randomize(T5ForConditionalGeneration(config))
-    return save(model, folder), model
+    return saved(T5ForConditionalGeneration(config), folder)
 
 
 def gpt2(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<|endoftext|>"])
-    config = GPT2Config(
-        vocab_size=size,
-        n_embd=D_MODEL,
-        n_layer=2,
-        n_head=HEADS,
-        n_inner=31,
-        n_positions=61,
-        bos_token_id=0,
-        eos_token_id=0,
-        **changes,
-    )
-    model = randomize(GPT2LMHeadModel(config))
-    return save(model, folder), model
+    sizes = dict(n_embd=D_MODEL, n_layer=2, n_head=HEADS, n_inner=31, n_positions=61)
+    config = GPT2Config(vocab_size=size, bos_token_id=0, eos_token_id=0, **sizes, **changes)
+    return saved(GPT2LMHeadModel(config), folder)
 
 
 def bert(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
@@ -161,17 +147,10 @@ def bert(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     )
     ids = trained.get_vocab()
     (folder / "vocab.txt").write_text("\n".join(sorted(ids, key=ids.__getitem__)) + "\n")
-    config = BertConfig(
-        vocab_size=len(ids),
-        hidden_size=D_MODEL,
-        num_hidden_layers=2,
-        num_attention_heads=HEADS,
-        intermediate_size=31,
-        max_position_embeddings=61,
-        **changes,
-    )
-    model = randomize(BertForMaskedLM(config))
-    return save(model, folder), model
+    layers = dict(num_hidden_layers=2, num_attention_heads=HEADS, max_position_embeddings=61)
+    sizes = dict(vocab_size=len(ids), hidden_size=D_MODEL, intermediate_size=31)
+    config = BertConfig(**layers, **sizes, **changes)
+    return saved(BertForMaskedLM(config), folder)
 
 
 def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
@@ -188,10 +167,5 @@ def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
 
 
 MAKERS: dict[str, Callable[..., tuple[Path, PreTrainedModel]]] = {
-    "marian": marian,
-    "bart": bart,
-    "pegasus": pegasus,
-    "t5": t5,
-    "gpt2": gpt2,
-    "bert": bert,
+    make.__name__: make for make in (marian, bart, pegasus, t5, gpt2, bert)
 }

@@ -1,4 +1,4 @@
-"""Whole documents through the command with the bundled model: valid, with every tag, placeholder and timing."""
+"""A whole page through the command with the bundled model: valid, with every tag and placeholder."""
 
 import itertools
 import re
@@ -8,9 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import html5lib
-import polib
-import pytest
-import srt
 
 from regard.text.protected import placeholders
 
@@ -40,38 +37,6 @@ def make_html(count: int) -> str:
     return "<!DOCTYPE html><html><body>\n" + "\n".join(cells) + "\n</body></html>\n"
 
 
-def make_srt(count: int) -> str:
-    cues = []
-    for n, (who, does, what) in enumerate(sentences(count)):
-        text = (
-            f"<i>{who}</i> {does}\n{what}."
-            if n % 2
-            else f"- {who} {does} ?\n- {{\\an8}}Oui, {what}."
-        )
-        cues.append(f"{n + 1}\n00:{n // 60:02d}:{n % 60:02d},100 --> 00:{n // 60:02d}:{n % 60:02d},900\n{text}\n")  # fmt: skip
-    return "\n".join(cues)
-
-
-def make_po(count: int) -> str:
-    forms = [
-        "{} {} {} : %s",
-        "%(count)d fois, {} {} <b>{}</b>.",
-        "{} {} {{0}} et {{name}} dans {}.\\n",
-    ]
-    entries = ['msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n']
-    for n, (who, does, what) in enumerate(sentences(count)):
-        text = forms[n % 3].format(who, does, what)
-        entries.append(f'#: a.c:{n}\nmsgctxt "{n}"\nmsgid "{text}"\nmsgstr ""\n')
-    return "\n".join(entries)
-
-
-def translate(path: Path) -> str:
-    out = path.with_name(f"out-{path.name}")
-    run = subprocess.run([*REGARD, "translate", path, "-o", out], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    return out.read_text(encoding="utf-8")
-
-
 def check_html(before: str, after: str) -> None:
     tag = re.compile(r"""</?[a-zA-Z](?:"[^"]*"|'[^']*'|[^<>"'])*>""")
     lines = list(zip(before.splitlines(), after.splitlines(), strict=True))
@@ -86,40 +51,14 @@ def check_html(before: str, after: str) -> None:
     assert trees[0] == trees[1]
 
 
-def check_srt(before: str, after: str) -> None:
-    old, new = list(srt.parse(before)), list(srt.parse(after))
-    assert [(c.index, c.start, c.end) for c in new] == [(c.index, c.start, c.end) for c in old]
-    assert re.findall(".*-->.*", after) == re.findall(".*-->.*", before)
-    for one, other in zip(old, new, strict=True):
-        code = re.compile(r"<[^<>]*>|\{[^{}]*\}|^- ", re.MULTILINE)
-        assert sorted(code.findall(other.content)) == sorted(code.findall(one.content))
-        assert len(other.content.splitlines()) == 2
-
-
-def check_po(before: str, after: str) -> None:
-    old, new = polib.pofile(before), polib.pofile(after)
-    assert len(new) == len(old) and len(new.untranslated_entries()) == 0
-    for entry in new:
-        assert placeholders(entry.msgstr) == placeholders(entry.msgid)
-        assert entry.msgstr.count("<b>") == entry.msgstr.count("</b>") == entry.msgid.count("<b>")
-        assert entry.msgstr.endswith("\n") == entry.msgid.endswith("\n")
-    assert [entry.msgid for entry in new] == [entry.msgid for entry in old]
-
-
-KINDS = {
-    ".html": (make_html, check_html),
-    ".srt": (make_srt, check_srt),
-    ".po": (make_po, check_po),
-}
-
-
-@pytest.mark.parametrize("suffix", KINDS)
-def test_a_document_comes_back_whole(suffix: str, tmp_path: Path) -> None:
-    make, check = KINDS[suffix]
-    path = tmp_path / f"a{suffix}"
-    before = make(24)
+def test_a_document_comes_back_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    before = make_html(40)
     path.write_text(before, encoding="utf-8")
-    check(before, translate(path))
+    out = path.with_name("out.html")
+    run = subprocess.run([*REGARD, "translate", path, "-o", out], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    check_html(before, out.read_text(encoding="utf-8"))
 
 
 def test_many_equal_lines_and_a_reader_of_one() -> None:

@@ -26,18 +26,17 @@ from regard.model.layout import Layout
 from regard.model.transformer import build
 from regard.text.tokenizer import Tokenizer
 
-SOURCES = [[9, 14, 31, 3], [50, 3], [8, 7, 6, 5, 44, 99, 3]]
 WORDS = 11
-BOTH: dict[str, dict[str, Any]] = {
+ALONE: dict[str, Any] = {"architecture": "decoder-only", "norm_placement": "pre"}
+LEARNED = {"position": "learned", "scaled_embedding": False, "feed_forward": "gelu-tanh"}
+EXPORTED: dict[str, dict[str, Any]] = {
     "marian": {},
     "marian-silu": {"feed_forward": "silu", "scaled_embedding": False},
     "marian-bias": {"feed_forward": "gelu", "output_bias": True},
     "pegasus": {"norm_placement": "pre"},
-}
-ALONE: dict[str, dict[str, Any]] = {
-    "gpt2": {"position": "learned", "scaled_embedding": False, "feed_forward": "gelu-tanh"},
-    "gpt2-sinusoids": {},
-    "gpt2-untied": {"tied": "none"},
+    "gpt2": {**ALONE, **LEARNED},
+    "gpt2-sinusoids": ALONE,
+    "gpt2-untied": {**ALONE, "tied": "none"},
 }
 
 
@@ -53,40 +52,30 @@ def random_folder(folder: Path, **changes: Any) -> Path:
         for weight in model.parameters():
             if weight.dim() == 1:
                 weight.add_(torch.rand_like(weight) - 0.5)
-    task: Any = "translate" if config.has_encoder else "write"
-    manifest = Manifest(task=task, model=config, longest=90)
+    manifest = Manifest(
+        task="translate" if config.has_encoder else "write", model=config, longest=90
+    )
     tensors = to_tensors(model.state_dict(), config)
     save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# Random\n")
     return folder
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("changes", BOTH.values(), ids=BOTH.keys())
-def test_transformers_computes_the_same_of_both_stacks(changes, tmp_path: Path) -> None:
-    folder = random_folder(tmp_path / "ours", **changes)
+@pytest.mark.parametrize("kind", EXPORTED)
+def test_transformers_computes_the_same(kind: str, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "ours", **EXPORTED[kind])
     export(folder, tmp_path / "theirs", to="huggingface")
-    theirs = AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "theirs").eval()
-    model, _ = load_model(folder)
-    target = torch.randint(4, model.config.target_vocab_size, (1, 7))
-    for source in SOURCES:
-        tokens = torch.tensor([source])
-        read = (tokens, Layout.padded(torch.tensor([len(source)]), len(source)))
-        ours = model(*read, target, Layout.padded(torch.tensor([7]), 7))
-        expected = theirs(input_ids=tokens, decoder_input_ids=target).logits
-        torch.testing.assert_close(ours, expected, atol=1e-4, rtol=0)
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("changes", ALONE.values(), ids=ALONE.keys())
-def test_transformers_computes_the_same_of_a_decoder(changes, tmp_path: Path) -> None:
-    changes = {"architecture": "decoder-only", "norm_placement": "pre", **changes}
-    folder = random_folder(tmp_path / "ours", **changes)
-    export(folder, tmp_path / "theirs", to="huggingface")
-    theirs = AutoModelForCausalLM.from_pretrained(tmp_path / "theirs").eval()
+    is_alone = kind.startswith("gpt2")
+    their_class = AutoModelForCausalLM if is_alone else AutoModelForSeq2SeqLM
+    theirs = their_class.from_pretrained(tmp_path / "theirs").eval()
     model, _ = load_model(folder)
     tokens = torch.randint(4, model.config.target_vocab_size, (1, 13))
-    ours = model(tokens, Layout.padded(torch.tensor([13]), 13))
-    torch.testing.assert_close(ours, theirs(input_ids=tokens).logits, atol=1e-4, rtol=0)
+    read = (tokens, Layout.padded(torch.tensor([13]), 13))
+    target = tokens[:, :7].flip(1)
+    written = () if is_alone else (target, Layout.padded(torch.tensor([7]), 7))
+    more = {} if is_alone else {"decoder_input_ids": target}
+    expected = theirs(input_ids=tokens, **more).logits
+    torch.testing.assert_close(model(*read, *written), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.filterwarnings("ignore:Recommended")
@@ -122,7 +111,7 @@ CTRANSLATE2: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm_placement": "pre"},
     "today": dict(norm="rms", norm_placement="pre", feed_forward="gated-silu", position="rotary"),
-    "learned": {"position": "learned", "feed_forward": "gelu-tanh", "scaled_embedding": False},
+    "learned": LEARNED,
     "bart": {"embedding_norm": True, "output_bias": True, "feed_forward": "gelu"},
 }
 
@@ -151,9 +140,7 @@ def test_ctranslate2_writes_the_same_tokens(changes, tmp_path: Path) -> None:
 
 
 def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:
-    folder = random_folder(
-        tmp_path / "ours", architecture="decoder-only", norm_placement="pre", feed_forward="gelu"
-    )
+    folder = random_folder(tmp_path / "ours", **ALONE, feed_forward="gelu")
     export(folder, tmp_path / "theirs", to="ctranslate2")
     theirs = ctranslate2.Generator(str(tmp_path / "theirs"), intra_threads=1)
     model, _ = load_model(folder)
@@ -176,15 +163,14 @@ def test_onnx_runs_by_itself(tmp_path: Path) -> None:
         onnx.checker.check_model(model)
         assert all(not tensor.external_data for tensor in model.graph.initializer)
     session = onnxruntime.InferenceSession(tmp_path / "theirs" / "encoder.onnx")
-    read = {"tokens": np.array([SOURCES[0]]), "lengths": np.array([len(SOURCES[0])])}
+    read = {"tokens": np.array([[9, 14, 31, 3]]), "lengths": np.array([4])}
     network, _ = load_model(folder)
     with torch.no_grad():
-        layout = Layout.padded(torch.from_numpy(read["lengths"]), len(SOURCES[0]))
+        layout = Layout.padded(torch.from_numpy(read["lengths"]), 4)
         memory = network.encode(torch.from_numpy(read["tokens"]), layout)
         [expected, *_] = network.decoder.project_memory(memory)
     [value] = session.run(["cross_value.0"], read)
-    found = value[:, :, : len(SOURCES[0])]
-    np.testing.assert_allclose(found, expected.value.numpy(), atol=1e-4)
+    np.testing.assert_allclose(value[:, :, :4], expected.value.numpy(), atol=1e-4)
 
 
 def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
@@ -208,6 +194,8 @@ def test_safetensors_is_the_folder_without_graphs(tmp_path: Path) -> None:
         ("huggingface", {"architecture": "decoder-only"}, "a GPT-2 folder can only hold a model with norm_placement=pre: got post; "),
         ("huggingface", {"architecture": "encoder-only"}, "--to huggingface writes Transformers with both stacks or a decoder alone: got architecture=encoder-only; "),
         ("ctranslate2", {"position": "relative"}, "a CTranslate2 folder can only hold a model with position=sinusoidal, learned or rotary: got relative; "),
+        ("huggingface", {"d_k": 11}, "a marian folder can only hold a model with d_k=6: got 11; "),
+        ("ctranslate2", {"d_k": 11}, "a CTranslate2 folder can only hold a model with d_k=6: got 11; "),
         ("onnx", {"position": "relative"}, "--to onnx writes Transformers without relative positions and with d_k = d_model / num_heads: got architecture=encoder-decoder, position=relative, d_k=None; "),
         ("tensorflow", {}, "a format must be one of regard, safetensors, huggingface, ctranslate2, onnx: got 'tensorflow'; "),
     ],

@@ -11,9 +11,7 @@ import pytest
 import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
-from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from regard.model.position import rotate, rotation
 from regard.model.transformer import DecoderOnly, build
 
 D_MODEL, HEADS, HEAD_DIM = 18, 3, 6
@@ -81,16 +79,6 @@ def copied(llama: LlamaForCausalLM, tiny_config) -> DecoderOnly:
 def copy(ours: nn.Module, theirs: nn.Module, rows: torch.Tensor | slice = slice(None)) -> None:
     ours.weight.copy_(theirs.weight[rows])
     ours.bias.copy_(theirs.bias[rows])
-
-
-def test_rotation_equals_llama_up_to_the_order_of_features():
-    config = LlamaConfig(hidden_size=D_MODEL, num_attention_heads=HEADS, head_dim=HEAD_DIM)
-    query = torch.randn(5, HEADS, 11, HEAD_DIM)
-    positions = torch.arange(11)[None].expand(5, -1)
-    cos, sin = LlamaRotaryEmbedding(config)(query, positions)
-    theirs, _ = apply_rotary_pos_emb(query, query, cos, sin)
-    ours = rotate(query[..., WITHIN_HEAD], rotation(positions, HEAD_DIM))
-    torch.testing.assert_close(ours, theirs[..., WITHIN_HEAD], atol=1e-5, rtol=0)
 
 
 @torch.no_grad()

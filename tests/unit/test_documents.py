@@ -148,30 +148,27 @@ def test_a_catalogue_stays_one(kind: str) -> None:
 @pytest.mark.parametrize("suffix", [".xliff", ".xlf", ".tmx"])
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
-    before = ElementTree.fromstring(
-        DOCUMENTS[suffix].encode("latin-1" if suffix == ".tmx" else "utf-8")
+    encoding = "latin-1" if suffix == ".tmx" else "utf-8"
+    before, after = (
+        ElementTree.fromstring(text.encode(encoding))
+        for text in (DOCUMENTS[suffix], translated(suffix, kind))
     )
-    text = translated(suffix, kind)
-    after = ElementTree.fromstring(text.encode("latin-1" if suffix == ".tmx" else "utf-8"))
-    pairs = [("source", "target")] if suffix != ".tmx" else []
-    for unit in [
-        each for each in after.iter() if each.tag.split("}")[-1] in ("trans-unit", "segment", "tu")
-    ]:
+    pairs = []
+    for unit in after.iter():
         sides = {each.tag.split("}")[-1]: each for each in unit}
-        for source, target in pairs:
-            if target in sides and unit.get("id") != "4":
-                assert codes(sides[target]) == codes(sides[source])
-                assert placeholders("".join(sides[target].itertext())) == placeholders(
-                    "".join(sides[source].itertext())
-                )
-        if suffix == ".tmx":
-            french, english = (each.find("seg") for each in unit)
-            assert french is not None and english is not None
-            assert codes(english) == codes(french)
-    sources = [ElementTree.tostring(each) for each in before.iter() if each.tag.endswith("source")]
-    assert [
-        ElementTree.tostring(each) for each in after.iter() if each.tag.endswith("source")
-    ] == sources
+        if unit.tag == "tu":
+            pairs.append([each.find("seg") for each in unit])
+        elif "target" in sides and unit.get("id") != "4":
+            pairs.append([sides["source"], sides["target"]])
+    assert pairs
+    for source, target in pairs:
+        assert source is not None and target is not None and codes(target) == codes(source)
+        assert placeholders("".join(target.itertext())) == placeholders("".join(source.itertext()))
+    sources = [
+        [ElementTree.tostring(each) for each in tree.iter() if each.tag.endswith("source")]
+        for tree in (before, after)
+    ]
+    assert sources[0] == sources[1]
 
 
 def codes(element: ElementTree.Element) -> Counter[tuple[str, str]]:
@@ -186,26 +183,17 @@ def codes(element: ElementTree.Element) -> Counter[tuple[str, str]]:
 def test_markdown_keeps_its_marks(kind: str) -> None:
     before, after = DOCUMENTS[".md"], translated(".md", kind)
     for kept in (
-        "`code --x`",
-        '](http://x.org/a_(b) "T")',
-        "](a.png)",
-        "[^1]",
-        "<https://x.org>",
-        "[réf]",
+        *(
+            "`code --x`",
+            '](http://x.org/a_(b) "T")',
+            "](a.png)",
+            "[^1]",
+            "<https://x.org>",
+            "[réf]",
+        ),
+        *("---\ntitre: Non\n---\n", '   ```python\n   print("non")\n   ```\n', "~~~\ncode\n~~~\n"),
     ):
         assert after.count(kept) >= before.count(kept), kept
-    for block in (
-        "---\ntitre: Non\n---\n",
-        '   ```python\n   print("non")\n   ```\n',
-        "|-----|----:|",
-        "***\n",
-        "~~~\ncode\n~~~\n",
-    ):
-        assert block in after
-    # A translation of too few words has no place for the breaks of the lines.
-    if kind not in ("silent", "one word"):
-        marks = re.compile(r"^(?:[>#|]|- |1\. |    )+", re.MULTILINE)
-        assert marks.findall(after) == marks.findall(before)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "silent"])
@@ -224,7 +212,7 @@ def test_markdown_has_the_same_blocks(kind: str) -> None:
 def test_a_text_keeps_its_lines_and_placeholders(kind: str) -> None:
     before, after = DOCUMENTS[".txt"], translated(".txt", kind)
     assert placeholders(after) == placeholders(before)
-    assert after.startswith(before[:0]) and after.endswith("\x0c\r\n")
+    assert after.endswith("\x0c\r\n")
     if kind not in ("silent", "one word", "letters"):
         assert after.count("\n") == before.count("\n")
 

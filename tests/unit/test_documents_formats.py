@@ -12,6 +12,7 @@ from regard.documents import segment_texts, translate_document
 from regard.documents.labels import find_key, key_signs, place_key, with_edges_of
 from regard.documents.placement import WordLink
 from regard.documents.rendering import _free_names
+from regard.documents.segments import Code
 from regard.errors import DataError, UsageError
 from regard.search.passages import read_passages
 
@@ -188,20 +189,6 @@ def test_a_translation_has_the_edges_of_its_source(
     assert with_edges_of(source, target, language)[0] == expected
 
 
-@pytest.mark.parametrize(
-    "suffix, before, after",
-    [
-        (".md", "# Titre\n\n| Un | Deux |\n|---|---|\n| trois | quatre : |\n", "# Word\n\n| Word | Word |\n|---|---|\n| Word | Word: |\n"),
-        (".html", "<h1>Titre</h1><td>Un</td><button>Envoyer !</button>", "<h1>Word</h1><td>Word</td><button>Word!</button>"),
-        (".srt", CUE.format("Je ne sais pas,"), CUE.format("Word,")),
-    ],
-)  # fmt: skip
-def test_labels_of_every_format(suffix: str, before: str, after: str) -> None:
-    for answer in ("Word", "Word.", "– Word:", "Word!"):
-        out = translate_document(before.encode(), suffix, translator(lambda text, a=answer: a))
-        assert out.data.decode() == after
-
-
 def test_a_lost_dash_moves_no_tag() -> None:
     class Dashed:
         text = "– The black cat"
@@ -225,23 +212,9 @@ def test_which_signs_are_keyboard_letters() -> None:
         found = find_key(label, signs)
         assert (found and (found[0], found[1].raw, found[1].name)) == expected
     assert key_signs(["my_file", "R&D", "rock&roll", "a ~5", "&amp;", "_id", "__init__"]) == set()
-
-
-@pytest.mark.parametrize(
-    "letter, target, taken, place",
-    [
-        ("s", "Enregistrer sous", [], 12),
-        ("q", "Enregistrer", [], 0),
-        ("a", "« %s »: ouvrir", [(2, 4)], 8),
-        ("a", "« %s »", [(2, 4)], None),
-    ],
-)
-def test_before_which_letter(
-    letter: str, target: str, taken: list[tuple[int, int]], place: int | None
-) -> None:
-    found = find_key(f"&{letter}", frozenset("&"))
-    assert found is not None
-    assert place_key(found[1], target, taken) == place
+    key = Code("&", "key", name="a")
+    assert place_key(key, "« %s »: ouvrir", [(2, 4)]) == 8
+    assert place_key(key, "« %s »", [(2, 4)]) is None
 
 
 FRENCH = {
@@ -376,11 +349,8 @@ def test_a_declared_encoding_is_kept(suffix: str, text: str, encoding: str) -> N
 
 
 def test_a_byte_order_mark_is_kept() -> None:
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
+    marks = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le"}
+    for mark, encoding in marks.items():
         data = mark + "Été\r\n".encode(encoding)
         out = translate_document(data, ".txt", translator(str.upper)).data
         assert out == mark + "ÉTÉ\r\n".encode(encoding)

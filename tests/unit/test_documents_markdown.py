@@ -136,21 +136,6 @@ def test_blocks_by_hand(before: str, after: str) -> None:
     assert translate_document(before.encode(), ".md", same).data == before.encode()
 
 
-def test_each_footnote_meaning_and_badge_is_translated_alone() -> None:
-    text = (
-        "[^1]: Un.\n[^2]: Deux.\n\nChat\n: Un animal.\n: Un mot.\n\n[![Trois](a)](b) [quatre](c)\n"
-    )
-    assert segment_texts(text.encode(), ".md") == [
-        "Un.",
-        "Deux.",
-        "Chat",
-        "Un animal.",
-        "Un mot.",
-        "Trois",
-        "quatre",
-    ]
-
-
 def test_a_footnote_stays_behind_its_word() -> None:
     class Linked_:
         text = "One note here."
@@ -161,25 +146,6 @@ def test_a_footnote_stays_behind_its_word() -> None:
     # At the end it stays there, wherever its word has gone.
     out = translate_document(b"Ici une note[^1].", ".md", lambda texts: [Linked_()]).data
     assert out == b"One note here[^1]."
-
-
-@pytest.mark.parametrize(
-    "before, after",
-    [
-        ("<!-- c -->\n> **Un** chat.\n", "<!-- c -->\n> **UN** CHAT.\n"),
-        ("<!-- c\n\n- d -->\n# Un\n", "<!-- c\n\n- d -->\n# UN\n"),
-        ("<?php c\n\nd ?>\n- un\n", "<?php c\n\nd ?>\n- UN\n"),
-        ("<![CDATA[ c\n\nd ]]>\n- un\n", "<![CDATA[ c\n\nd ]]>\n- UN\n"),
-        ("<STYLE>\nc\n\nd</style>\n- un\n", "<STYLE>\nc\n\nd</style>\n- UN\n"),
-        ("<div>\n- un\n\n- deux\n", "<div>\n- UN\n\n- DEUX\n"),
-        ("> <!-- c\n\n- un\n", "> <!-- c\n\n- UN\n"),
-        ("> <!-- c -->\n> **un**\n", "> <!-- c -->\n> **UN**\n"),
-    ],
-)
-def test_a_block_of_html_ends_where_others_end_it(before: str, after: str) -> None:
-    assert translate(before) == after
-    blocks = [[(token.type, token.map) for token in PARSER.parse(each)] for each in (before, after)]
-    assert blocks[0] == blocks[1]
 
 
 @pytest.mark.parametrize("begin", ["<!-- a", "<?a", "<![CDATA[a", "<script>a", "<div>"])

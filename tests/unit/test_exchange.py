@@ -18,6 +18,7 @@ from huggingface_fixtures import MAKERS
 from regard.api import export, import_model, load
 from regard.errors import ModelError, RegardError, UsageError
 from regard.exchange.huggingface_weights import read_safetensors
+from regard.folder.catalogue import find_by_task
 from regard.folder.checkpoint import read_tensors
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
@@ -75,9 +76,7 @@ def test_what_cannot_be_imported_is_named(
     foreign: dict[str, Path], tmp_path: Path, kind: str, changes: dict[str, Any], sentence: str
 ) -> None:
     folder = copied(foreign[kind], tmp_path / "theirs", **changes)
-    with pytest.raises(ModelError, match=sentence):
-        import_model(folder, tmp_path / "ours")
-    assert not (tmp_path / "ours").exists()
+    assert sentence in refusal(folder, tmp_path / "ours")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +85,7 @@ def test_what_cannot_be_imported_is_named(
         ("config.json", None, "must be a Hugging Face folder: it has no config.json"),
         ("config.json", b"{", "config.json must be JSON: it is not"),
         ("config.json", b"[]", "config.json must be a JSON object: it is not"),
-        ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'encoder"),
+        ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'vocab_size'"),
         ("model.safetensors", b"\x10", "model.safetensors is truncated or corrupt"),
         ("model.safetensors", None, "must have its weights in model.safetensors: it has none"),
         ("source.spm", None, "must have the tokenizer's file source.spm"),
@@ -99,16 +98,7 @@ def test_damaged_folders(
     (folder / name).unlink()
     if content is not None:
         (folder / name).write_bytes(content)
-    assert sentence in refusal(folder, tmp_path / "ours").replace("'vocab_size'", "'encoder")
-
-
-@pytest.mark.parametrize("to", ["huggingface", "ctranslate2", "onnx"])
-def test_heads_of_their_own_width_go_into_no_other_format(tmp_path: Path, to: str) -> None:
-    make_random_folder(tmp_path / "ours", {**SHAPE, "d_k": 11}, seed=1)
-    assert not list((tmp_path / "ours").glob("*.onnx"))
-    with pytest.raises(UsageError, match="d_k"):
-        export(tmp_path / "ours", tmp_path / "theirs", to=to)
-    assert load(tmp_path / "ours").score(["Le chat dort."], ["The cat sleeps."])[0]
+    assert sentence in refusal(folder, tmp_path / "ours")
 
 
 def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(
@@ -215,20 +205,8 @@ def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
 def test_without_a_model_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
-    from regard.folder.catalogue import find_by_task
-
     with pytest.raises(UsageError, match="no model is there to write: name one with --model"):
         find_by_task("write")
-
-
-def test_traces_of_models_with_one_stack(ours: dict[str, Path]) -> None:
-    bert = load(ours["bert"]).trace("Jane [MASK].")
-    assert "target.tokens" not in bert and bert.metadata["source_tokens"][2] == "[MASK]"
-    gpt2 = load(ours["gpt2"])
-    trace = gpt2.trace("Jane", max_length=9)
-    assert trace.metadata["target"].startswith("Jane") and "steps.0.beams" in trace
-    whole = gpt2.trace("Jane", " visits")
-    assert whole.metadata["target"] == "Jane visits"
 
 
 def test_a_text_is_the_same_in_parts(ours: dict[str, Path]) -> None:

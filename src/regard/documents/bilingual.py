@@ -28,15 +28,11 @@ def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         parts = parts_of(items_of(text, source, _XLIFF_CODES), escape)
         if _has_segment(parts) and (target is None or _is_open(text, unit, source, target)):
             slots.append(_target_slot(text, unit, source, target, parts))
-    files = root.all("file")
-    declared = root.inherited("srcLang") or next(
-        (file.attributes.get("source-language", "") for file in files), ""
-    )
-    warnings = []
-    if declared and languages[0] and declared.lower()[:2] != languages[0].lower()[:2]:
-        warnings = [
-            f"the file says that its source is {declared}, but it is read as {languages[0]}"
-        ]
+    given = (file.attributes.get("source-language", "") for file in root.all("file"))
+    declared = root.inherited("srcLang") or next(given, "")
+    is_other = declared.lower()[:2] != languages[0].lower()[:2]
+    warning = f"the file says that its source is {declared}, but it is read as {languages[0]}"
+    warnings = [warning] if declared and languages[0] and is_other else []
     return sorted(slots, key=lambda slot: slot.start), warnings
 
 
@@ -67,12 +63,9 @@ def _language_slots(root: Element, language: str) -> list[Slot]:
         holders, attribute = [root], "trgLang"
     else:
         holders, attribute = list(root.all("file")), "target-language"
-    slots = []
-    for holder in holders:
-        if attribute not in holder.attributes:
-            at = holder.inner - len("/>" if holder.inner == holder.end else ">")
-            slots.append(Slot(at, at, [f' {attribute}="{quote(language)}"']))
-    return slots
+    holders = [holder for holder in holders if attribute not in holder.attributes]
+    ends = [holder.inner - len("/>" if holder.inner == holder.end else ">") for holder in holders]
+    return [Slot(end, end, [f' {attribute}="{quote(language)}"']) for end in ends]
 
 
 def read_tmx(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:

@@ -8,36 +8,21 @@ own and the codes stay where they were. Such a segment is doubtful, and a warnin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
-from regard.documents.encoding import DecodedText, decode, encode
+from regard.documents.encoding import decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
-from regard.documents.segments import (
-    Code,
-    Item,
-    Languages,
-    Segment,
-    Slot,
-    cancelled_when,
-    parts_of,
-)
+from regard.documents.segments import Code, Item, Languages, Segment, Slot, cancelled_when, parts_of
 from regard.errors import UsageError, suggest
 
 _READERS = {
-    ".txt": "plain.read",
-    ".text": "plain.read",
-    ".md": "markdown.read",
-    ".markdown": "markdown.read",
-    ".html": "html.read",
-    ".htm": "html.read",
-    ".xhtml": "html.read",
-    ".srt": "subtitles.read",
-    ".vtt": "subtitles.read",
-    ".po": "gettext.read",
-    ".pot": "gettext.read",
-    ".xliff": "bilingual.read_xliff",
-    ".xlf": "bilingual.read_xliff",
+    **dict.fromkeys((".txt", ".text"), "plain.read"),
+    **dict.fromkeys((".md", ".markdown"), "markdown.read"),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), "html.read"),
+    **dict.fromkeys((".srt", ".vtt"), "subtitles.read"),
+    **dict.fromkeys((".po", ".pot"), "gettext.read"),
+    **dict.fromkeys((".xliff", ".xlf"), "bilingual.read_xliff"),
     ".tmx": "bilingual.read_tmx",
 }
 SUFFIXES = tuple(_READERS)
@@ -109,8 +94,15 @@ def translate_document(
         slots, warnings = read(text.content, languages)
         segments = translate_segments(_segments(slots), translate, languages[1])
         content = _filled(text.content, slots, segments)
-    written, num_lost = encode(DecodedText(content, text.encoding, text.mark), suffix)
-    warnings = warnings + _doubts(segments)
+    written, num_lost = encode(replace(text, content=content), suffix)
+    doubtful: dict[str, list[str]] = {}
+    for segment in segments:
+        doubtful.setdefault(segment.doubt, []).append(segment.source)
+    warnings += [
+        f"{len(sources)} segment(s) {doubt}, the first: {sources[0][:_NUM_SHOWN]!r}"
+        for doubt, sources in doubtful.items()
+        if doubt
+    ]
     if num_lost:
         warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
     return TranslatedDocument(written, warnings, segments)
@@ -132,30 +124,18 @@ def _filled(content: str, slots: Iterable[Slot], segments: Iterable[TranslatedSe
     pieces: list[str] = []
     cursor = 0
     for slot in slots:
-        texts, is_doubtful = [], False
-        for parts in (slot.parts, *slot.asides):
-            text = ""
-            for part in parts:
-                if isinstance(part, Segment):
-                    segment = next(following)
-                    is_doubtful |= bool(segment.doubt)
-                    part = segment.written
-                text += part
-            texts.append(text)
-        pieces += [content[cursor : slot.start], slot.finish(texts[0], texts[1:], is_doubtful)]
+        filled = [
+            [next(following) if isinstance(part, Segment) else part for part in parts]
+            for parts in (slot.parts, *slot.asides)
+        ]
+        doubtful = any(getattr(part, "doubt", "") for parts in filled for part in parts)
+        written, *asides = (
+            "".join(part if isinstance(part, str) else part.written for part in parts)
+            for parts in filled
+        )
+        pieces += [content[cursor : slot.start], slot.finish(written, asides, doubtful)]
         cursor = slot.end
     return "".join(pieces) + content[cursor:]
-
-
-def _doubts(segments: Iterable[TranslatedSegment]) -> list[str]:
-    sources: dict[str, list[str]] = {}
-    for segment in segments:
-        if segment.doubt:
-            sources.setdefault(segment.doubt, []).append(segment.source)
-    return [
-        f"{len(found)} segment(s) {doubt}, the first: {found[0][:_NUM_SHOWN]!r}"
-        for doubt, found in sources.items()
-    ]
 
 
 def translate_segments(
@@ -187,9 +167,8 @@ def _translated(
         written = each.render(answer, language)
         # The translator may have cut the sentence itself, for the same reason.
         doubt = _IN_PARTS if getattr(answer, "in_parts", False) else ""
-        found.append(
-            None if written is None else TranslatedSegment(each.segment.text, written, doubt)
-        )
+        segment = TranslatedSegment(each.segment.text, written or "", doubt)
+        found.append(None if written is None else segment)
     return found
 
 
@@ -207,11 +186,10 @@ def _in_parts(
         for part in parts:
             raw = answer = part if isinstance(part, str) else part.raw
             if isinstance(part, Segment):
-                translated = answers[part]
-                if translated is None:
-                    doubt = _NOT_WHOLE
-                else:
+                if (translated := answers[part]) is not None:
                     answer = translated.written
+                else:
+                    doubt = _NOT_WHOLE
             # A word that a comma separated from a placeholder must not touch it now.
             if _touch(written, answer) and not _touch(source, raw):
                 written += " "

@@ -16,9 +16,7 @@ _BYTE_ORDER_MARKS = {
 _NUM_FIRST = 4096
 """bytes in which a file declares its encoding"""
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
-_HTML = re.compile(
-    rb"""<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""", re.IGNORECASE
-)
+_HTML = re.compile(rb"""(?i)<meta[^<>]{0,200}?charset\s*=\s*+(?:["']\s*)?([\w.-]{1,40})""")
 _PO = re.compile(rb"""Content-Type:[^\n]{0,100}?charset=([\w.-]{1,40})""", re.IGNORECASE)
 _DECLARATIONS = {
     **dict.fromkeys((".html", ".htm", ".xhtml"), (_XML, _HTML)),

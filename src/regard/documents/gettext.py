@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from regard.documents.labels import find_key, key_signs
 from regard.documents.markup import inline_items
-from regard.documents.segments import Item, Languages, Segment, Slot, parts_of
+from regard.documents.segments import LINE, Item, Languages, Segment, Slot, parts_of
 from regard.errors import DataError
 
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_FIELD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[(\d{1,2})\])?)\s*(".*)')
+_FIELD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*)')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)")
 _MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
@@ -31,7 +29,6 @@ class _Message:
     texts: dict[str, str] = field(default_factory=dict)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
     start: int = -1
-    is_done: bool = False
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
@@ -77,11 +74,11 @@ def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[str | Segm
     return parts
 
 
-def _items(line: str, signs: frozenset[str]) -> Iterator[Item]:
+def _items(line: str, signs: frozenset[str]) -> list[Item]:
     if (found := find_key(line, signs)) is None:
-        return inline_items(line)
+        return list(inline_items(line))
     at, key = found
-    return chain(inline_items(line[:at]), [key], inline_items(line[at + 1 :]))
+    return [*inline_items(line[:at]), key, *inline_items(line[at + 1 :])]
 
 
 def _escaped(part: str | Segment) -> str | Segment:
@@ -98,25 +95,22 @@ def _escape(text: str) -> str:
 def _messages(text: str) -> Iterator[_Message]:
     """The messages in order; a comment or a msgid after a translation begins a new one."""
     message, current = _Message(), ""
-    for number, match in enumerate(_LINE.finditer(text), 1):
-        line = match.group(1).strip()
-        start = match.start() + len(match.group(1)) - len(match.group(1).lstrip())
-        if not line or line.startswith("#"):
-            if message.is_done:
-                yield message
-                message = _Message()
+    for number, match in enumerate(LINE.finditer(text), 1):
+        line = match[1].strip()
+        start = match.start() + len(match[1]) - len(match[1].lstrip())
+        found = _FIELD.fullmatch(line)
+        is_gap = not line or line.startswith("#")
+        if message.places and (is_gap or found and not found[1].startswith("msgstr")):
+            yield message
+            message = _Message()
+        if is_gap:
             current = ""
             continue
-        if found := _FIELD.fullmatch(line):
-            current, quoted = found[1], found[3]
-            if message.is_done and not current.startswith("msgstr"):
-                yield message
-                message = _Message()
+        quoted = line
+        if found:
+            current, quoted = found.groups()
             message.texts[current] = ""
             message.start = start if message.start < 0 else message.start
-            message.is_done |= current.startswith("msgstr")
-        else:
-            quoted = line
         string = _STRING.fullmatch(quoted)
         if not current or string is None:
             raise DataError(
@@ -126,8 +120,8 @@ def _messages(text: str) -> Iterator[_Message]:
         message.texts[current] += _ESCAPED.sub(_meaning, string[1])
         if current.startswith("msgstr"):
             first = message.places.get(current, (start, 0))[0]
-            message.places[current] = (first, match.start() + len(match.group(1).rstrip()))
-    if message.is_done:
+            message.places[current] = (first, match.start() + len(match[1].rstrip()))
+    if message.places:
         yield message
 
 

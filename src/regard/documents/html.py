@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from regard.documents.markup import (
-    MarkupToken,
-    escape,
-    text_with_references,
-    tokens,
-)
+from regard.documents.markup import MarkupToken, escape, text_with_references, tokens
 from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of, shown
 
 _INLINE = frozenset(
@@ -141,25 +136,23 @@ class _PageReader:
 
 def _value_slot(tag: MarkupToken, value: AttributeValue) -> Slot:
     """The attribute of a tag that is in no sentence."""
+
+    def finish(written: str, asides: list[str], doubtful: bool) -> str:
+        return value.written(asides[0])
+
     start = tag.start + value.start
-    return Slot(
-        start,
-        start + len(value.raw),
-        [],
-        [value.parts()],
-        lambda written, asides, doubtful: value.written(asides[0]),
-    )
+    return Slot(start, start + len(value.raw), [], [value.parts()], finish)
 
 
 def _with_values(block: str, values: dict[str, list[AttributeValue]], new: Iterator[str]) -> str:
     """The block with new values in its tags."""
     tags: dict[str, str] = {}
     for tag, found in values.items():
-        written, cursor = "", 0
+        tags[tag], cursor = "", 0
         for value in found:
-            written += tag[cursor : value.start] + value.written(next(new))
+            tags[tag] += tag[cursor : value.start] + value.written(next(new))
             cursor = value.start + len(value.raw)
-        tags[tag] = written + tag[cursor:]
+        tags[tag] += tag[cursor:]
     raws = ((token.kind, block[token.start : token.end]) for token, _ in _items(block))
     return "".join(tags.get(raw, raw) if kind == "open" else raw for kind, raw in raws)
 
@@ -169,17 +162,22 @@ def _seen_values(tag: MarkupToken) -> list[AttributeValue]:
     values = dict(_values(tag))
     if _is_protected(values):
         return []
-
-    def given(*names: str) -> str:
-        return next((values[name].text.lower() for name in names if name in values), "")
-
-    # The title of a link to a style is a name to choose by.
-    names = _SEEN_ATTRIBUTES - {"title"} if tag.name == "link" else set(_SEEN_ATTRIBUTES)
-    if tag.name == "input" and given("type") in _BUTTONS:
+    given = {name: value.text.lower() for name, value in values.items()}
+    names = set(_SEEN_ATTRIBUTES)
+    if tag.name == "link":  # the title of a link to a style is a name to choose by
+        names -= {"title"}
+    if tag.name == "input" and given.get("type") in _BUTTONS:
         names |= {"value"}
-    if tag.name == "meta" and given("name", "property") in _DESCRIPTIONS:
+    if tag.name == "meta" and given.get("name", given.get("property")) in _DESCRIPTIONS:
         names |= {"content"}
-    return [value for name, value in values.items() if name in names and _is_text(value)]
+    # Not part of a program that writes the page, and read alike by all parsers.
+    return [
+        value
+        for name, value in values.items()
+        if name in names
+        and "<" not in value.raw
+        and (value.quote or _SURELY_TEXT.fullmatch(value.raw))
+    ]
 
 
 def _values(tag: MarkupToken) -> Iterator[tuple[str, AttributeValue]]:
@@ -194,16 +192,10 @@ def _values(tag: MarkupToken) -> Iterator[tuple[str, AttributeValue]]:
         seen.add(name)
 
 
-def _is_text(value: AttributeValue) -> bool:
-    """Not part of a program that writes the page, and read alike by all parsers."""
-    return "<" not in value.raw and bool(value.quote or _SURELY_TEXT.fullmatch(value.raw))
-
-
 def _is_protected(values: dict[str, AttributeValue]) -> bool:
     """Whether the attributes of an element say that it is not to be translated."""
-    translate, classes = values.get("translate"), values.get("class")
-    is_no = translate is not None and translate.text == "no"
-    return is_no or (classes is not None and "notranslate" in classes.text.split())
+    texts = {name: values[name].text for name in ("translate", "class") if name in values}
+    return texts.get("translate") == "no" or "notranslate" in texts.get("class", "").split()
 
 
 def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
@@ -248,10 +240,7 @@ def _opaque(token: MarkupToken, raw: str) -> list[Item] | None:
     """Short code in a sentence is shown to the model, which copies it; a block ends the segment."""
     if token.name not in _INLINE | _CODE:
         return None
-    content = [part for part in tokens(raw) if part.kind == "text"]
-    text = "".join(
-        shown(item) for part in content for item in text_with_references(raw[part.start : part.end])
-    )
-    if 0 < len(text) <= _NUM_SHOWN and text == text.strip():
-        return [Code(raw, "kept", text)]
-    return [Code(raw, "alone")]
+    content = (raw[part.start : part.end] for part in tokens(raw) if part.kind == "text")
+    text = "".join(shown(item) for part in content for item in text_with_references(part))
+    is_shown = 0 < len(text) <= _NUM_SHOWN and text == text.strip()
+    return [Code(raw, "kept", text) if is_shown else Code(raw, "alone")]

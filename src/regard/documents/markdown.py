@@ -14,9 +14,8 @@ from regard.documents.markdown_inline import (
     put_back_images,
     take_out_images,
 )
-from regard.documents.segments import Code, Item, Languages, Slot, parts_of
+from regard.documents.segments import LINE, Code, Item, Languages, Slot, parts_of
 
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _MARKER = re.compile(r"[ \t]{0,3}(?:>[ \t]?|(?:[-+*]|\d{1,9}[.)])(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$))")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|\$\$)")
 _RULE = re.compile(
@@ -58,9 +57,9 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
 class _MarkdownReader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.lines = [match.span(1) for match in _LINE.finditer(text)]
-        found = (_DEFINITION.match(text, start, end) for start, end in self.lines)
-        self.labels = {match[1].casefold() for match in found if match}
+        self.lines = [match.span(1) for match in LINE.finditer(text)]
+        self.texts = [text[slice(*line)] for line in self.lines]
+        self.labels = {match[1].casefold() for match in map(_DEFINITION.match, self.texts) if match}
         self.slots: list[Slot] = []
         self.paragraph: list[tuple[int, int]] = []
         self.depth = 0
@@ -81,10 +80,10 @@ class _MarkdownReader:
 
     def _front_matter(self) -> int:
         """The first line after front matter, which is for programs."""
-        first = self.text[slice(*self.lines[0])].rstrip()
+        first = self.texts[0].rstrip()
         if first in ("---", "+++"):
-            for number, line in enumerate(self.lines[1:], 1):
-                if self.text[slice(*line)].rstrip() in (first, "..."):
+            for number, line in enumerate(self.texts[1:], 1):
+                if line.rstrip() in (first, "..."):
                     return number + 1
         return 0
 
@@ -115,10 +114,13 @@ class _MarkdownReader:
             tail = _HEADING_END.search(line, heading.end())
             place = (content + heading.end(), content + tail.start() if tail else end)
             self._add([place], level=heading.group().count("#"))
-        elif (definition := _DEFINITION.match(line)) and self._may_define(definition[1]):
+        # A link is not defined inside a paragraph; a footnote may be.
+        elif (defined := _DEFINITION.match(line)) and (
+            defined[1].startswith("^") or self.in_note or not self.paragraph
+        ):
             self._end_paragraph()
-            if definition[1].startswith("^"):
-                self._begin_indented(content + definition.end(), end)
+            if defined[1].startswith("^"):
+                self._begin_indented(content + defined.end(), end)
         elif defined := _DEFINED.match(line):
             self._end_paragraph()
             self._begin_indented(content + defined.end(), end)
@@ -138,10 +140,6 @@ class _MarkdownReader:
         if hard:
             self._end_paragraph()
 
-    def _may_define(self, label: str) -> bool:
-        """A link is not defined inside a paragraph; a footnote may be."""
-        return label.startswith("^") or self.in_note or not self.paragraph
-
     def _begin_indented(self, start: int, end: int) -> None:
         """A footnote or a term's meaning: indented lines below belong to it."""
         self.in_list, self.indent, self.in_note = True, 4, True
@@ -149,17 +147,15 @@ class _MarkdownReader:
 
     def _content(self, start: int, end: int) -> int:
         """Where a line's own text begins, after the marks of lists and quotations."""
-        if _RULE.match(self.text[start:end]):
+        line = self.text[start:end]
+        if _RULE.match(line):
             return start
-        cursor = start
-        if self.in_list:
-            while cursor < end and self.text[cursor] in " \t":
-                cursor += 1
-            if not _MARKER.match(self.text, cursor, end):
-                cursor = start
-        while match := _MARKER.match(self.text, cursor, end):
+        cursor = len(line) - len(line.lstrip(" \t")) if self.in_list else 0
+        if not _MARKER.match(line, cursor):
+            cursor = 0
+        while match := _MARKER.match(line, cursor):
             cursor = match.end()
-        return cursor
+        return start + cursor
 
     def _note_list(self, marks: str, start: int, was_blank: bool) -> None:
         if marks.strip("> \t"):
@@ -169,17 +165,13 @@ class _MarkdownReader:
 
     def _after_fence(self, number: int, fence: str) -> int:
         closing = re.compile(rf"[ \t>]*{re.escape(fence)}{re.escape(fence[0])}*[ \t]*$")
-        while number < len(self.lines):
-            start, end = self.lines[number]
+        while number < len(self.lines) and not closing.match(self.texts[number]):
             number += 1
-            if closing.match(self.text[start:end]):
-                break
-        return number
+        return number + 1
 
     def _begins_html(self, line: str) -> bool:
-        if _ending_of(line):
-            return True
-        return bool(_HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph)
+        is_block = _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph
+        return bool(is_block or _ending_of(line))
 
     def _html(self, number: int, begin: int) -> int:
         number = self._after_html(number, begin)
@@ -196,21 +188,20 @@ class _MarkdownReader:
             number += 1
             if number == len(self.lines):
                 return number
-            line = self.text[slice(*self.lines[number])]
+            line = self.texts[number]
             is_outside = self.depth > 0 and not line.lstrip().startswith(">")
             if is_outside or not (ending or line.strip()):
                 return number
         return number + 1
 
     def _is_table(self, number: int) -> bool:
-        if number + 1 >= len(self.lines):
-            return False
-        head, rule = (self.text[slice(*self.lines[i])] for i in (number, number + 1))
-        return "|" in head and "|" in rule and bool(_DELIMITERS.match(rule))
+        lines = self.texts[number : number + 2]
+        has_bars = len(lines) == 2 and all("|" in line for line in lines)
+        return has_bars and bool(_DELIMITERS.match(lines[1]))
 
     def _table(self, number: int) -> int:
         first = number
-        while number < len(self.lines) and "|" in self.text[slice(*self.lines[number])]:
+        while number < len(self.lines) and "|" in self.texts[number]:
             if number != first + 1:
                 start, end = self.lines[number]
                 for cell in _CELL.finditer(self.text, self._content(start, end), end):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence, Set
 
 from regard.documents.markdown_emphasis import Delimiters, delimiters, pair
@@ -42,7 +42,6 @@ _TOKEN = re.compile(
 _LINK = Code("[", "open", name="[")
 InlineToken = str | Code | TextRun | Delimiters
 
-_TICKS = re.compile("`+")
 _ONLY_AT_A_START = ".)-+"
 """marks only at the beginning of a paragraph, where the reader of blocks escapes them"""
 _TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
@@ -76,10 +75,10 @@ class _Scanner:
     def __init__(self, text: str, labels: Set[str]) -> None:
         self.text, self.labels = text, labels
         self.last_link_end = max(text.rfind("]("), text.rfind("]["))
-        self.ticks: dict[str, list[int]] = {}
+        self.ticks: defaultdict[str, list[int]] = defaultdict(list)
         """positions of backticks, by their run"""
-        for match in _TICKS.finditer(text):
-            self.ticks.setdefault(match.group(), []).append(match.start())
+        for match in re.finditer("`+", text):
+            self.ticks[match.group()].append(match.start())
 
     def tokens(self) -> list[InlineToken]:
         """Marks, and the text between them."""
@@ -98,9 +97,8 @@ class _Scanner:
         """The item of a token; None where it is plain text."""
         kind, raw = match.lastgroup, match.group()
         if kind == "escaped":
-            return (
-                TextRun(raw[1:], raw) if raw[1] in _ONLY_AT_A_START else Code(raw, "kept", raw[1:])
-            )
+            is_text = raw[1] in _ONLY_AT_A_START
+            return TextRun(raw[1:], raw) if is_text else Code(raw, "kept", raw[1:])
         if kind == "ticks":
             return self._ticks(match)
         if kind in ("autolink", "math"):
@@ -112,11 +110,10 @@ class _Scanner:
         if kind == "open":
             return self._open(match)
         start, end = match.span()
-        before, after = self.text[max(0, start - 1) : start], self.text[end : end + 1]
-        return delimiters(raw, before, after)
+        return delimiters(raw, self.text[max(0, start - 1) : start], self.text[end : end + 1])
 
     def _ticks(self, match: re.Match[str]) -> Code | None:
-        places = self.ticks.get(match.group(), [])
+        places = self.ticks[match.group()]
         closing = bisect_left(places, match.end())
         if closing == len(places):
             return None
@@ -139,9 +136,8 @@ class _Scanner:
 
 def _shown(raw: str, text: str) -> Code:
     text = text.strip()
-    if 0 < len(text) <= _NUM_SHOWN and "\n" not in text:
-        return Code(raw, "kept", text)
-    return Code(raw, "alone")
+    is_shown = 0 < len(text) <= _NUM_SHOWN and "\n" not in text
+    return Code(raw, "kept", text) if is_shown else Code(raw, "alone")
 
 
 def _resolved(tokens: Sequence[InlineToken]) -> Iterator[Item]:
@@ -151,7 +147,15 @@ def _resolved(tokens: Sequence[InlineToken]) -> Iterator[Item]:
         pair(runs)
     text = ""
     for place, token in enumerate(tokens):
-        for part in _parts(token, is_link=place in links):
+        parts: list[str | Item]
+        if isinstance(token, Delimiters):
+            parts = [Code(raw, "close", name=raw) for raw in token.closing]
+            parts += [token.left, *(Code(raw, "open", name=raw) for raw in token.opening)]
+        elif isinstance(token, Code) and token.kind in ("open", "close") and place not in links:
+            parts = [token.raw]
+        else:
+            parts = [token]
+        for part in parts:
             if isinstance(part, str):
                 text += part
             else:
@@ -161,26 +165,16 @@ def _resolved(tokens: Sequence[InlineToken]) -> Iterator[Item]:
     yield from inline_items(text)
 
 
-def _parts(token: InlineToken, *, is_link: bool) -> list[str | Item]:
-    if isinstance(token, Delimiters):
-        closing = [Code(raw, "close", name=raw) for raw in token.closing]
-        return [*closing, token.left, *(Code(raw, "open", name=raw) for raw in token.opening)]
-    if isinstance(token, Code) and token.kind in ("open", "close") and not is_link:
-        return [token.raw]
-    return [token]
-
-
 def _links(tokens: Sequence[InlineToken]) -> set[int]:
     """The places of brackets that have a partner."""
     opened: list[int] = []
     num_around = 0  # open brackets that have a link inside already
     found: set[int] = set()
     for place, token in enumerate(tokens):
-        if not isinstance(token, Code):
-            continue
-        if token.kind == "open":
+        kind = token.kind if isinstance(token, Code) else ""
+        if kind == "open":
             opened.append(place)
-        elif token.kind == "close" and opened:
+        elif kind == "close" and opened:
             start = opened.pop()
             is_link, is_around = tokens[start] == _LINK, len(opened) < num_around
             num_around = min(num_around, len(opened))

@@ -14,6 +14,7 @@ from regard.documents.segments import (
     TextRun,
     check_cancelled,
     is_sign,
+    split_items,
     text_items,
 )
 
@@ -84,19 +85,17 @@ def text_with_references(raw: str) -> Iterator[Item]:
 
     An & between words is text: other languages write their word for it.
     """
-    cursor = 0
-    for match in _REFERENCE.finditer(raw):
-        yield from _with_signs(raw[cursor : match.start()])
+
+    def item(match: re.Match[str]) -> Item:
         character = html.unescape(match.group())
-        is_word = character == "&" and _ENDS_A_WORD.match(raw, match.end())
         if is_sign(character):
-            yield Code(match.group(), "alone")
-        elif is_word or character != match.group() and _is_prose(character):
-            yield TextRun(character, match.group())
-        else:
-            yield Code(match.group(), "kept", character)
-        cursor = match.end()
-    yield from _with_signs(raw[cursor:])
+            return Code(match.group(), "alone")
+        is_word = character == "&" and _ENDS_A_WORD.match(raw, match.end())
+        if is_word or character != match.group() and _is_prose(character):
+            return TextRun(character, match.group())
+        return Code(match.group(), "kept", character)
+
+    return split_items(raw, _REFERENCE, item, _with_signs)
 
 
 def _with_signs(text: str) -> Iterator[Item]:

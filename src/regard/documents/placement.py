@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from regard.documents.segments import Code
+from regard.text import Span
 
 if TYPE_CHECKING:
-    from regard.text import Span
     from regard.text.word_alignment import Link
 
 # Words with apostrophes first as one word each; if tags then lack room, as several.
@@ -83,27 +84,26 @@ def _unchanged_words(
     """Source words with a position inside, linked to the same words of the target."""
     spans = [match.span() for match in _WORD.finditer(source)]
     starts = [start for start, _ in spans]
-    near = sorted({(bisect_left(starts, position) - 1, position) for position in positions})
-    cut = {index for index, position in near if index >= 0 and position < spans[index][1]}
+    near = [(bisect_left(starts, position) - 1, position) for position in positions]
+    cut = {spans[index] for index, position in near if index >= 0 and position < spans[index][1]}
     if not cut:
         return []
-    ours = _spans_of_words(source, spans)
-    theirs = _spans_of_words(target, map(re.Match.span, _WORD.finditer(target)))
+    ours, theirs = _spans_of_words(source), _spans_of_words(target)
     unchanged: list[WordLink] = []
-    for span in map(spans.__getitem__, sorted(cut)):
+    for span in sorted(cut):
         word = source[slice(*span)]
         # With more or fewer of them it is not known which is which.
-        if len(ours[word]) == len(theirs.get(word, ())):
+        if len(ours[word]) == len(theirs[word]):
             same = theirs[word][ours[word].index(span)]
             if not meets_any(same, whole):
                 unchanged.append(WordLink(span, same))
     return unchanged
 
 
-def _spans_of_words(text: str, spans: Iterable[Span]) -> dict[str, list[Span]]:
-    found: dict[str, list[Span]] = {}
-    for span in spans:
-        found.setdefault(text[slice(*span)], []).append(span)
+def _spans_of_words(text: str) -> defaultdict[str, list[Span]]:
+    found: defaultdict[str, list[Span]] = defaultdict(list)
+    for match in _WORD.finditer(text):
+        found[match.group()].append(match.span())
     return found
 
 
@@ -170,14 +170,10 @@ class _Planner:
 
     def _linked(self, node: _Node, room: Span) -> Span:
         """From the first to the last target word that is linked to the node's words."""
-        start, end = node.source
-        if same := self._inside_unchanged(node, room):
-            return same
-        if start == end:
-            return self._between(start, room)
         spans = [link.target for link in self.links if _meet(link.source, node.source)]
         spans = [span for span in spans if room[0] <= span[0] and span[1] <= room[1]]
-        if not spans:
+        is_empty = node.source[0] == node.source[1]
+        if not spans or is_empty or self._inside_unchanged(node, room):
             return self._as_far_along(node, room)
         return min(span[0] for span in spans), max(span[1] for span in spans)
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from regard.documents.segments import Languages, Slot, parts_of, text_items
-
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+from regard.documents.segments import LINE, Languages, Slot, parts_of, text_items
 
 # Wrapped lines of prose are all about as long; those of a list or a poem seldom are.
 _WRAPPED_LENGTH = 40
@@ -23,15 +20,14 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     block: list[tuple[int, int]] = []
-    for match in _LINE.finditer(text):
+    for match in LINE.finditer(text):
         if match.group().strip():
             block.append(match.span())
-        elif _is_wrapped([text[slice(*span)].rstrip() for span in block]):
-            yield block[0][0], block[-1][1]
-            block = []
-        else:
-            yield from block
-            block = []
+            continue
+        if _is_wrapped([text[slice(*span)].rstrip() for span in block]):
+            block = [(block[0][0], block[-1][1])]
+        yield from block
+        block = []
 
 
 def _is_wrapped(lines: list[str]) -> bool:

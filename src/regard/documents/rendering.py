@@ -7,27 +7,19 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from regard.documents.labels import place_key, with_edges_of
 from regard.documents.placement import Mark, WordLink, meets_any, place
-from regard.documents.segments import (
-    Code,
-    Segment,
-    TextRun,
-    check_cancelled,
-    partners,
-    unescaped,
-)
+from regard.documents.segments import Code, Segment, TextRun, check_cancelled, partners
 from regard.text.protected import placeholders
 
 if TYPE_CHECKING:
     from regard.text import Span
     from regard.text.word_alignment import Link
 
-# Every model copies a letter with a number.
-_STAND_IN = "X{}"
 _LIKE_A_STAND_IN = re.compile("X([0-9]{1,9})")
+"""every model copies a letter with a number"""
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 """line ends and terminal controls; an output has none unless the source has"""
 _MAX_CODES = 200
@@ -49,12 +41,8 @@ class TranslatedText(Protocol):
         """which words became which; None where that is not known"""
 
 
-class Edit(NamedTuple):
-    """Text that replaces a span of a translation."""
-
-    start: int
-    end: int
-    raw: str
+Edit = tuple[int, int, str]
+"""start and end of a part of a translation, and the text that replaces it"""
 
 
 class ShownSegment:
@@ -116,21 +104,20 @@ class ShownSegment:
         keys = [(place_key(key, target, whole), key.raw) for key in self.keys]
         if places is None or any(at is None for at, _ in keys):
             return None
-        edits = [Edit(at, at, self.marks[index].code.raw) for at, index in places]
-        edits += [Edit(at, at, raw) for at, raw in keys if at is not None]
-        edits += [Edit(*span, code.raw) for span, _, code in kept]
-        edits += [Edit(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
+        edits = [(at, at, self.marks[index].code.raw) for at, index in places]
+        edits += [(at, at, raw) for at, raw in keys if at is not None]
+        edits += [(*span, code.raw) for span, _, code in kept]
+        edits += [(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
         # Sorting is stable: tags at one position stay in their order, which is well nested.
-        return self._written(target, sorted(edits, key=lambda edit: edit.start))
+        return self._written(target, sorted(edits, key=lambda edit: edit[0]))
 
     def _written(self, target: str, edits: Sequence[Edit]) -> str | None:
         segment = self.segment
-        escaped = _apply(target, edits, _with_own_ampersand(segment, segment.escape))
         if segment.has_same_marks is None:
-            return escaped
+            return _apply(target, edits, _with_own_ampersand(segment, segment.escape))
         # Unnecessary escapes would be seen by everyone who reads the file.
-        plain = _apply(target, edits, _with_own_ampersand(segment, unescaped))
-        for written in (plain, escaped):
+        for escape in (str, segment.escape):
+            written = _apply(target, edits, _with_own_ampersand(segment, escape))
             if segment.has_same_marks(segment.raw, written):
                 return written
         return None
@@ -193,9 +180,9 @@ class ShownSegment:
 
 def _apply(target: str, edits: Sequence[Edit], escape: Callable[[str], str]) -> str:
     written, cursor = "", 0
-    for edit in edits:
-        written += escape(target[cursor : edit.start]) + edit.raw
-        cursor = edit.end
+    for start, end, raw in edits:
+        written += escape(target[cursor:start]) + raw
+        cursor = end
     return written + escape(target[cursor:])
 
 
@@ -215,9 +202,6 @@ def _bounded(shown: str) -> str:
 
 def _free_names(text: str) -> Iterator[str]:
     """Stand-ins that are not in the text, which is read once."""
-    taken = {
-        digits[:length]
-        for digits in _LIKE_A_STAND_IN.findall(text)
-        for length in range(1, len(digits) + 1)
-    }
-    return (_STAND_IN.format(number) for number in count(1) if str(number) not in taken)
+    found = _LIKE_A_STAND_IN.findall(text)
+    taken = {digits[:length] for digits in found for length in range(1, len(digits) + 1)}
+    return (f"X{number}" for number in count(1) if str(number) not in taken)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 from regard.text.protected import PLACEHOLDER
@@ -29,6 +30,7 @@ _TEXT_CODE = re.compile(rf"{_BREAK.pattern}|[©§¶†‡×÷←↑↓↩⇐⇒�
 """white space, and signs that models lose or replace"""
 _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
 """white space and the mark of a list at the beginning of a text"""
+LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _LINKS = ("[", "a")
 """names of link tags in Markdown and HTML"""
 
@@ -78,16 +80,12 @@ class TextRun:
 Item = TextRun | Code
 
 
-def unescaped(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class Segment:
     """Text and codes, without white space or unnecessary tags at the edges."""
 
     items: tuple[Item, ...]
-    escape: Callable[[str], str] = unescaped
+    escape: Callable[[str], str] = str
     """from text as a reader sees it to text as the file has it"""
     raw: str = ""
     """the whole segment as the file has it"""
@@ -135,29 +133,37 @@ def has_words(text: str) -> bool:
     return any(map(str.isalpha, text))
 
 
+def split_items(
+    text: str,
+    pattern: re.Pattern[str],
+    code: Callable[[re.Match[str]], Item | None],
+    between: Callable[[str], Iterable[Item]],
+) -> Iterator[Item]:
+    """The item of each match, and those of the text between; a match without an item is text."""
+    start = 0
+    for match in pattern.finditer(text):
+        if (item := code(match)) is not None:
+            yield from between(text[start : match.start()])
+            yield item
+            start = match.end()
+    yield from between(text[start:])
+
+
 def text_items(text: str) -> Iterator[Item]:
     """Text with its placeholders, breaks and signs as codes."""
     check_cancelled()
-    start = 0
-    for match in PLACEHOLDER.finditer(text):
-        yield from _text_codes(text[start : match.start()])
-        yield Code(match.group(), "kept", match.group())
-        start = match.end()
-    yield from _text_codes(text[start:])
+    return split_items(text, PLACEHOLDER, lambda found: Code(found[0], "kept", found[0]), _unmarked)
 
 
-def _text_codes(text: str) -> Iterator[Item]:
-    start = 0
-    for match in _TEXT_CODE.finditer(text):
-        found = match.group()
-        if found == " ":
-            continue
-        if start < match.start():
-            yield TextRun(text[start : match.start()], text[start : match.start()])
-        yield Code(found, "break", " ") if found.isspace() else Code(found, "alone")
-        start = match.end()
-    if start < len(text):
-        yield TextRun(text[start:], text[start:])
+def _unmarked(text: str) -> Iterator[Item]:
+    return split_items(text, _TEXT_CODE, _text_code, lambda run: [TextRun(run, run)] if run else [])
+
+
+def _text_code(match: re.Match[str]) -> Code | None:
+    found = match.group()
+    if found == " ":
+        return None
+    return Code(found, "break", " ") if found.isspace() else Code(found, "alone")
 
 
 def is_sign(text: str) -> bool:
@@ -167,7 +173,7 @@ def is_sign(text: str) -> bool:
 
 def parts_of(
     items: Iterable[Item],
-    escape: Callable[[str], str] = unescaped,
+    escape: Callable[[str], str] = str,
     has_same_marks: Callable[[str, str], bool] | None = None,
     *,
     is_link: bool = False,
@@ -191,10 +197,8 @@ def parts_of(
         return [written([*before, *inner, *after])]
     # Not inside a link again: hostile nesting would take quadratic time.
     if not is_link and (links := _only_links(list(inner))):
-        found = [
-            part for link in links for part in parts_of(link, escape, has_same_marks, is_link=True)
-        ]
-        return [written(before), *found, written(after)]
+        found = (parts_of(link, escape, has_same_marks, is_link=True) for link in links)
+        return [written(before), *chain.from_iterable(found), written(after)]
     lead, inner[0] = _cut_space(inner[0])
     inner[-1], tail = _cut_space(inner[-1], at_end=True)
     segment = Segment(tuple(inner), escape, written(inner), has_same_marks)
@@ -237,12 +241,12 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
     opened: list[tuple[int, str]] = []
     num_open: Counter[str] = Counter()
     for place, item in enumerate(items):
-        if isinstance(item, TextRun) or item.kind not in ("open", "close"):
+        if isinstance(item, TextRun):
             continue
         if item.kind == "open":
             opened.append((place, item.name))
             num_open[item.name] += 1
-        elif num_open[item.name]:
+        elif item.kind == "close" and num_open[item.name]:
             name = None
             while name != item.name:
                 start, name = opened.pop()

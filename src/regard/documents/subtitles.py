@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from regard.documents.markup import VOID, escape, inline_items
-from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of
-
-if TYPE_CHECKING:
-    from regard.text import Span
+from regard.documents.segments import LINE, Code, Languages, Segment, Slot, parts_of, split_items
+from regard.text import Span
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*")
-_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _NUMBER = re.compile(r"[ \t]*\d+[ \t]*")
 
 # The beginning of a speech: a dash, or a name, which is translated with the rest (WOMAN: ...).
@@ -44,7 +40,7 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
 
 def _cues(text: str) -> Iterator[list[Span]]:
     """The lines of text under each timing."""
-    lines = [match.span(1) for match in _LINE.finditer(text)]
+    lines = [match.span(1) for match in LINE.finditer(text)]
     timed = [bool(_TIMING.fullmatch(text, *line)) for line in lines] + [False]
     cue: list[Span] | None = None
     for index, (start, end) in enumerate(lines):
@@ -76,21 +72,12 @@ def _speeches(text: str, cue: list[Span]) -> list[Span]:
 def _parts(raw: str, is_vtt: bool) -> list[str | Segment]:
     dash = _SPEAKER.match(raw)
     begin = dash.end() if dash else 0
-    parts = parts_of(_items(raw[begin:]), escape if is_vtt else _without_arrow)
+    items = split_items(
+        raw[begin:],
+        _SIGNS,
+        lambda found: Code(found[0], "alone") if found[1] else None,
+        lambda text: inline_items(text, _WITHOUT_END),
+    )
+    # In SubRip nothing can be escaped, and an arrow would look like a timing.
+    parts = parts_of(items, escape if is_vtt else lambda text: text.replace("-->", "→"))
     return [raw[:begin], *parts]
-
-
-def _items(raw: str) -> Iterator[Item]:
-    cursor = 0
-    for match in _SIGNS.finditer(raw):
-        if not match[1]:
-            continue
-        yield from inline_items(raw[cursor : match.start()], _WITHOUT_END)
-        yield Code(match.group(), "alone")
-        cursor = match.end()
-    yield from inline_items(raw[cursor:], _WITHOUT_END)
-
-
-def _without_arrow(text: str) -> str:
-    """In SubRip nothing can be escaped, and an arrow would look like a timing."""
-    return text.replace("-->", "→")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from regard.documents.markup import text_with_references
-from regard.documents.segments import Code, Item, TextRun, shown
+from regard.documents.segments import Code, Item, TextRun, shown, split_items
 from regard.errors import DataError
 
 _MAX_DEPTH = 500
@@ -71,7 +71,7 @@ def parse(text: str, root: str) -> Element:
         if not match["name"]:
             continue
         if match["close"]:
-            current.stop, current.end = match.start(), match.end()
+            current.stop, current.end = match.span()
             assert current.parent is not None
             current = current.parent
             continue
@@ -92,20 +92,15 @@ def parse(text: str, root: str) -> Element:
 
 
 def _check(text: str) -> None:
-    depth = 0
+    opened: list[str] = []
 
     def begin(name: str, attributes: object) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _MAX_DEPTH:
+        opened.append(name)
+        if len(opened) > _MAX_DEPTH:
             raise DataError(
                 f"elements must be nested at most {_MAX_DEPTH} deep: got more in line "
                 f"{parser.CurrentLineNumber}; no tool writes such a file"
             )
-
-    def end(name: str) -> None:
-        nonlocal depth
-        depth -= 1
 
     def doctype(name: str, system: object, public: object, has_subset: int) -> None:
         if has_subset:
@@ -115,7 +110,7 @@ def _check(text: str) -> None:
             )
 
     parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler, parser.EndElementHandler = begin, end
+    parser.StartElementHandler, parser.EndElementHandler = begin, lambda name: opened.pop()
     parser.StartDoctypeDeclHandler = doctype
     try:
         parser.Parse(text.encode(), True)
@@ -142,9 +137,8 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
     given = element.attributes
     if kind in ("open", "close"):
         # One of these attributes ties the end of an overlapping pair to its beginning.
-        names = (given.get(key) for key in ("rid", "startRef", "i", "id"))
-        name = next(filter(None, names), "")
-        return [Code(raw, "open" if kind == "open" else "close", name=name)]
+        names = (given[key] for key in ("rid", "startRef", "i", "id") if given.get(key))
+        return [Code(raw, "open" if kind == "open" else "close", name=next(names, ""))]
     if kind != "pair" or element.inner == element.end:
         return [Code(raw, "alone")]
     content = items_of(text, element, codes)
@@ -158,15 +152,11 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
 
 
 def _text_items(raw: str) -> Iterator[Item]:
-    cursor = 0
-    for match in _TOKEN.finditer(raw):
-        yield from text_with_references(raw[cursor : match.start()])
-        if match["cdata"]:
-            yield TextRun(match["cdata"], match.group())
-        else:
-            yield Code(match.group(), "alone")
-        cursor = match.end()
-    yield from text_with_references(raw[cursor:])
+    def item(match: re.Match[str]) -> Item:
+        cdata = match["cdata"]
+        return TextRun(cdata, match.group()) if cdata else Code(match.group(), "alone")
+
+    return split_items(raw, _TOKEN, item, text_with_references)
 
 
 def escape(text: str) -> str:

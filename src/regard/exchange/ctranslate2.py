@@ -6,7 +6,6 @@ There, query, key and value of a self-attention are one linear map, and so are k
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +16,22 @@ from regard.errors import MissingExtra
 from regard.exchange.huggingface_tokenizer import ids_of, sentencepiece_ids
 from regard.exchange.name_table import position_table, require_exportable
 from regard.files import write_file
-from regard.folder.manifest import Manifest, TokenizerFiles
+from regard.folder.checkpoint import read_files, read_tensors
+from regard.folder.manifest import read_manifest
 from regard.folder.tensors import Tensors, WeightForm, tied_names
 
 _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gelu-tanh": "GELUTanh", "silu": "SWISH"}
 _QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16", "int8": "int8"}
 
 
-def export_folder(
-    output: Path,
-    manifest: Manifest,
-    tensors: Mapping[str, np.ndarray],
-    files: Mapping[str, bytes],
-    weights: WeightForm = "fp32",
-) -> None:
+def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
     """Write a folder for ctranslate2.Translator, or ctranslate2.Generator for a decoder alone."""
     try:
         from ctranslate2 import specs
     except ModuleNotFoundError as error:
         raise MissingExtra("ctranslate2", "ctranslate2", "writing a CTranslate2 folder") from error
-    config = manifest.model
+    manifest = read_manifest(folder)
+    config, files = manifest.model, read_files(folder, manifest)
     require_exportable(
         "a CTranslate2 folder",
         config,
@@ -46,9 +41,13 @@ def export_folder(
         norm=("layer", "rms"),
         embedding_norm=(True, False) if config.norm == "layer" else (False,),
     )
-    ours: Tensors = dict(tensors)
+    ours = read_tensors(folder, manifest)
     ours |= {name: ours[first] for name, first in tied_names(config).items()}
-    source, target = vocabularies(manifest.tokenizer, files, config)
+    tokenizer = manifest.tokenizer
+    ids = files.get(tokenizer.vocabulary)
+    source = _tokens(tokenizer.kind, files[tokenizer.source], ids, config.source_vocab_size)
+    ids = files.get(tokenizer.target_vocabulary, ids)
+    target = _tokens(tokenizer.kind, files[tokenizer.target], ids, config.target_vocab_size)
     num_positions = max(config.max_positions, 2 * manifest.longest + 64)
     decoder = _stack(specs.TransformerDecoderSpec, config, "decoder", ours, num_positions)
     spec: Any
@@ -141,27 +140,14 @@ def _norm(spec: Any, name: str, ours: Tensors) -> None:
         spec.beta = ours[f"{name}.bias"]
 
 
-def vocabularies(
-    tokenizer: TokenizerFiles, files: Mapping[str, bytes], config: ModelConfig
-) -> tuple[list[str], list[str]]:
-    """The tokens of both sides in the order of their ids."""
-    source = _tokens(tokenizer.kind, files[tokenizer.source], files.get(tokenizer.vocabulary))
-    ids = files.get(tokenizer.target_vocabulary or tokenizer.vocabulary)
-    target = _tokens(tokenizer.kind, files[tokenizer.target], ids)
-    return _filled(source, config.source_vocab_size), _filled(target, config.target_vocab_size)
-
-
-def _tokens(kind: str, content: bytes, vocabulary: bytes | None) -> dict[str, int]:
+def _tokens(kind: str, content: bytes, vocabulary: bytes | None, size: int) -> list[str]:
+    """The tokens in the order of their ids; a vocabulary may have rows without a token."""
     if kind == "sentencepiece":
-        return sentencepiece_ids(content)
-    if kind == "tokenizers":
-        return ids_of(json.loads(content))
-    assert vocabulary is not None
-    ids: dict[str, int] = json.loads(vocabulary)
-    return ids
-
-
-def _filled(ids: Mapping[str, int], size: int) -> list[str]:
-    """A vocabulary may have rows without a token."""
+        ids = sentencepiece_ids(content)
+    elif kind == "tokenizers":
+        ids = ids_of(json.loads(content))
+    else:
+        assert vocabulary is not None
+        ids = json.loads(vocabulary)
     tokens = {id: token for token, id in ids.items()}
     return [tokens.get(id, f"<unused{id}>") for id in range(size)]

@@ -9,14 +9,18 @@ onnx          encoder.onnx and decoder.onnx that hold their own weights
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from regard.errors import MissingExtra, ModelError, UsageError, suggest
 from regard.folder.checkpoint import CARD, read_files, read_tensors, save
@@ -35,6 +39,9 @@ _FORMS: dict[str, tuple[WeightForm, ...]] = {
 }
 """forms of the weights that each format can hold, the default first"""
 
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+"""what a hub reads of a card, scores among it"""
+
 
 def write(
     folder: Path,
@@ -50,10 +57,8 @@ def write(
     form = check_format(to, weights)
     check_output(output, to)
     if others:
-        from regard.exchange.mixing import mix
-
         with tempfile.TemporaryDirectory() as scratch:
-            mix(folder, others, Path(scratch) / "mixed")
+            _mix(folder, others, Path(scratch) / "mixed")
             write(Path(scratch) / "mixed", output, to, weights)
     elif to == "huggingface":
         from regard.exchange import huggingface
@@ -62,9 +67,7 @@ def write(
     elif to == "ctranslate2":
         from regard.exchange import ctranslate2
 
-        manifest = read_manifest(folder)
-        tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
-        ctranslate2.export_folder(output, manifest, tensors, files, form)
+        ctranslate2.export_folder(folder, output, form)
     elif to == "onnx":
         _write_onnx(folder, output)
     else:
@@ -89,29 +92,27 @@ def check_format(to: str, weights: str | None) -> WeightForm:
             f"a format must be one of {', '.join(_FORMS)}: got {to!r}{suggest(to, _FORMS)}; use one of these"
         )
     forms = _FORMS[to]
-    if weights is None:
-        return forms[0]
-    if weights not in forms:
-        raise UsageError(
-            f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
-            f"{forms[0]} is the usual one"
-        )
-    return weights
+    for form in forms:
+        if weights in (form, None):
+            return form
+    raise UsageError(
+        f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
+        f"{forms[0]} is the usual one"
+    )
 
 
 def check_output(output: Path, to: str) -> None:
     """Refuse a folder that holds other files than a model to replace."""
     if not output.is_dir() or not any(output.iterdir()):
         return
-    try:
-        if to not in ("regard", "safetensors"):
-            raise ModelError("a foreign folder is not replaced")
-        read_manifest(output)
-    except ModelError as error:
-        raise UsageError(
-            f"a model is written into a new, an empty or a model's folder: {output} holds other "
-            "files; name another folder"
-        ) from error
+    if to in ("regard", "safetensors"):
+        with suppress(ModelError):
+            read_manifest(output)
+            return
+    raise UsageError(
+        f"a model is written into a new, an empty or a model's folder: {output} holds other "
+        "files; name another folder"
+    )
 
 
 def _onnx() -> ModuleType:
@@ -124,15 +125,10 @@ def _onnx() -> ModuleType:
 
 def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
     graphs = _onnx().export if with_graphs else None
-    manifest, card = read_manifest(folder), folder / CARD
-    save(
-        output,
-        replace(manifest, weights=form),
-        read_tensors(folder, manifest),
-        read_files(folder, manifest),
-        card.read_text(encoding="utf-8") if card.is_file() else "",
-        graphs=graphs,
-    )
+    manifest, path = read_manifest(folder), folder / CARD
+    tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
+    card = path.read_text(encoding="utf-8") if path.is_file() else ""
+    save(output, replace(manifest, weights=form), tensors, files, card, graphs=graphs)
 
 
 def _write_onnx(folder: Path, output: Path) -> None:
@@ -150,3 +146,41 @@ def _write_onnx(folder: Path, output: Path) -> None:
         onnx.embed(whole, output)
         for name in (*manifest.tokenizer.names, "config.json", CARD):
             shutil.copyfile(whole / name, output / name)
+
+
+def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> None:
+    """Write the first model with a share of each other model's weights, in fp32 and without graphs.
+
+    Weights between a fine-tuned model and the one it started from are often better than either, and keep more of what
+    the first had learnt: Wortsman et al. 2022, Robust fine-tuning of zero-shot models (WiSE-FT).
+    """
+    own_share = 1 - sum(share for _, share in others)
+    if own_share <= 0 or any(not share > 0 for _, share in others):
+        raise UsageError(
+            "the shares of weights to mix in must be above 0 and together below 1: got "
+            f"{', '.join(str(share) for _, share in others)}; what is left is the first model's"
+        )
+    manifest = read_manifest(folder)
+    files = read_files(folder, manifest)
+    mixed = {name: own_share * tensor for name, tensor in read_tensors(folder, manifest).items()}
+    for other, share in others:
+        theirs = read_manifest(other)
+        names = ("task", "source_language", "target_language")
+        same = {name: getattr(manifest, name) == getattr(theirs, name) for name in names}
+        same["shape"] = manifest.model == theirs.model
+        same["tokenizer"] = files == read_files(other, theirs)
+        for what, is_same in same.items():
+            if not is_same:
+                raise UsageError(
+                    f"models to mix must have one {what}: {other} has another than {folder}; "
+                    "mix only models of which one went on from the other"
+                )
+        for name, tensor in read_tensors(other, theirs).items():
+            mixed[name] += np.float32(share) * tensor
+    path = folder / CARD
+    card = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8")) if path.is_file() else ""
+    shares = ", ".join(
+        f"{share:.3g} of {each.resolve().name}" for each, share in [(folder, own_share), *others]
+    )
+    note = f"> Weights mixed by regard: {shares}. What follows, scores too, is the card of the first of them.\n\n"
+    save(output, replace(manifest, weights="fp32"), mixed, files, note + card.lstrip())

@@ -50,14 +50,11 @@ class ModelAddress:
     name: str
     url: str = ""
     """an archive, or a folder with a list of its files and their checksums"""
-    sha256: str = ""
+    checksum: str = ""
+    """of the archive or the list, such as sha256:0a1b…"""
     repository: str = ""
     """owner/name on the hub"""
     revision: str = ""
-
-    @property
-    def checksum(self) -> str:
-        return f"sha256:{self.sha256}" if self.sha256 else ""
 
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:
@@ -108,7 +105,7 @@ def _web_address(url: str, name: str, sha256: str) -> ModelAddress:
         raise UsageError(f"the model needs a name, which {url} does not give it: add --name NAME")
     if not url.endswith(ARCHIVES):
         url = url.rstrip("/") + "/"
-    return ModelAddress(name or stem, url, sha256)
+    return ModelAddress(name or stem, url, f"sha256:{sha256}" if sha256 else "")
 
 
 def get(
@@ -121,22 +118,20 @@ def get(
     """The new folder of a model; a foreign model is imported with these options."""
     models = folder or user_folder()
     place = models / address.name
-    if place.exists():
-        raise UsageError(
-            f"a model is got under a new name: {place} is there; remove it, or give another --name"
-        )
-    work = models / f".{address.name}.getting"
-    work.mkdir(parents=True, exist_ok=True)
+    models.mkdir(parents=True, exist_ok=True)
     with try_lock(models / f".{address.name}.lock") as is_mine:
         if not is_mine:
             raise UsageError(
                 f"one process at a time gets a model: another is getting {address.name}; wait for it"
             )
-        if place.exists():  # from the process that has just released the lock
-            raise UsageError(f"{place} is there; remove it, or give another --name")
-        files = work / "files"
-        origin = _fetch(address, files, options, progress)
-        _install(files, place, options, origin)
+        if place.exists():
+            raise UsageError(
+                f"a model is got under a new name: {place} is there; remove it, or give another --name"
+            )
+        work = models / f".{address.name}.getting"
+        work.mkdir(exist_ok=True)
+        origin = _fetch(address, work / "files", options, progress)
+        _install(work / "files", place, options, origin)
         shutil.rmtree(work)
     return place
 
@@ -153,13 +148,8 @@ def _fetch(
         return _fetch_folder(address, files, options, progress)
     archive = files.with_name(address.url.rpartition("/")[2])
     if not archive.exists():
-        fetch(
-            address.url,
-            archive,
-            checksum=address.checksum,
-            advice=_ADVICE,
-            progress=progress(archive.name),
-        )
+        told = progress(archive.name)
+        fetch(address.url, archive, checksum=address.checksum, advice=_ADVICE, progress=told)
     shutil.rmtree(files, ignore_errors=True)
     files.mkdir()
     unpack(archive, files, wants_pickle=options.convert_pickle)
@@ -178,15 +168,10 @@ def _fetch_folder(
     for name, sha256 in listed.items():
         if Path(name).suffix in PICKLES and not options.convert_pickle:
             continue
-        file = files / name
+        file, checksum = files / name, f"sha256:{sha256}"
         if not file.exists() or digest(file) != sha256:
-            fetch(
-                address.url + name,
-                file,
-                checksum=f"sha256:{sha256}",
-                advice=_ADVICE,
-                progress=progress(name),
-            )
+            told = progress(name)
+            fetch(address.url + name, file, checksum=checksum, advice=_ADVICE, progress=told)
     for file in files.iterdir():
         if file.name not in listed:  # from an earlier call, when the folder had other files
             file.unlink()

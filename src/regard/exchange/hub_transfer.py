@@ -73,12 +73,11 @@ def _members(archive: Path) -> Iterator[Iterator[tuple[str, int, IO[bytes]]]]:
     """Name, size and content of each plain file."""
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as zipped:
-            infos = zipped.infolist()
-            plain = (0, 8)  # neither a link nor a device
             yield (
                 (info.filename, info.file_size, zipped.open(info))
-                for info in infos
-                if not info.is_dir() and info.external_attr >> 28 in plain
+                for info in zipped.infolist()
+                # neither a link nor a device
+                if not info.is_dir() and info.external_attr >> 28 in (0, 8)
             )
     else:
         with tarfile.open(archive) as tar:
@@ -105,9 +104,8 @@ def download_repository(
     patterns = [*_MODEL_FILES, *([PICKLED] if wants_pickle else [])]
     try:
         info = client.HfApi().model_info(repository, revision=revision or None, files_metadata=True)
-        client.snapshot_download(
-            repository, revision=info.sha, local_dir=folder, allow_patterns=patterns
-        )
+        options: dict[str, Any] = dict(local_dir=folder, allow_patterns=patterns)
+        client.snapshot_download(repository, revision=info.sha, **options)
     except (client.errors.HfHubHTTPError, client.errors.LocalEntryNotFoundError, OSError) as error:
         where = f"{repository}@{revision}" if revision else repository
         raise ModelError(
@@ -116,17 +114,14 @@ def download_repository(
         ) from error
     except client.errors.HFValidationError as error:
         raise ModelError(f"hf:{repository} must be a repository: {error}") from error
-    checksums = {}
-    for sibling in info.siblings:
-        file = folder / sibling.rfilename
-        if file.parent == folder and file.is_file():
-            checksums[sibling.rfilename] = _checked(file, sibling)
+    files = [(folder / sibling.rfilename, sibling) for sibling in info.siblings]
+    got = [(file, sibling) for file, sibling in files if file.parent == folder and file.is_file()]
+    checksums = {file.name: _checked(file, sibling) for file, sibling in got}
     return {"from": f"hf:{repository}", "revision": info.sha, "files": checksums}
 
 
 def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else "no reason given"
+    return next(filter(None, map(str.strip, str(error).splitlines())), "no reason given")
 
 
 def _checked(file: Path, sibling: Any) -> str:
@@ -135,9 +130,8 @@ def _checked(file: Path, sibling: Any) -> str:
     if sibling.lfs is not None:
         expected, found = sibling.lfs.sha256, sha256
     else:
-        content = file.read_bytes()
-        head = f"blob {len(content)}\0".encode()
-        found = hashlib.sha1(head + content, usedforsecurity=False).hexdigest()
+        blob = f"blob {file.stat().st_size}\0".encode() + file.read_bytes()
+        found = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
         expected = sibling.blob_id or found
     if expected != found:
         file.unlink()
@@ -149,8 +143,7 @@ def _checked(file: Path, sibling: Any) -> str:
 
 def push(folder: Path, repository: str, *, revision: str = "", private: bool = False) -> str:
     """Put a model folder into a repository, which is made if needed; returns the commit's address."""
-    client = _client()
-    manifest = read_manifest(folder)
+    client, manifest = _client(), read_manifest(folder)
     check_weights(folder, manifest)
     api = client.HfApi()
     try:

@@ -6,7 +6,7 @@ beside this one. Nothing here needs torch or transformers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,14 +55,22 @@ def import_folder(
 ) -> Manifest:
     """Read a Hugging Face folder and write ours."""
     values = read_json(folder, CONFIG)
-    family = _family(values, folder)
+    if "format_version" in values:
+        raise UsageError(f"{folder} must be a foreign model: it is regard's own; use it as it is")
+    kind = values.get("model_type")
+    if kind not in FAMILIES:
+        raise ModelError(
+            f"a model to import must be one of {', '.join(FAMILIES)}: {folder} holds {kind!r}; "
+            "name another"
+        )
+    family = FAMILIES[kind]
     theirs = read_weights(folder, options.convert_pickle)
     try:
         config = family.config_of(values, theirs)
     except KeyError as error:
         raise ModelError(
-            f"{folder / CONFIG} must have the key {error.args[0]!r}, as a {values['model_type']} has: it "
-            "has not; get the model again"
+            f"{folder / CONFIG} must have the key {error.args[0]!r}, as a {kind} has: it has not; "
+            "get the model again"
         ) from error
     except UsageError as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error
@@ -78,7 +86,7 @@ def import_folder(
         model=config,
         tokenizer=replace(tokenizer, prompt=options.prompt),
         weights=options.weights,
-        decode=_decode(read_json(folder, "generation_config.json", optional=True), family),
+        decode=_decode(folder, family),
         longest=min(config.max_positions, _MAX_TOKENS) - 2,
     )
     try:
@@ -88,33 +96,21 @@ def import_folder(
             f"the tensors of {folder} must have the sizes that {CONFIG} names: they have others ({error}); "
             "the two files are not of one model, get it again"
         ) from error
-    save(output, manifest, tensors, files, _card(folder, values), graphs=graphs)
+    save(output, manifest, tensors, files, _card(folder, kind), graphs=graphs)
     return manifest
 
 
-def _family(values: Mapping[str, Any], folder: Path) -> Family:
-    kind = values.get("model_type")
-    if "format_version" in values:
-        raise UsageError(f"{folder} must be a foreign model: it is regard's own; use it as it is")
-    if kind not in FAMILIES:
-        raise ModelError(
-            f"a model to import must be one of {', '.join(FAMILIES)}: {folder} holds {kind!r}; "
-            "name another"
-        )
-    return FAMILIES[kind]
-
-
-def _decode(values: Mapping[str, Any], family: Family) -> DecodeConfig:
+def _decode(folder: Path, family: Family) -> DecodeConfig:
     """The default search: the folder's beam for a translator, sampling for other models."""
     if family.task != "translate":
         return DecodeConfig(method="sample", top_p=0.95)
-    beams = values.get("num_beams")
+    beams = read_json(folder, "generation_config.json", optional=True).get("num_beams")
     return DecodeConfig(beam=beams) if isinstance(beams, int) and beams > 1 else DecodeConfig()
 
 
-def _card(folder: Path, values: Mapping[str, Any]) -> str:
+def _card(folder: Path, kind: str) -> str:
     name, own = folder.resolve().name, folder / CARD
-    note = f"Imported by regard from `{name}`, a `{values['model_type']}` model.\n"
+    note = f"Imported by regard from `{name}`, a `{kind}` model.\n"
     if not own.is_file():
         return f"# {name}\n\n{note}"
     return own.read_text(encoding="utf-8", errors="replace").rstrip() + f"\n\n---\n\n{note}"

@@ -71,25 +71,21 @@ def table(config: ModelConfig) -> Iterator[TensorEntry]:
         yield entry("lm_head.weight", "output.weight")
     if config.output_bias:
         yield entry("final_logits_bias", "output.bias")
-    for side, stack, num_layers in (
-        ("source", "encoder", config.num_encoder_layers),
-        ("target", "decoder", config.num_decoder_layers),
-    ):
+    num_layers = {"encoder": config.num_encoder_layers, "decoder": config.num_decoder_layers}
+    for side, stack in (("source", "encoder"), ("target", "decoder")):
         if config.position == "learned":
             yield entry(f"model.{stack}.embed_positions.weight", f"{side}.position.weight")
         if config.embedding_norm:
             yield from linear(f"model.{stack}.layernorm_embedding", f"{side}.norm")
-        for i in range(num_layers):
+        for i in range(num_layers[stack]):
             yield from _layer(f"model.{stack}.layers.{i}", f"{stack}.layers.{i}")
         if config.norm_placement == "pre":
             yield from linear(f"model.{stack}.layer_norm", f"{stack}.final_norm")
 
 
 def _layer(theirs: str, ours: str) -> Iterator[TensorEntry]:
-    attentions = {"self_attn": "self_attention"}
-    if ours.startswith("decoder"):
-        attentions["encoder_attn"] = "cross_attention"
-    for their_name, our_name in attentions.items():
+    attentions = [("self_attn", "self_attention"), ("encoder_attn", "cross_attention")]
+    for their_name, our_name in attentions if ours.startswith("decoder") else attentions[:1]:
         for part, name in (("q", "query"), ("k", "key"), ("v", "value"), ("out", "output")):
             yield from linear(f"{theirs}.{their_name}.{part}_proj", f"{ours}.{our_name}.{name}")
         yield from linear(f"{theirs}.{their_name}_layer_norm", f"{ours}.{our_name}.norm")
@@ -114,9 +110,8 @@ def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors
             if name in theirs:
                 theirs[name] = theirs[name][_BART_OFFSET:]
     ours = names.to_ours(table(config), theirs, _IGNORED)
-    return (
-        names.reordered(ours, _halves(config.d_model)) if config.position == "sinusoidal" else ours
-    )
+    is_moved = config.position == "sinusoidal"
+    return names.reordered(ours, _halves(config.d_model)) if is_moved else ours
 
 
 FAMILY = Family(("marian", "bart", "pegasus"), "translate", config_of, tensors_of)

@@ -66,12 +66,9 @@ def table(config: ModelConfig) -> Iterator[TensorEntry]:
 
 def tensors_of(theirs: Mapping[str, np.ndarray], config: ModelConfig) -> Tensors:
     # The first published files say gamma and beta.
+    renamed = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
     theirs = {
-        re.sub(
-            r"LayerNorm\.gamma$",
-            "LayerNorm.weight",
-            re.sub(r"LayerNorm\.beta$", "LayerNorm.bias", name),
-        ): tensor
+        re.sub(r"LayerNorm\.(gamma|beta)$", lambda match: renamed[match[0]], name): tensor
         for name, tensor in theirs.items()
     }
     segments = theirs.pop(_SEGMENTS, None)

@@ -41,9 +41,7 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
         scaled_embedding=False,
         norm_epsilon=values.get("layer_norm_epsilon", 1e-5),
         norm_placement="pre",
-        feed_forward=names.feed_forward_of(
-            {"activation_function": "gelu_new", **values}, "activation_function"
-        ),
+        feed_forward=names.feed_forward_of(values, "activation_function", "gelu_new"),
         tied="none" if values.get("tie_word_embeddings") is False else "all",
         pad_id=end if values.get("pad_token_id") is None else values["pad_token_id"],
         bos_id=end if values.get("bos_token_id") is None else values["bos_token_id"],
@@ -99,13 +97,11 @@ def exported(config: ModelConfig, ours: Mapping[str, np.ndarray]) -> tuple[dict[
         ours["target.position.weight"] = names.position_table(config, config.max_positions)
     scale = config.d_model**0.5 if config.scaled_embedding else 1.0
     tied = config.tied != "none" and not config.scaled_embedding
-    theirs = names.to_theirs(
-        (each for each in table(config) if each.theirs != "lm_head.weight"), ours
-    )
-    output = ours.get("output.weight", ours["target.embedding.weight"])
+    entries = (each for each in table(config) if each.theirs != "lm_head.weight")
+    theirs = names.to_theirs(entries, ours)
     theirs["transformer.wte.weight"] = theirs["transformer.wte.weight"] * np.float32(scale)
     if not tied:
-        theirs["lm_head.weight"] = output
+        theirs["lm_head.weight"] = ours.get("output.weight", ours["target.embedding.weight"])
     values: dict[str, Any] = {
         "model_type": "gpt2",
         "architectures": ["GPT2LMHeadModel"],

@@ -21,21 +21,19 @@ from regard.folder.tensors import Tensors, expected_tensors
 # Copies of the shared table, and an unused bias of the cross-attention in old files.
 _IGNORED = r"embed_tokens\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
 _FEED_FORWARDS: dict[str, FeedForwardKind] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu-tanh",
-    "silu": "silu",
-    "gated-gelu": "gated-gelu-tanh",
-    "gated-silu": "gated-silu",
-}
+    "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "silu": "silu",
+    "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
+}  # fmt: skip
 
 
 def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> ModelConfig:
     kind = values.get("feed_forward_proj", "relu")
     if kind not in _FEED_FORWARDS:
         names.require(values, "feed_forward_proj", "relu", " or ".join(_FEED_FORWARDS))
-    scaled = _is_scaled(values)
-    if scaled and _has_own_output(theirs):
+    # Whether its output divides by sqrt(d_model), as the first T5 does; version 1.1 says that it does not.
+    scaled = values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
+    own, shared = theirs.get("lm_head.weight"), theirs.get("shared.weight")
+    if scaled and own is not None and shared is not None and not np.array_equal(own, shared):
         expected = "false where lm_head differs"
         names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
     num_layers = values["num_layers"]
@@ -62,38 +60,24 @@ def config_of(values: Mapping[str, Any], theirs: Mapping[str, np.ndarray]) -> Mo
     )
 
 
-def _is_scaled(values: Mapping[str, Any]) -> bool:
-    """Whether its output divides by sqrt(d_model), as the first T5 does; version 1.1 says that it does not."""
-    return values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
-
-
-def _has_own_output(theirs: Mapping[str, np.ndarray]) -> bool:
-    own, shared = theirs.get("lm_head.weight"), theirs.get("shared.weight")
-    return own is not None and shared is not None and not np.array_equal(own, shared)
-
-
 def table(config: ModelConfig) -> Iterator[TensorEntry]:
     """All tensors except the embedding tables, which depend on more than the names."""
     gated = config.feed_forward.startswith("gated-")
-    for stack, num_layers in (
-        ("encoder", config.num_encoder_layers),
-        ("decoder", config.num_decoder_layers),
-    ):
+    num_layers = {"encoder": config.num_encoder_layers, "decoder": config.num_decoder_layers}
+    for stack in num_layers:
         bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         yield entry(bias, f"{stack}.position_bias.weight")
         yield entry(f"{stack}.final_layer_norm.weight", f"{stack}.final_norm.weight")
-        for i in range(num_layers):
+        for i in range(num_layers[stack]):
             theirs, ours = f"{stack}.block.{i}.layer", f"{stack}.layers.{i}"
             parts = [("SelfAttention", "self_attention")]
             if stack == "decoder":
                 parts.append(("EncDecAttention", "cross_attention"))
             for place, (their_name, our_name) in enumerate(parts):
-                name = f"{ours}.{our_name}"
+                name, inner = f"{ours}.{our_name}", f"{theirs}.{place}.{their_name}"
                 yield entry(f"{theirs}.{place}.layer_norm.weight", f"{name}.norm.weight")
-                for letter, part in zip("qkvo", ("query", "key", "value", "output"), strict=True):
-                    yield entry(
-                        f"{theirs}.{place}.{their_name}.{letter}.weight", f"{name}.{part}.weight"
-                    )
+                for part in ("query", "key", "value", "output"):
+                    yield entry(f"{inner}.{part[0]}.weight", f"{name}.{part}.weight")
             last, name = f"{theirs}.{len(parts)}", f"{ours}.feed_forward"
             yield entry(f"{last}.layer_norm.weight", f"{name}.norm.weight")
             inner = f"{last}.DenseReluDense"

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError, UsageError
+from regard.exchange.huggingface_weights import read_json
 from regard.folder.manifest import Manifest, TokenizerFiles
 
 JSON = "tokenizer.json"
@@ -38,14 +40,13 @@ def read(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files
         files = {JSON: _word_list(folder)}
     else:
         raise ModelError(f"{folder} must have a {JSON}: it has none; get the model again")
-    around: dict[str, Any] = {}
-    if kind == "bart":
-        around = {"source_beginning": ("<s>",)}
-        if values.get("forced_bos_token_id") is not None:
-            around["target_beginning"] = ("<s>",)
+    tokenizer = TokenizerFiles(kind="tokenizers", source=JSON, target=JSON)
     if kind == "bert":
-        around = {"source_beginning": ("[CLS]",), "mask": "[MASK]"}
-    return TokenizerFiles(kind="tokenizers", source=JSON, target=JSON, **around), files
+        tokenizer = replace(tokenizer, source_beginning=("[CLS]",), mask="[MASK]")
+    if kind == "bart":
+        forced = ("<s>",) if values.get("forced_bos_token_id") is not None else ()
+        tokenizer = replace(tokenizer, source_beginning=("<s>",), target_beginning=forced)
+    return tokenizer, files
 
 
 def bert_ends(files: Files, folder: Path) -> tuple[int, int]:
@@ -75,16 +76,14 @@ def sentencepiece_ids(proto: bytes) -> dict[str, int]:
 
 
 def _marian(folder: Path) -> tuple[TokenizerFiles, Files]:
-    own = TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else ""
-    names = ("source.spm", "target.spm", VOCABULARY, own)
     tokenizer = TokenizerFiles(
         kind="sentencepiece-vocabulary",
         source="source.spm",
         target="target.spm",
         vocabulary=VOCABULARY,
-        target_vocabulary=own,
+        target_vocabulary=TARGET_VOCABULARY if (folder / TARGET_VOCABULARY).is_file() else "",
     )
-    return tokenizer, {name: _content(folder, name) for name in names if name}
+    return tokenizer, {name: _content(folder, name) for name in sorted(tokenizer.names)}
 
 
 def _sentencepiece(folder: Path) -> tuple[TokenizerFiles, Files]:
@@ -102,10 +101,8 @@ def _sentencepiece(folder: Path) -> tuple[TokenizerFiles, Files]:
         target=SENTENCEPIECE,
         vocabulary=VOCABULARY,
     )
-    return tokenizer, {
-        SENTENCEPIECE: proto,
-        VOCABULARY: json.dumps(ids, ensure_ascii=False).encode(),
-    }
+    listed = json.dumps(ids, ensure_ascii=False).encode()
+    return tokenizer, {SENTENCEPIECE: proto, VOCABULARY: listed}
 
 
 def _byte_pair_merges(folder: Path) -> bytes:
@@ -125,12 +122,10 @@ def _word_list(folder: Path) -> bytes:
     library = _library()
     words = _content(folder, "vocab.txt").decode().rstrip("\n").split("\n")
     ids = {word: id for id, word in enumerate(words)}
-    settings = folder / "tokenizer_config.json"
-    described = json.loads(settings.read_bytes()) if settings.is_file() else {}
+    described = read_json(folder, "tokenizer_config.json", optional=True)
     tokenizer = library.Tokenizer(library.models.WordPiece(vocab=ids, unk_token="[UNK]"))
-    tokenizer.normalizer = library.normalizers.BertNormalizer(
-        lowercase=described.get("do_lower_case", True)
-    )
+    lowercase = described.get("do_lower_case", True)
+    tokenizer.normalizer = library.normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = library.pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = library.decoders.WordPiece()
     return _with_special(tokenizer, ids, "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

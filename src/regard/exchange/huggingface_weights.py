@@ -71,18 +71,14 @@ def read_weights(folder: Path, convert_pickle: bool) -> Tensors:
 
 def read_safetensors(path: Path) -> Tensors:
     """Every tensor of a file, half precision too, in float32."""
-    tensors: Tensors = {}
     try:
         with safetensors.safe_open(path, framework="np") as file:
             kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}
-            for name, kind in kinds.items():
-                if kind in ("F16", "F32", "F64"):
-                    tensors[name] = file.get_tensor(name).astype(np.float32)
-        if "BF16" in kinds.values():
-            tensors |= _read_bfloat16(path)
+            names = [name for name, kind in kinds.items() if kind in ("F16", "F32", "F64")]
+            tensors = {name: file.get_tensor(name).astype(np.float32) for name in names}
+        return tensors | (_read_bfloat16(path) if "BF16" in kinds.values() else {})
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
-    return tensors
 
 
 def _read_bfloat16(path: Path) -> Tensors:
@@ -114,12 +110,11 @@ def _read_pickled(folder: Path, convert: bool) -> Tensors:
         raise MissingExtra("torch", "torch", "converting a pickled weight file")
     with tempfile.TemporaryDirectory() as scratch:
         safe = Path(scratch) / WEIGHTS
-        environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        seen = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         command = [sys.executable, "-I", "-c", _CHILD, str(path.resolve()), str(safe)]
+        options: dict[str, Any] = dict(cwd=scratch, capture_output=True, timeout=_TIME_LIMIT)
         try:
-            child = subprocess.run(
-                command, env=environment, cwd=scratch, capture_output=True, timeout=_TIME_LIMIT
-            )
+            child = subprocess.run(command, env=seen, **options)
         except subprocess.TimeoutExpired:
             raise ModelError(
                 f"{path} must be converted within {_TIME_LIMIT} seconds: it was not; get the model as safetensors"

@@ -20,13 +20,9 @@ from regard.folder.tensors import Tensors
 
 POSITION_BASE = 10000.0
 FEED_FORWARDS: dict[str, FeedForwardKind] = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_new": "gelu-tanh",
-    "gelu_pytorch_tanh": "gelu-tanh",
-    "silu": "silu",
-    "swish": "silu",
-}
+    "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "gelu_pytorch_tanh": "gelu-tanh",
+    "silu": "silu", "swish": "silu",
+}  # fmt: skip
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu-tanh": "gelu_new", "silu": "silu"}
 """our feed-forward kinds as Hugging Face names them"""
 
@@ -60,10 +56,8 @@ def entry(theirs: str, *ours: str) -> TensorEntry:
 def linear(theirs: str, *ours: str, transposed: bool = False) -> Iterator[TensorEntry]:
     """Weight and bias of a linear map that holds one or several of ours, or of a norm."""
     for part in ("weight", "bias"):
-        is_transposed = transposed and part == "weight"
-        yield TensorEntry(
-            f"{theirs}.{part}", tuple(f"{name}.{part}" for name in ours), is_transposed
-        )
+        held = tuple(f"{name}.{part}" for name in ours)
+        yield TensorEntry(f"{theirs}.{part}", held, transposed and part == "weight")
 
 
 def to_ours(
@@ -112,9 +106,7 @@ def reordered(tensors: Mapping[str, np.ndarray], order: np.ndarray) -> Tensors:
     moved: Tensors = {}
     for name, tensor in tensors.items():
         axis = _feature_axis(name)
-        moved[name] = (
-            tensor if axis is None else np.ascontiguousarray(tensor.take(order, axis=axis))
-        )
+        moved[name] = tensor if axis is None else np.ascontiguousarray(tensor.take(order, axis))
     return moved
 
 
@@ -139,9 +131,11 @@ def position_table(config: ModelConfig, num_positions: int) -> np.ndarray:
     return np.asarray(rows.reshape(num_positions, config.d_model), np.float32)
 
 
-def feed_forward_of(values: Mapping[str, Any], key: str) -> FeedForwardKind:
+def feed_forward_of(
+    values: Mapping[str, Any], key: str, default: str | None = None
+) -> FeedForwardKind:
     """Our feed-forward kind for the activation that their config.json names."""
-    name = str(values.get(key))
+    name = str(values.get(key, default))
     if name not in FEED_FORWARDS:
         raise ModelError(
             f"{key} must be one of {', '.join(FEED_FORWARDS)} for regard to compute it: got {name!r}; "
@@ -152,15 +146,11 @@ def feed_forward_of(values: Mapping[str, Any], key: str) -> FeedForwardKind:
 
 def settings_of(table: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
     """Our settings from a config.json; keys that hold one of our settings must agree."""
-    found: dict[str, Any] = {}
     first: dict[str, str] = {}
     for theirs, ours in table.items():
-        if ours in found:
-            expected = f"{found[ours]}, as {first[ours]}"
-            require({theirs: values[theirs]}, theirs, found[ours], expected)
-        found[ours] = values[theirs]
-        first.setdefault(ours, theirs)
-    return found
+        wanted = values[first.setdefault(ours, theirs)]
+        require({theirs: values[theirs]}, theirs, wanted, f"{wanted}, as {first[ours]}")
+    return {ours: values[theirs] for ours, theirs in first.items()}
 
 
 def settings_for(table: Mapping[str, str], config: ModelConfig) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from onnx import TensorProto
 
 from regard.config import ModelConfig
 from regard.exchange import onnx_blocks as blocks
-from regard.exchange.onnx_graph import Graph
-from regard.exchange.onnx_products import linear, scores
+from regard.exchange.onnx_graph import Graph, linear, scores
 from regard.files import write_file
 from regard.folder.checkpoint import check_weights, read_header
 from regard.folder.manifest import read_manifest
@@ -60,13 +59,8 @@ def embed(folder: Path, output: Path) -> None:
     for path in sorted(folder.glob("*.onnx")):
         model = onnx.load(path)
         onnx.checker.check_model(model)
-        too_large = model.ByteSize() > MAX_BYTES
-        onnx.save(
-            model,
-            output / path.name,
-            save_as_external_data=too_large,
-            location=f"{path.name}.data" if too_large else None,
-        )
+        too_large, location = model.ByteSize() > MAX_BYTES, f"{path.name}.data"
+        onnx.save(model, output / path.name, save_as_external_data=too_large, location=location)
 
 
 def covers(config: ModelConfig) -> bool:
@@ -84,11 +78,16 @@ def reader_graph(g: Graph) -> Graph:
         hidden = blocks.activated(g, linear(g, x, "transform.hidden"), config.feed_forward)
         x = blocks.norm(g, "transform.norm", hidden)
     places = g.input("places", TensorProto.INT64, ["places"])
-    x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
+    _log_probabilities(g, x, places, config.source_vocab_size)
+    return g
+
+
+def _log_probabilities(g: Graph, x: str, places: str, vocab_size: int) -> str:
+    x = g.op("Gather", g.op("Reshape", x, g.integers(-1, g.config.d_model)), places)
     logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
     values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
-    g.output(values, ["places", config.source_vocab_size])
-    return g
+    g.output(values, ["places", vocab_size])
+    return values
 
 
 def _memory(g: Graph) -> tuple[str, str, str]:
@@ -127,8 +126,8 @@ def encoder_graph(g: Graph) -> Graph:
         key, value = (g.op("Pad", linear(g, x, part), fill) for part in parts(name)[1:])
         blocks.keys(g, key, by_head, called=f"cross_key.{i}")
         blocks.split_heads(g, value, by_head, called=f"cross_value.{i}")
-        g.output(f"cross_key.{i}", _shape(g, "head_dim", "key_len"))
-        g.output(f"cross_value.{i}", _shape(g, "key_len", "head_dim"))
+        g.output(f"cross_key.{i}", _shape(g, config.head_dim, "key_len"))
+        g.output(f"cross_value.{i}", _shape(g, "key_len", config.head_dim))
     g.output(bias, ["sentences", 1, 1, "key_len"])
     return g
 
@@ -156,10 +155,7 @@ def decoder_graph(g: Graph) -> Graph:
         x = blocks.feed_forward(g, f"decoder.layers.{i}.feed_forward", x)
     if config.norm_placement == "pre":
         x = blocks.norm(g, "decoder.final_norm", x)
-    x = g.op("Gather", g.op("Reshape", x, g.integers(-1, config.d_model)), places)
-    logits = scores(g, x, g.ties.get("output.weight", "output.weight"))
-    values = g.op("LogSoftmax", logits, axis=-1, called="log_probabilities")
-    g.output(values, ["places", config.target_vocab_size])
+    values = _log_probabilities(g, x, places, config.target_vocab_size)
     count = g.input("count", TensorProto.INT64, [1])
     blocks.best(g, values, count)
     g.output("best_values", ["places", "count"])
@@ -167,9 +163,8 @@ def decoder_graph(g: Graph) -> Graph:
     return g
 
 
-def _shape(g: Graph, *last: str) -> list[str | int]:
-    sizes: dict[str, int] = {"head_dim": g.config.head_dim}
-    return ["sentences", g.config.num_heads, *(sizes.get(each, each) for each in last)]
+def _shape(g: Graph, *last: str | int) -> list[str | int]:
+    return ["sentences", g.config.num_heads, *last]
 
 
 def _encoder_attention(
@@ -192,18 +187,13 @@ def parts(name: str) -> list[str]:
     return [f"{name}.{part}" for part in ("query", "key", "value")]
 
 
-def _split(g: Graph, joined: str) -> tuple[str, str, str]:
-    """Query, key and value from one product."""
-    rest = [f"{joined}_key", f"{joined}_value"]
-    return g.op("Split", joined, axis=-1, num_outputs=3, more_outputs=rest), rest[0], rest[1]
-
-
 def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -> str:
     name, config = f"decoder.layers.{i}.self_attention", g.config
     query = linear(g, blocks.before(g, name, x), *parts(name))
     key = value = ""  # the kernel takes the three side by side as well
     if turn is not None or blocks.width(config.head_dim) != config.head_dim:
-        query, key, value = _split(g, query)
+        key, value = f"{query}_key", f"{query}_value"
+        query = g.op("Split", query, axis=-1, num_outputs=3, more_outputs=[key, value])
         query, key = blocks.rotate(g, query, turn), blocks.rotate(g, key, turn)
     shape: list[str | int] = ["rows", config.num_heads, "capacity", blocks.width(config.head_dim)]
     past, new = (f"key.{i}", f"value.{i}"), (f"new_key.{i}", f"new_value.{i}")
@@ -217,8 +207,8 @@ def _decoder_attention(g: Graph, i: int, x: str, turn: blocks.Rotation | None) -
 
 def _cross_attention(g: Graph, i: int, x: str) -> str:
     name, config = f"decoder.layers.{i}.cross_attention", g.config
-    key = g.input(f"cross_key.{i}", TensorProto.FLOAT, _shape(g, "head_dim", "key_len"))
-    value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", "head_dim"))
+    key = g.input(f"cross_key.{i}", TensorProto.FLOAT, _shape(g, config.head_dim, "key_len"))
+    value = g.input(f"cross_value.{i}", TensorProto.FLOAT, _shape(g, "key_len", config.head_dim))
     sentences = g.op("Shape", "source_bias", start=0, end=1)
     by_head = g.integers(-1, config.num_heads, config.head_dim)
     by_head = g.op("Concat", sentences, by_head, axis=0)

@@ -8,23 +8,18 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from regard.exchange.onnx_graph import CONTRIB, Graph
-from regard.exchange.onnx_products import linear
+from regard.exchange.onnx_graph import CONTRIB, Graph, linear
 from regard.model.position import BASE
 
 Rotation = tuple[str, str]
 """the names of cosine and sine"""
 
 
-def _angles(g: Graph, positions: str, frequencies: np.ndarray) -> str:
-    number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
-    return g.op("Mul", number, g.constant(frequencies))
-
-
-def _frequencies(num_features: int) -> np.ndarray:
+def _angles(g: Graph, positions: str, num_features: int, times: int = 1) -> str:
     pairs = np.arange(0, num_features, 2, dtype=np.float32)
-    powers: np.ndarray = np.float32(BASE) ** (-pairs / np.float32(num_features))
-    return powers
+    frequencies = np.float32(BASE) ** (-pairs / np.float32(num_features))
+    number = g.column(g.op("Cast", positions, to=TensorProto.FLOAT))
+    return g.op("Mul", number, g.constant(frequencies.repeat(times)))
 
 
 def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str | None:
@@ -33,7 +28,7 @@ def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str |
     if config.position in ("rotary", "none"):
         return None
     if config.position == "sinusoidal":
-        angle = _angles(g, positions, _frequencies(config.d_model).repeat(2))
+        angle = _angles(g, positions, config.d_model, times=2)
         even = g.constant(np.arange(config.d_model) % 2 == 0, np.bool_)
         return g.op("Where", even, g.op("Sin", angle), g.op("Cos", angle))
     if config.position == "learned":
@@ -49,11 +44,8 @@ def _position(g: Graph, side: str, positions: str, lengths: str | None) -> str |
 
 def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | None) -> str:
     table = f"{side}.embedding.weight"
-    x = g.lookup(
-        g.ties.get(table, table),
-        tokens,
-        times=g.config.d_model**0.5 if g.config.scaled_embedding else 1.0,
-    )
+    times = g.config.d_model**0.5 if g.config.scaled_embedding else 1.0
+    x = g.lookup(g.ties.get(table, table), tokens, times)
     added = _position(g, side, positions, lengths)
     if added is not None:
         x = g.op("Add", x, added)
@@ -63,7 +55,7 @@ def embedding(g: Graph, side: str, tokens: str, positions: str, lengths: str | N
 def rotation(g: Graph, positions: str) -> Rotation | None:
     if g.config.position != "rotary":
         return None
-    angle = _angles(g, positions, _frequencies(g.config.head_dim))
+    angle = _angles(g, positions, g.config.head_dim)
     return g.op("Cos", angle), g.op("Sin", angle)
 
 
@@ -71,15 +63,9 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
     """Turn neighbouring features of each head."""
     if by is None:
         return x
-    return g.op(
-        "RotaryEmbedding",
-        x,
-        g.integers(0),  # the angles are those of the positions at hand, from the first on
-        *by,
-        domain=CONTRIB,
-        interleaved=1,
-        num_heads=g.config.num_heads,
-    )
+    heads = g.config.num_heads
+    inputs = [x, g.integers(0), *by]  # the angles are those of the positions at hand
+    return g.op("RotaryEmbedding", *inputs, domain=CONTRIB, interleaved=1, num_heads=heads)
 
 
 def attention(
@@ -116,15 +102,10 @@ def cached_attention(
     `past` and `new` name the same memory, before and after.
     """
     config = g.config
-    query, key, value = (_widen_heads(g, each) for each in (query, key, value))
+    inputs = [*(_widen_heads(g, each) for each in (query, key, value)), *past, "last", "total"]
     context = g.op(
         "GroupQueryAttention",
-        query,
-        key,
-        value,
-        *past,
-        "last",
-        "total",
+        *inputs,
         domain=CONTRIB,
         more_outputs=new,
         num_heads=config.num_heads,
@@ -159,22 +140,15 @@ def norm(g: Graph, name: str, x: str) -> str:
     weight = g.floats(f"{name}.weight")
     if g.config.norm == "batch":
         return _folded(g, name, x)
+    epsilon = g.config.norm_epsilon
     if g.config.norm == "rms":
-        return g.op(
-            "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=g.config.norm_epsilon
-        )
+        return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=epsilon)
     # InstanceNormalization with positions as channels computes the same as onnxruntime's LayerNormalization,
     # several times as fast.
     length = g.op("Shape", "tokens", start=1)
-    ones, zeros = (
-        g.op(
-            "ConstantOfShape",
-            length,
-            value=numpy_helper.from_array(np.array([fill], np.float32)),
-        )
-        for fill in (1, 0)
-    )
-    normal = g.op("InstanceNormalization", x, ones, zeros, epsilon=g.config.norm_epsilon)
+    fills = (numpy_helper.from_array(np.array([fill], np.float32)) for fill in (1, 0))
+    ones, zeros = (g.op("ConstantOfShape", length, value=fill) for fill in fills)
+    normal = g.op("InstanceNormalization", x, ones, zeros, epsilon=epsilon)
     return g.op("Add", g.op("Mul", normal, weight), g.floats(f"{name}.bias"))
 
 
@@ -222,10 +196,9 @@ def best(g: Graph, values: str, count: str) -> None:
     They lie in the `count` blocks with the largest maxima, and a maximum is found much faster than an order. The blocks
     are kept in order, so that equal values come in the order of their tokens.
     """
-    size = next(
-        (size for size in (64, 50, 80, 40, 32) if g.config.target_vocab_size % size == 0), 1
-    )
-    num_blocks = g.config.target_vocab_size // size
+    vocab_size = g.config.target_vocab_size
+    size = next((size for size in (64, 50, 80, 40, 32) if vocab_size % size == 0), 1)
+    num_blocks = vocab_size // size
     if size == 1 or num_blocks < 8:
         g.op("TopK", values, count, called="best_values", more_outputs=["best_tokens"])
         return
@@ -237,11 +210,8 @@ def best(g: Graph, values: str, count: str) -> None:
         "TopK", "best_blocks", num_kept, largest=0, called="blocks", more_outputs=["unused"]
     )
     pool = g.op("GatherND", in_blocks, g.column(blocks), batch_dims=1)
-    pool = g.op(
-        "Reshape",
-        pool,
-        g.op("Concat", g.integers(0), g.op("Mul", num_kept, g.integers(size)), axis=0),
-    )
+    shape = g.op("Concat", g.integers(0), g.op("Mul", num_kept, g.integers(size)), axis=0)
+    pool = g.op("Reshape", pool, shape)
     g.op("TopK", pool, count, called="best_values", more_outputs=["best_places"])
     which = g.op("Div", "best_places", g.integers(size))
     left_out = g.op("Sub", g.op("GatherElements", blocks, which, axis=1), which)

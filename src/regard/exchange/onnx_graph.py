@@ -1,11 +1,14 @@
-"""An ONNX graph under construction, over the weights of a model folder.
+"""An ONNX graph under construction, over the weights of a model folder, and the products with these weights.
 
-Weights are never copied into a graph: each is external data, a position in model.safetensors.
+Weights are never copied into a graph: each is external data, a position in model.safetensors. int8 weights are
+multiplied as int8, with each row of activations quantized by its own largest value, so that a sentence's numbers do not
+depend on its neighbours; or they are widened once, when the graph is loaded.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -19,6 +22,8 @@ from regard.folder.tensors import SCALE, is_table, tied_names
 
 OPSET, IR_VERSION = 20, 9
 CONTRIB = "com.microsoft"
+_INTEGER_SIZE = 750_000
+"""number of weights from which `MatMulInteger` with its nodes is faster for the few rows of a step too"""
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
 
@@ -36,10 +41,8 @@ def stored_tensors(header: bytes) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for name, entry in json.loads(header[8:]).items():
         if name != "__metadata__":
-            begin, end = entry["data_offsets"]
-            found[name] = StoredTensor(
-                entry["dtype"], tuple(entry["shape"]), len(header) + begin, end - begin
-            )
+            (begin, end), shape = entry["data_offsets"], tuple(entry["shape"])
+            found[name] = StoredTensor(entry["dtype"], shape, len(header) + begin, end - begin)
     return found
 
 
@@ -96,15 +99,12 @@ class Graph:
         stored = self.tensors[name]
         known = name if kind is None else f"{name}.{TensorProto.DataType.Name(kind)}"
         if known not in self.initializers:
-            tensor = TensorProto(
-                name=known,
-                data_type=kind or _KINDS[stored.kind],
-                data_location=TensorProto.EXTERNAL,
-            )
+            tensor = TensorProto(name=known, data_type=kind or _KINDS[stored.kind])
+            tensor.data_location = TensorProto.EXTERNAL
             tensor.dims.extend(stored.shape)
-            tensor.external_data.add(key="location", value=WEIGHTS)
-            tensor.external_data.add(key="offset", value=str(stored.offset))
-            tensor.external_data.add(key="length", value=str(stored.length))
+            where = {"location": WEIGHTS, "offset": stored.offset, "length": stored.length}
+            for key, value in where.items():
+                tensor.external_data.add(key=key, value=str(value))
             self.initializers[known] = tensor
         return known
 
@@ -148,11 +148,118 @@ class Graph:
         graph = helper.make_graph(
             self.nodes, name, self.inputs, self.outputs, list(self.initializers.values())
         )
+        sets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
         model = helper.make_model(
-            graph,
-            producer_name="regard",
-            ir_version=IR_VERSION,
-            opset_imports=[helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)],
+            graph, producer_name="regard", ir_version=IR_VERSION, opset_imports=sets
         )
         helper.set_model_props(model, {"layout": sha256(self.header).hexdigest()})
         return model
+
+
+def linear(g: Graph, x: str, *names: str, positive: bool = False) -> str:
+    """The outputs of these linear maps of x [rows, length, features], side by side.
+
+    positive: no number of x is below zero.
+    """
+    bias = _joined(g, [g.floats(f"{name}.bias") for name in names], axis=0)
+    return _product(g, x, [f"{name}.weight" for name in names], bias, positive=positive)
+
+
+def scores(g: Graph, x: str, name: str) -> str:
+    """The output's linear map of [places, features], which may be a table."""
+    bias = g.floats("output.bias") if g.config.output_bias else ""
+    return _product(g, x, [name], bias, wide=True)
+
+
+def _product(
+    g: Graph, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
+) -> str:
+    by_row = g.tensors[names[0]].kind != "I8" or is_table(names[0])
+    if g.widened or g.tensors[names[0]].kind != "I8":
+        weight = _joined(g, [g.floats(name) for name in names], axis=1 - by_row)
+        product = g.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
+    elif g.many_rows or wide or math.prod(_sizes(g, names, by_row)) >= _INTEGER_SIZE:
+        product = _integer_product(g, x, names, by_row, flat=wide, positive=positive)
+    else:
+        return _bytes_product(g, x, names, bias, by_row)
+    return g.op("Add", product, bias) if bias else product
+
+
+def _sizes(g: Graph, names: list[str], by_row: bool) -> tuple[int, int]:
+    """Of the product with all these matrices side by side: inputs and outputs."""
+    shapes = [g.tensors[name].shape for name in names]
+    return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
+
+
+def _integer_product(
+    g: Graph, x: str, names: list[str], by_row: bool, *, flat: bool, positive: bool
+) -> str:
+    """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.
+
+    The fastest product there is, but for the nodes around it: for many rows, or very many outputs.
+    flat: x is [rows, features] already.
+    """
+    weights = [g.stored(name) for name in names]
+    if by_row:
+        weights = [g.op("Transpose", weight, perm=[1, 0]) for weight in weights]
+    weight = _joined(g, weights, axis=1)
+    scale = _joined(g, [g.stored(name + SCALE) for name in names], axis=0)
+    num_inputs, num_outputs = _sizes(g, names, by_row)
+    if not flat:
+        x = g.op("Reshape", x, g.integers(-1, num_inputs))
+    largest = x if positive else g.op("Abs", x)
+    largest = g.op("ReduceMax", largest, g.integers(-1), keepdims=0)
+    largest = g.op("Max", largest, g.constant(1e-30))  # a row of zeros stays one
+    row_scale = g.op("Mul", largest, g.constant(1 / 127))
+    middle = numpy_helper.from_array(np.array([128], np.uint8))
+    zeros = g.op("ConstantOfShape", g.op("Shape", row_scale), value=middle)
+    rows = g.op("QuantizeLinear", x, row_scale, zeros, axis=0)
+    zero = g.constant(128, np.uint8)
+    if g.many_rows:
+        inputs = [rows, weight, g.constant(1), scale, zero]
+        product = g.op("MatMulIntegerToFloat", *inputs, domain=CONTRIB)
+        product = g.op("Mul", product, g.column(row_scale))
+    else:  # that node scales the outputs of a few rows one by one
+        whole = g.op("MatMulInteger", rows, weight, zero)
+        product = g.op("Mul", g.op("DequantizeLinear", whole, row_scale, axis=0), scale)
+    if flat:
+        return product
+    shape = g.op("Concat", g.op("Shape", "tokens"), g.integers(num_outputs), axis=0)
+    return g.op("Reshape", product, shape)
+
+
+def _bytes_product(g: Graph, x: str, names: list[str], bias: str, stored_by_row: bool) -> str:
+    """The same in one node, which scales each row of x block by block: for the few rows of a step.
+
+    The kernel reads a byte as its value plus 128. What is computed here from weights alone is computed
+    when the graph is loaded.
+    """
+    num_inputs, num_outputs = _sizes(g, names, stored_by_row)
+    # As many inputs share a scale as the kernel takes at once, without filling up where possible.
+    block = next((size for size in (256, 128, 64, 32, 16) if num_inputs % size == 0), 16)
+    num_blocks = -(-num_inputs // block)
+    weights = [g.stored(name, TensorProto.UINT8) for name in names]
+    if not stored_by_row:
+        weights = [g.op("Transpose", weight, perm=[1, 0]) for weight in weights]
+    weight = _joined(g, weights, axis=0)
+    if missing := num_blocks * block - num_inputs:
+        weight = g.op("Pad", weight, g.integers(0, 0, 0, missing))
+    weight = g.op("Reshape", weight, g.integers(num_outputs, num_blocks, block))
+    weight = g.op("BitwiseXor", weight, g.constant(128, np.uint8))
+    scale = _joined(g, [g.stored(name + SCALE) for name in names], axis=0)
+    scale = g.op("Expand", g.column(scale), g.integers(num_outputs, num_blocks))
+    return g.op(
+        "MatMulNBits",
+        *[x, weight, scale],
+        *(["", "", bias] if bias else []),
+        domain=CONTRIB,
+        K=num_inputs,
+        N=num_outputs,
+        bits=8,
+        block_size=block,
+        accuracy_level=4,  # multiply bytes, not what they stand for
+    )
+
+
+def _joined(g: Graph, values: list[str], axis: int) -> str:
+    return values[0] if len(values) == 1 else g.op("Concat", *values, axis=axis)

@@ -141,11 +141,9 @@ class ShownAlignment(NamedTuple):
 def shown_alignments(results: Results, corpus: CorpusResults) -> list[list[ShownAlignment]]:
     """For each sentence to draw: the first model's attention, and the best head of each other."""
     models = aligned_models(corpus, results.study)
-    if not models:
-        return []
-    first = corpus.models[models[0]].alignments[0]
+    first = corpus.models[models[0]].alignments[0] if models else {"sentences": []}
     found: list[list[ShownAlignment]] = [[] for each in first["sentences"] if "weights" in each]
-    for name in models:
+    for name in models if found else ():
         alignments = corpus.models[name].alignments[0]
         scores = head_scores(alignments, None if name == models[0] else first)
         best = best_head(scores)

@@ -23,7 +23,7 @@ def single_file(session: Session, *, weights: bool = True) -> str:
 
 def carried(session: Session, weights: bool) -> dict[str, Any]:
     """What the page would ask its server for."""
-    runs = [session.original] + ([session.second] if session.second else [])
+    runs = session.unchanged
     tensors: dict[str, Any] = {}
     for run in runs:
         suffix = f"?run={run.number}" if run.number else ""

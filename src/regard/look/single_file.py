@@ -81,24 +81,20 @@ def _hash(text: str) -> str:
 
 def link(entry: str, read: Callable[[str], str]) -> str:
     """The module `entry` and all it imports; `read` gives the text of a file."""
-    order: list[str] = []
-    open_files: list[str] = []
-    linked: list[str] = []
+    linked: dict[str, str] = {}
 
-    def visit(name: str) -> None:
-        if name in order:
+    def visit(name: str, importers: tuple[str, ...] = ()) -> None:
+        if name in linked:
             return
-        assert name not in open_files, f"{' > '.join([*open_files, name])}: imports go in a circle"
-        open_files.append(name)
+        importers = (*importers, name)
+        assert name not in importers[:-1], f"{' > '.join(importers)}: imports go in a circle"
         text = read(name)
         for match in _IMPORT.finditer(text):
-            visit(match.group(3))
-        open_files.pop()
-        order.append(name)
-        linked.append(_wrapped(name, text))
+            visit(match.group(3), importers)
+        linked[name] = _wrapped(name, text)
 
     visit(entry)
-    return '"use strict";\n' + "\n".join(linked)
+    return '"use strict";\n' + "\n".join(linked.values())
 
 
 def _wrapped(name: str, text: str) -> str:

@@ -119,10 +119,10 @@ class TaskRunner:
         contender = self.study.contenders[task.name]
         wanted = task.place if task.kind == "speed" else contender.recipe.train.device
         device = choose_device(wanted)
-        text = PreparedText(self.output / "text" / self.study.corpus_names[0])
         if task.kind == "recall" and self.study.recall:
             found = measure_recall(contender, self.study.recall, task.seed, device)
         elif task.kind == "speed" and self.study.speed:
+            text = PreparedText(self.output / "text" / self.study.corpus_names[0])
             vocabulary = text.about["vocabulary"]
             found = {"speeds": measure_speed(contender, self.study.speed, vocabulary, device)}
         else:

@@ -123,7 +123,15 @@ def attention(
             missing = "target" if queries is None else "source"
             raise UsageError(f"{name} needs the words it is between: {missing} is missing")
         for i, layer in enumerate(_layers(name, value)):
-            _check(f"{name}, layer {i}", layer, len(queries), len(keys))
+            shape = (len(queries), len(keys))
+            if layer.ndim != 3 or layer.shape[1:] != shape or not len(layer):
+                raise DataError(
+                    f"{name}, layer {i} must be [heads, {len(queries)}, {len(keys)}], as many as the words: "
+                    f"got {list(layer.shape)}; check the words and the order of the axes"
+                )
+            if not np.isfinite(layer).all():
+                wanted = f"{name}, layer {i} must be finite numbers"
+                raise DataError(f"{wanted}: got others; give the weights after softmax")
             weights[path.format(i)] = layer
     if not weights:
         raise UsageError("give at least one of encoder, decoder and cross: got none")
@@ -154,18 +162,6 @@ def _array(name: str, value: Any) -> np.ndarray:
         raise DataError(
             f"{name} must be numbers [layers, heads, query_len, key_len]: {error}"
         ) from error
-
-
-def _check(name: str, layer: np.ndarray, query_len: int, key_len: int) -> None:
-    if layer.ndim != 3 or layer.shape[1:] != (query_len, key_len) or not len(layer):
-        raise DataError(
-            f"{name} must be [heads, {query_len}, {key_len}], as many as the words: got "
-            f"{list(layer.shape)}; check the words and the order of the axes"
-        )
-    if not np.isfinite(layer).all():
-        raise DataError(
-            f"{name} must be finite numbers: got others; give the weights after softmax"
-        )
 
 
 def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:

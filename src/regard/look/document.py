@@ -60,7 +60,7 @@ def describe(run: Run) -> Document:
             "name": subject.name,
             "architecture": config.architecture,
             "config": to_dict(config) | ({"num_heads": 1} if config.is_recurrent else {}),
-            "num_parameters": subject.num_parameters,
+            "num_parameters": sum(each.numel() for each in subject.network.parameters()),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
         },
@@ -93,7 +93,9 @@ def describe(run: Run) -> Document:
             for each in run.found.hypotheses
         ],
         "output": _output(run),
-        "parameters": subject.parameter_shapes(),
+        "parameters": {
+            name: list(value.shape) for name, value in subject.network.state_dict().items()
+        },
         "criteria": None if config.is_recurrent else criteria(config),
         "code": places(config.is_recurrent),
         "changes": _changes(run),

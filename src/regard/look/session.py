@@ -203,16 +203,16 @@ class Session:
         sentence: int = 0,
         original: Run | None = None,
     ) -> Run:
-        config = subject.config
-        engine = subject.engine
+        config, manifest = subject.config, subject.manifest
+        engine = subject.opened or TorchEngine(subject.network)
         if plan.edits:
             edited = UncachedEngine if plan.sees_future else EditedEngine
             engine = edited(subject.network, plan.edits_at)
         stages: dict[str, Any] = {}
         given: list[int] = []
-        if subject.manifest.task == "translate" and config.has_encoder and config.has_decoder:
+        if manifest.task == "translate" and config.has_encoder and config.has_decoder:
             options = TranslateOptions(prefix_tokens=plan.prefix, split=original is None)
-            translator = Translator(engine, subject.manifest, subject.source, subject.target)
+            translator = Translator(engine, manifest, subject.source, subject.target)
             followed = follow(translator, text, self.decode, options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
         else:
@@ -228,8 +228,8 @@ class Session:
             "target": stages.get("text.restored", subject.target.decode(written)),
             "source_tokens": subject.source.token_strings(source),
             "target_tokens": subject.target.token_strings(written),
-            "source_language": subject.manifest.source_language,
-            "target_language": subject.manifest.target_language,
+            "source_language": manifest.source_language,
+            "target_language": manifest.target_language,
             "changes": [dict(change) for change in plan.changes],
             **stages,
         }

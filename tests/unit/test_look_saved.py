@@ -83,15 +83,20 @@ def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
 
 
-def test_it_carries_every_number_the_page_can_ask_for(look: Look) -> None:
-    data = carried(look.html())
-    run = look.session.original
-    assert data["document"] == json.loads(json.dumps(document(look.session)))
+@pytest.mark.parametrize("position", ["sinusoidal", "learned"])
+def test_it_carries_every_number_the_page_can_ask_for(position: str) -> None:
+    session = make_session(make_subject(position=position), max_length=7, beam=2)
+    data, run = carried(export.single_file(session)), session.original
+    assert data["document"] == json.loads(json.dumps(document(session)))
     for name in data["document"]["tensors"]:
         assert np.array_equal(decoded(data["tensors"][name]), run.trace[name].ravel()), name
     for name, shape in data["document"]["parameters"].items():
         weight = run.subject.parameter(name)
-        if "embedding.weight" not in name and name != "output.weight":
+        if name.endswith("position.weight"):
+            for place in range(len(data["document"][name.split(".")[0]]["tokens"])):
+                row = decoded(data["tensors"][f"param:{name}[{place}]"])
+                assert np.array_equal(row, weight[place])
+        elif "embedding.weight" not in name and name != "output.weight":
             sent = decoded(data["tensors"][f"param:{name}"]).reshape(shape)
             assert np.array_equal(sent, weight), name
     for side in ("source", "target"):
@@ -103,17 +108,6 @@ def test_it_carries_every_number_the_page_can_ask_for(look: Look) -> None:
         for each in place["top"]:
             assert f"param:output.weight[{each['token']}]" in data["tensors"]
     assert len(data["planes"]["0"]["source"]) == len(data["document"]["source"]["tokens"])
-
-
-def test_it_carries_learned_positions() -> None:
-    session = make_session(make_subject(position="learned"), beam=1)
-    data = carried(export.single_file(session))
-    for side in ("source", "target"):
-        table = session.original.subject.parameter(f"{side}.position.weight")
-        assert table is not None
-        for place in range(len(data["document"][side]["tokens"])):
-            row = decoded(data["tensors"][f"param:{side}.position.weight[{place}]"])
-            assert np.array_equal(row, table[place])
 
 
 def test_the_second_models_numbers_are_told_apart() -> None:
@@ -372,10 +366,8 @@ def test_weights_of_any_framework_are_shown() -> None:
     assert described["model"]["architecture"] == "encoder-decoder"
     assert described["model"]["config"]["num_encoder_layers"] == 2
     assert described["model"]["config"]["num_decoder_layers"] == 4
-    assert (
-        described["source"]["token_strings"] == SOURCE
-        and described["target"]["token_strings"] == TARGET
-    )
+    strings = [described[side]["token_strings"] for side in ("source", "target")]
+    assert strings == [SOURCE, TARGET]
     assert described["hidden"]["decoder.self"] is None
     assert "<iframe" in view._repr_html_()
 

@@ -7,11 +7,11 @@ results/speed/NAME-DEVICE.json           tokens a second by length
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from regard.compare.alignments import measure_alignments
 from regard.compare.measures import measure_recall, measure_speed
 from regard.compare.study import Contender, SpeedConfig, Study, parse_study
 from regard.compare.texts import PreparedText
-from regard.config import TrainConfig, from_dict, to_dict
+from regard.config import to_dict
 from regard.data.workers import Message, serve
 from regard.engine.torch import load_model
 from regard.errors import RegardError
@@ -38,7 +38,7 @@ from regard.train.validation import translate_all
 RESULTS = "results"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Task:
     """One measurement of one model; `place` is the corpus of a model, or the device of a speed."""
 
@@ -162,7 +162,7 @@ def _train(contender: Contender, text: PreparedText, seed: int, folder: Path) ->
     recipe = contender.recipe
     request = Request(
         data=text.data_config(recipe),
-        train=from_dict(TrainConfig, {**to_dict(recipe.train), "seed": seed}, "train"),
+        train=dataclasses.replace(recipe.train, seed=seed),
         size=recipe.size,
         model=recipe.model,
         decode=recipe.decode,

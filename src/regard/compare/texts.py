@@ -18,7 +18,7 @@ from typing import Any
 
 from regard.compare.phrases import SentencePair, sentence
 from regard.compare.study import GENERATED, CorpusConfig, GeneratedConfig, Study
-from regard.config import DataConfig, from_dict, to_dict
+from regard.config import DataConfig
 from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, read_pairs
 from regard.errors import DataError
@@ -49,25 +49,20 @@ class PreparedText:
 
     def data_config(self, recipe: Recipe) -> DataConfig:
         """The data settings of a training run; everything is cleaned and tokenized already."""
-        source, target = self.about["languages"]
-        default = to_dict(DataConfig())
-        replaced = {"pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer"}
-        values = {
-            key: value
-            for key, value in to_dict(recipe.data).items()
-            if key not in {*replaced, "joint"} and value != default[key]
-        }
-        values |= {
-            "source": str(self.folder / f"train.{source}"),
-            "target": str(self.folder / f"train.{target}"),
-            "valid_source": str(self.folder / f"valid.{source}"),
-            "valid_target": str(self.folder / f"valid.{target}"),
-            "tokenizer_file": str(self.folder / TOKENIZER),
-            "source_language": source,
-            "target_language": target,
-            "wrong_language": True,
-        }
-        return from_dict(DataConfig, values, "the comparison's text")
+        default = DataConfig()
+        unused = ("pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer")
+        files: dict[str, Any] = {}
+        for side, language in zip(("source", "target"), self.about["languages"], strict=True):
+            files[side] = (str(self.folder / f"train.{language}"),)
+            files[f"valid_{side}"] = (str(self.folder / f"valid.{language}"),)
+            files[f"{side}_language"] = language
+        return dataclasses.replace(
+            recipe.data,
+            **{name: getattr(default, name) for name in (*unused, "joint")},
+            **files,
+            tokenizer_file=str(self.folder / TOKENIZER),
+            wrong_language=True,
+        )
 
     def test(self) -> tuple[list[str], list[str], list[list[tuple[int, int]]] | None]:
         """Sources, references, and where they are known the links between their words."""

@@ -38,8 +38,6 @@ NUM_SYMBOLS = NUM_FILLERS = 16
 _FIRST_SYMBOL = 4
 _FIRST_FILLER = _FIRST_SYMBOL + NUM_SYMBOLS
 VOCABULARY = _FIRST_FILLER + NUM_FILLERS
-WARMUP_SHARE = 0.1
-"""share of recall training in which the learning rate rises"""
 TIMED_STEPS = 2
 """steps of one timing"""
 
@@ -99,7 +97,8 @@ def _train_recall(
         num_texts = max(4, config.batch_tokens // (2 * distance + 2))
         sources, symbols = recall_texts(num_texts, distance, generator)
         batch = Tensors(*(each.to(device) for each in training_batch(sources, symbols[:, None])))
-        rise = min(1.0, step / (WARMUP_SHARE * config.steps))
+        # The learning rate rises in the first tenth of the steps.
+        rise = min(1.0, step / (0.1 * config.steps))
         share = rise * 0.5 * (1 + math.cos(math.pi * step / config.steps))
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * share

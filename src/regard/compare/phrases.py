@@ -68,8 +68,6 @@ _MONTHS = (
 )
 _DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIGNS = (("plus", "plus"), ("moins", "minus"), ("fois", "times"))
-LARGE_SHARE = 0.2
-"""share of the numbers that may be large"""
 
 
 def _part(text: str, key: str | None) -> Parts:
@@ -77,7 +75,8 @@ def _part(text: str, key: str | None) -> Parts:
 
 
 def _number(random: random.Random, largest: int = 99) -> int:
-    return random.randint(1, 9999 if random.random() < LARGE_SHARE else largest)
+    # One number in five may be large.
+    return random.randint(1, 9999 if random.random() < 0.2 else largest)
 
 
 def _things(random: random.Random) -> Phrase:

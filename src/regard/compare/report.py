@@ -14,7 +14,6 @@ from regard.compare.results import Results
 from regard.files import write_file
 
 FIGURES = "figures"
-REPORT, MARKDOWN = "report.html", "report.md"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NO_PICTURES = (
     "No pictures: matplotlib was not installed when this was written; "
@@ -49,7 +48,7 @@ def write_report(results: Results, output: Path) -> Path:
     for name, content in pictures.items():
         write_file(output / FIGURES / f"{name}.png", content)
     markdown = "\n\n".join(_markdown(part, pictures) for part in parts)
-    write_file(output / MARKDOWN, f"{markdown}\n".encode())
+    write_file(output / "report.md", f"{markdown}\n".encode())
     body = "\n".join(_html(part, pictures) for part in parts)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -58,7 +57,7 @@ def write_report(results: Results, output: Path) -> Path:
         f"<title>{html.escape(results.study.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"{body}\n</body>\n</html>\n"
     )
-    path = output / REPORT
+    path = output / "report.html"
     write_file(path, page.encode())
     return path
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from regard.compare.alignments import agreement
 from regard.compare.study import Contender, Study
-from regard.compare.tasks import RESULTS, Task
+from regard.compare.tasks import RESULTS, Task, speed_tasks
 from regard.compare.texts import with_today_names
 from regard.errors import DataError
 from regard.translate.evaluate import evaluate
@@ -139,12 +139,11 @@ def read_results(study: Study, output: Path) -> Results:
             }
             parameters[name], guessing = found[0]["num_parameters"], found[0]["guessing"]
     speed: dict[str, dict[str, dict[int, Measurement]]] = {}
-    for device in study.speed.devices if study.speed else ():
-        for name in study.speed.models if study.speed else ():
-            for each in results([Task("speed", name, place=device)]):
-                speed.setdefault(device, {})[name] = {
-                    int(length): measurement(values) for length, values in each["speeds"].items()
-                }
+    for task in speed_tasks(study, ["cpu", "cuda"]):
+        for each in results([task]):
+            speed.setdefault(task.place, {})[task.name] = {
+                int(length): measurement(values) for length, values in each["speeds"].items()
+            }
     if not read:
         raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     return Results(

@@ -28,8 +28,6 @@ from regard.train.recipe import Recipe
 
 SHORTEST, LONGEST = 3, 60
 """words of a generated French sentence"""
-SHORT_POWER = 2.5
-"""exponent of the length distribution in training; above 1, short sentences are more frequent"""
 TOKENIZER = "tokenizer.model"
 LINKS = "test.links.json"
 ABOUT = "about.json"
@@ -134,7 +132,8 @@ def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
                 return pair
 
     def short_length() -> int:
-        share: float = draw.random() ** SHORT_POWER
+        # A power above 1 makes short sentences more frequent.
+        share: float = draw.random() ** 2.5
         return SHORTEST + int(share * (config.longest_train - SHORTEST + 1))
 
     lengths = range(SHORTEST, LONGEST + 1)

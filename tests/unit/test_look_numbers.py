@@ -276,10 +276,8 @@ def test_the_output_is_the_whole_softmax(session: Session) -> None:
         assert [each["probability"] for each in place["top"]] == sorted(row)[::-1][:NUM_TOP]
         for each in place["top"]:
             assert each["probability"] == row[each["token"]]
-            assert (
-                each["token_string"]
-                == session.original.subject.target.token_strings([each["token"]])[0]
-            )
+            [string] = session.original.subject.target.token_strings([each["token"]])
+            assert each["token_string"] == string
 
 
 def test_the_steps_are_what_the_search_saw(session: Session) -> None:

@@ -13,6 +13,7 @@ from regard.errors import UsageError
 from regard.look.subject import Subject
 from regard.look.view import Look, look_at
 
+SILENT = {"kind": "head-off", "attention": "decoder.attention", "head": 0}
 DECODE = DecodeConfig(no_repeat_ngram=3, max_length=9, beam=3)
 
 
@@ -28,32 +29,21 @@ def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
 
 
 def test_the_document_says_what_there_is() -> None:
-    look = Look(recurrent(), SENTENCE, DECODE)
+    look = Look(recurrent(), SENTENCE, DECODE, make_subject())
     described = look.document()
     source, target = described["source"]["token_strings"], described["target"]["token_strings"]
     assert described["model"]["architecture"] == "gru"
     assert described["model"]["config"]["num_heads"] == 1
-    assert described["tensors"]["decoder.attention.weights"]["shape"] == [
-        1,
-        len(target),
-        len(source),
-    ]
+    shape = described["tensors"]["decoder.attention.weights"]["shape"]
+    assert shape == [1, len(target), len(source)]
     assert described["criteria"] is None
     assert described["code"]["weights"]["file"] == "src/regard/model/recurrent/attention.py"
     assert described["code"]["logits"]["file"] == "src/regard/model/network.py"
-    assert "src/regard/model/attention.py" in {
-        place["file"]
-        for place in Look(make_subject(), SENTENCE, DECODE).document()["code"].values()
-    }
-
-
-def test_side_by_side_with_a_transformer() -> None:
-    look = Look(recurrent(), SENTENCE, DECODE, make_subject())
-    first = look.document()
-    second = first["compare"]
-    assert "decoder.attention.weights" in first["tensors"]
+    # Side by side with a Transformer.
+    second = described["compare"]
+    assert second["code"]["weights"]["file"] == "src/regard/model/attention.py"
     assert "decoder.layers.2.cross_attention.weights" in second["tensors"]
-    assert first["source"]["text"] == second["source"]["text"] == SENTENCE
+    assert described["source"]["text"] == second["source"]["text"] == SENTENCE
 
 
 @pytest.mark.parametrize("attention", ["none", "additive", "general"])
@@ -67,7 +57,7 @@ def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path:
     assert ("decoder.attention, mean of its heads" in drawn) == (attention != "none")
 
 
-def test_a_row_written_by_hand() -> None:
+def test_a_row_is_written_by_hand_and_a_head_silenced() -> None:
     look = Look(recurrent(), SENTENCE, DECODE)
     number = len(look.document()["source"]["token_strings"])
     row = [1.0] + [0.0] * (number - 1)
@@ -77,11 +67,7 @@ def test_a_row_written_by_hand() -> None:
     run = look.session.whatif(changes)
     assert run.trace["decoder.attention.weights"][0, 1].tolist() == row
     np.testing.assert_allclose(run.trace["decoder.attention.context"][0, 1], run.trace["memory"][0])
-
-
-def test_what_is_looked_up_can_be_silenced() -> None:
-    look = Look(recurrent("dot"), SENTENCE, DECODE)
-    run = look.session.whatif([{"kind": "head-off", "attention": "decoder.attention", "head": 0}])
+    run = look.session.whatif([SILENT])
     assert not run.trace["decoder.attention.context"].any()
 
 
@@ -90,16 +76,8 @@ def test_what_is_looked_up_can_be_silenced() -> None:
     [
         ("additive", {"kind": "no-mask"}, "no-mask needs a model with a mask"),
         ("additive", {"kind": "no-positions"}, "needs a model with positions"),
-        (
-            "additive",
-            {"kind": "head-off", "attention": "decoder.attention", "head": 1},
-            "head must be from 0 to 0: got 1",
-        ),
-        (
-            "none",
-            {"kind": "head-off", "attention": "decoder.attention", "head": 0},
-            "it has one fixed vector; change words instead",
-        ),
+        ("additive", {**SILENT, "head": 1}, "head must be from 0 to 0: got 1"),
+        ("none", SILENT, "it has one fixed vector; change words instead"),
     ],
 )
 def test_what_a_recurrent_model_has_not(

@@ -96,13 +96,6 @@ def test_positions_of_any_kind_can_be_removed(position: str) -> None:
     assert not np.allclose(plain["memory"][::-1], session.original.trace["memory"], atol=1e-2)
 
 
-def test_added_positions_become_zero(session: Session) -> None:
-    run = session.whatif([{"kind": "no-positions"}])
-    for side in ("source", "target"):
-        assert not run.trace[f"{side}.position"].any()
-        assert np.array_equal(run.trace[f"{side}.input"], run.trace[f"{side}.embedding"])
-
-
 def test_a_head_that_is_off_says_nothing_and_the_others_go_on(session: Session) -> None:
     run = session.whatif([{"kind": "head-off", "attention": ENCODER, "head": 1}])
     before, after = session.original.trace, run.trace

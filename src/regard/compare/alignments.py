@@ -22,23 +22,6 @@ from regard.trace import cross_attentions
 from regard.translate.trace import trace_pair
 
 Links = Sequence[Sequence[int]]
-NUM_DIGITS = 3
-
-
-def head_names(num_layers: int, num_heads: int) -> list[str]:
-    if num_layers == num_heads == 1:
-        return ["attention"]
-    return [
-        f"layer {layer + 1} head {head + 1}"
-        for layer in range(num_layers)
-        for head in range(num_heads)
-    ]
-
-
-def choose(sources: Sequence[str], config: AlignmentConfig) -> list[int]:
-    """The longest sentences that are short enough: they have the most to align."""
-    short = [i for i, each in enumerate(sources) if len(each.split()) <= config.longest]
-    return sorted(short, key=lambda i: (-len(sources[i].split()), i))[: config.num_scored]
 
 
 def measure_alignments(
@@ -55,15 +38,19 @@ def measure_alignments(
     if not paths:
         return None
     source_tokenizer, target_tokenizer = open_tokenizers(folder, manifest.tokenizer)
-    found: dict[str, Any] = {"sentences": [], "heads": []}
-    for number, i in enumerate(choose(sources, config)):
+    num_heads = 1 if manifest.model.is_recurrent else manifest.model.num_heads
+    names = [f"layer {i + 1} head {j + 1}" for i in range(len(paths)) for j in range(num_heads)]
+    sentences: list[dict[str, Any]] = []
+    # The longest sentences that are short enough: they have the most to align.
+    lengths = [len(each.split()) for each in sources]
+    short = [i for i, length in enumerate(lengths) if length <= config.longest]
+    for i in sorted(short, key=lambda i: (-lengths[i], i))[: config.num_scored]:
         read = source_tokenizer.encode(sources[i])
         written = target_tokenizer.encode(references[i])
         trace = trace_pair(model, [*read, EOS_ID], written)
-        layers = [trace[f"{path}.weights"] for path in paths]
         # The last row writes the end token, the last column reads it: neither is a word.
-        weights = np.concatenate(layers)[:, : len(written), : len(read)]
-        found["heads"] = head_names(len(layers), len(layers[0]))
+        layers = np.concatenate([trace[f"{path}.weights"] for path in paths])
+        weights = layers[:, : len(written), : len(read)]
         sentence: dict[str, Any] = {"index": i, "most": weights.argmax(axis=-1).tolist()}
         if links is not None:
             spans = source_tokenizer.spans_in(sources[i]), target_tokenizer.spans_in(references[i])
@@ -71,12 +58,12 @@ def measure_alignments(
                 right_share(each, sources[i], spans[0], references[i], spans[1], links[i])
                 for each in weights
             ]
-        if number < config.num_shown:
+        if len(sentences) < config.num_shown:
             sentence["source"] = source_tokenizer.token_strings(read)
             sentence["target"] = target_tokenizer.token_strings(written)
-            sentence["weights"] = weights.round(NUM_DIGITS).tolist()
-        found["sentences"].append(sentence)
-    return found
+            sentence["weights"] = weights.round(3).tolist()
+        sentences.append(sentence)
+    return {"sentences": sentences, "heads": names if len(names) > 1 else ["attention"]}
 
 
 def agreement(first: Sequence[int], second: Sequence[int]) -> float:
@@ -85,7 +72,6 @@ def agreement(first: Sequence[int], second: Sequence[int]) -> float:
     >>> agreement([0, 1, 2, 2], [0, 1, 1, 2])
     0.75
     """
-    assert len(first) == len(second)
     return sum(a == b for a, b in zip(first, second, strict=True)) / len(first)
 
 
@@ -101,15 +87,11 @@ def right_share(
 
     The weight between two words is the sum over their tokens.
     """
-    of_target, of_source = word_of(target, target_spans), word_of(source, source_spans)
-    num_target, num_source = len(target.split()), len(source.split())
-    words = np.zeros((num_target, num_source))
-    np.add.at(words, (np.array(of_target)[:, None], np.array(of_source)[None]), weights)
-    wanted: dict[int, set[int]] = {}
-    for i, j in links:
-        wanted.setdefault(j, set()).add(i)
+    words = np.zeros((len(target.split()), len(source.split())))
+    rows, columns = word_of(target, target_spans), word_of(source, source_spans)
+    np.add.at(words, np.ix_(rows, columns), weights)
     most = words.argmax(axis=1)
-    return sum(int(most[j]) in linked for j, linked in wanted.items()) / len(wanted)
+    return sum(int(most[j]) == i for i, j in links) / len({j for _, j in links})
 
 
 def word_of(text: str, spans: Sequence[tuple[int, int]]) -> list[int]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from regard.compare.figures import shown_alignments
 from regard.compare.results import (
     CorpusResults,
-    Measurement,
     Results,
     aligned_models,
     best_head,
@@ -19,51 +17,51 @@ from regard.compare.results import (
 from regard.config import Position
 from regard.model.position_criteria import judge
 
-Row = Sequence[str]
 
+class Paragraph(NamedTuple):
+    """A heading, a paragraph, or a note in small letters."""
 
-@dataclass(frozen=True, slots=True)
-class Heading:
     text: str
-    level: int = 2
+    kind: str = "p"
+    """h1, h2, h3, p or note"""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    text: str
-    is_note: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(NamedTuple):
     """One of the figures, by the name of its file."""
 
     name: str
     caption: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    head: Row
-    rows: Sequence[Row]
+class Table(NamedTuple):
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
 
 
-Block = Heading | Paragraph | Picture | Table
+Part = Paragraph | Picture | Table
 
 
-def contents(results: Results) -> list[Block]:
-    """The whole report."""
-    return [
-        Heading(results.study.title, 1),
-        Paragraph(_provenance(results), is_note=True),
-        *_models_part(results),
-        *_lengths_part(results),
-        *_speed_part(results),
-        *_recall_part(results),
-        *_alignment_part(results),
-        *_variations_part(results),
-        *_positions_part(results),
+def contents(results: Results) -> list[Part]:
+    """The whole report; a section without results is left out."""
+    parts: list[Part] = [
+        Paragraph(results.study.title, "h1"),
+        Paragraph(_provenance(results), "note"),
     ]
+    for heading, section in (
+        ("The models", _models_part(results)),
+        ("1. BLEU against sentence length", _lengths_part(results)),
+        ("2. Training speed against length", _speed_part(results)),
+        ("3. Reference window", _recall_part(results)),
+        ("4. Alignments", _alignment_part(results)),
+        (
+            "5. One setting changed at a time (the paper's Table 3 in small)",
+            _variations_part(results),
+        ),
+        ("6. Four criteria for positions", _positions_part(results)),
+    ):
+        if section:
+            parts += [Paragraph(heading, "h2"), *section]
+    return parts
 
 
 def _provenance(results: Results) -> str:
@@ -79,11 +77,9 @@ def _provenance(results: Results) -> str:
 
 def footer(results: Results) -> str:
     """Parameters, seeds, commit and hardware in one line, under every figure."""
-    corpora = results.corpora
-    sizes = _range(e.num_parameters for c in corpora for e in c.lineage.values())
-    varied = _range(
-        e.num_parameters for c in corpora for e in c.models.values() if e.contender.varies
-    )
+    models = [each for corpus in results.corpora for each in corpus.models.values()]
+    sizes = _range(each.num_parameters for each in models if not each.contender.varies)
+    varied = _range(each.num_parameters for each in models if each.contender.varies)
     parameters = f"{sizes} parameters{f' (variations {varied})' if varied else ''}, "
     seeds = ", ".join(str(seed) for seed in results.seeds)
     commit = results.commits[-1][:12] or "unknown"
@@ -96,8 +92,8 @@ def _range(counts: Iterable[int]) -> str:
     return f"{found[0]:,} to {found[-1]:,}" if found else ""
 
 
-def _models_part(results: Results) -> list[Block]:
-    parts: list[Block] = [Heading("The models")]
+def _models_part(results: Results) -> list[Part]:
+    parts: list[Part] = []
     for corpus in results.corpora:
         about = corpus.about
         described = (
@@ -105,31 +101,23 @@ def _models_part(results: Results) -> list[Block]:
             f"{about['longest_train']} words; {about['valid']:,} validation pairs, {about['test']:,} test pairs; "
             f"a vocabulary of {about['vocabulary']:,} tokens, the same for every model."
         )
-        parts += [Heading(corpus.name, 3), Paragraph(described), _models_table(corpus)]
+        within = f"as in training ({about['test'] - corpus.num_longer:,} sentences)"
+        head = ("model", "seeds", "parameters", "updates", "seconds", "loss", "BLEU", within)
+        rows = [
+            (
+                *(name, str(each.num_seeds), f"{each.num_parameters:,}"),
+                *(each.steps.text(0), each.seconds.text(0), each.loss.text(3)),
+                *(number.text() for number in (each.bleu, each.within, each.beyond)),
+            )
+            for name, each in corpus.lineage.items()
+        ]
+        table = Table((*head, f"longer ({corpus.num_longer:,})"), rows)
+        parts += [Paragraph(corpus.name, "h3"), Paragraph(described), table]
     return parts
 
 
-def _models_table(corpus: CorpusResults) -> Table:
-    within = f"as in training ({corpus.about['test'] - corpus.num_longer:,} sentences)"
-    longer = f"longer ({corpus.num_longer:,})"
-    columns = ("model", "seeds", "parameters", "updates", "seconds", "loss", "BLEU", within, longer)
-    rows = [
-        (
-            name,
-            str(each.num_seeds),
-            f"{each.num_parameters:,}",
-            _number(each.steps, 0),
-            _number(each.seconds, 0),
-            _number(each.loss, 3),
-            *(_number(number) for number in (each.bleu, each.within, each.beyond)),
-        )
-        for name, each in corpus.lineage.items()
-    ]
-    return Table(columns, rows)
-
-
-def _lengths_part(results: Results) -> list[Block]:
-    parts: list[Block] = [Heading("1. BLEU against sentence length")]
+def _lengths_part(results: Results) -> list[Part]:
+    parts: list[Part] = []
     for corpus in results.corpora:
         if not corpus.lineage:
             continue
@@ -140,7 +128,7 @@ def _lengths_part(results: Results) -> list[Block]:
         if counts == [1]:
             seeds = "One seed each, so no spread."
         rows = [
-            (name, *(_number(each.by_length.get(group)) for group in corpus.groups))
+            (name, *(number.text() for number in each.by_length.values()))
             for name, each in corpus.lineage.items()
         ]
         parts += [
@@ -150,7 +138,7 @@ def _lengths_part(results: Results) -> list[Block]:
     return parts
 
 
-def _speed_part(results: Results) -> list[Block]:
+def _speed_part(results: Results) -> list[Part]:
     config = results.study.speed
     if config is None or not results.speed:
         return []
@@ -161,14 +149,14 @@ def _speed_part(results: Results) -> list[Block]:
     tables = [
         Table(
             (f"tokens/s on {device}, by length", *(str(n) for n in next(iter(models.values())))),
-            [(name, *(_number(each, 0) for each in by.values())) for name, by in models.items()],
+            [(name, *(each.text(0) for each in by.values())) for name, by in models.items()],
         )
         for device, models in results.speed.items()
     ]
-    return [Heading("2. Training speed against length"), Picture("speed", caption), *tables]
+    return [Picture("speed", caption), *tables]
 
 
-def _recall_part(results: Results) -> list[Block]:
+def _recall_part(results: Results) -> list[Part]:
     config = results.study.recall
     if config is None or not results.recall:
         return []
@@ -179,18 +167,18 @@ def _recall_part(results: Results) -> list[Block]:
     )
     distances = next(iter(results.recall.values()))
     rows = [
-        (name, f"{results.recall_parameters[name]:,}", *(_number(each, 2) for each in by.values()))
+        (name, f"{results.recall_parameters[name]:,}", *(each.text(2) for each in by.values()))
         for name, by in results.recall.items()
     ]
     table = Table(("accuracy by distance", "parameters", *(f"{k:,}" for k in distances)), rows)
-    return [Heading("3. Reference window"), Picture("recall", caption), table]
+    return [Picture("recall", caption), table]
 
 
-def _alignment_part(results: Results) -> list[Block]:
+def _alignment_part(results: Results) -> list[Part]:
     config = results.study.alignment
     if config is None:
         return []
-    parts: list[Block] = [Heading("4. Alignments")]
+    parts: list[Part] = []
     for corpus in results.corpora:
         if shown_alignments(results, corpus):
             caption = (
@@ -201,10 +189,12 @@ def _alignment_part(results: Results) -> list[Block]:
                 f"{footer(results)}"
             )
             every = f"{corpus.name}: every head on the first of these sentences. {footer(results)}"
-            parts.append(Picture(f"alignment-{corpus.name}", caption))
-            parts.append(Picture(f"heads-{corpus.name}", every))
             names = aligned_models(corpus, results.study)
-            parts += [_heads_table(corpus, name, names[0]) for name in names]
+            parts += [
+                Picture(f"alignment-{corpus.name}", caption),
+                Picture(f"heads-{corpus.name}", every),
+                *(_heads_table(corpus, name, names[0]) for name in names),
+            ]
     return parts
 
 
@@ -217,53 +207,37 @@ def _heads_table(corpus: CorpusResults, name: str, first: str) -> Table:
         )
     ]
     best = [best_head(scores) for scores in by_seed]
-    rows: list[Row] = []
-    for head, score in enumerate(by_seed[0]):
-        agreed = measurement(scores[head].agreed for scores in by_seed)
-        right = measurement(scores[head].right for scores in by_seed)
-        count = best.count(head)
-        note = f"best in {count} of {len(best)}" if count else ""
-        rows.append((score.name, _number(agreed, 2), _number(right, 2), note))
+    rows = []
+    for head, scores in enumerate(zip(*by_seed, strict=True)):
+        agreed = measurement(score.agreed for score in scores).text(2)
+        right = measurement(score.right for score in scores).text(2)
+        note = f"best in {best.count(head)} of {len(best)}" if head in best else ""
+        rows.append((scores[0].name, agreed, right, note))
     return Table((name, f"agreement with {first}", "right", ""), rows)
 
 
-def _variations_part(results: Results) -> list[Block]:
-    parts: list[Block] = []
+def _variations_part(results: Results) -> list[Part]:
+    parts: list[Part] = []
     for corpus in results.corpora:
-        if corpus.variations:
-            varied = results.study.varied
-            caption = (
-                f"{corpus.name}: the model {varied} with one setting changed. {footer(results)}"
-            )
-            parts += [Picture(f"variations-{corpus.name}", caption), _variations_table(corpus)]
-    heading = Heading("5. One setting changed at a time (the paper's Table 3 in small)")
-    return [heading, *parts] if parts else []
+        if not corpus.variations:
+            continue
+        varied, longest = results.study.varied, corpus.about["longest_train"]
+        caption = f"{corpus.name}: the model {varied} with one setting changed. {footer(results)}"
+        beyond = f"> {longest} ({corpus.num_longer:,} sentences)"
+        head = ("model", "changed", "seeds", "parameters", "updates", "loss")
+        rows = []
+        for name, each in corpus.variations.items():
+            changes = [f"{key}={value}" for key, value in each.contender.changes.items()]
+            changed = ", ".join(changes) if each.contender.varies else "–"
+            sizes = (str(each.num_seeds), f"{each.num_parameters:,}", each.steps.text(0))
+            scores = (each.loss.text(3), each.within.text(), each.beyond.text())
+            rows.append((name, changed, *sizes, *scores))
+        table = Table((*head, f"BLEU ≤ {longest} words", beyond), rows)
+        parts += [Picture(f"variations-{corpus.name}", caption), table]
+    return parts
 
 
-def _variations_table(corpus: CorpusResults) -> Table:
-    longest = corpus.about["longest_train"]
-    within = f"BLEU ≤ {longest} words"
-    beyond = f"> {longest} ({corpus.num_longer:,} sentences)"
-    rows = []
-    for name, each in corpus.variations.items():
-        changes = [f"{key}={value}" for key, value in each.contender.changes.items()]
-        numbers = (_number(each.steps, 0), _number(each.loss, 3))
-        rows.append(
-            (
-                name,
-                ", ".join(changes) if each.contender.varies else "–",
-                str(each.num_seeds),
-                f"{each.num_parameters:,}",
-                *numbers,
-                _number(each.within),
-                _number(each.beyond),
-            )
-        )
-    columns = ("model", "changed", "seeds", "parameters", "updates", "loss", within, beyond)
-    return Table(columns, rows)
-
-
-def _positions_part(results: Results) -> list[Block]:
+def _positions_part(results: Results) -> list[Part]:
     """The four criteria, for positions as wide as the varied model's."""
     study = results.study
     if not study.varied:
@@ -274,15 +248,10 @@ def _positions_part(results: Results) -> list[Block]:
         (kind, *(f"{'yes' if each.holds else 'no'}: {each.measured}" for each in found))
         for kind, found in verdicts.items()
     ]
-    columns = ("positions", *(each.criterion for each in verdicts["sinusoidal"]))
+    head = ("positions", *(each.criterion for each in verdicts["sinusoidal"]))
     note = (
         "Computed, not trained. Rotary positions are judged by their angles, relative ones by the bucket of the "
         "distance from the first word, a learned table by a newly initialised one of any length; a trained one has no "
         "rows beyond its `max_positions`."
     )
-    heading = Heading("6. Four criteria for positions")
-    return [heading, Table(columns, rows), Paragraph(note, is_note=True)]
-
-
-def _number(number: Measurement | None, digits: int = 1) -> str:
-    return "–" if number is None else number.text(digits)
+    return [Table(head, rows), Paragraph(note, "note")]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """colours distinguishable with any colour vision"""
 _MARKERS = "osD^vPX"
-_DPI = 110
 _MAP = "cividis"
 
 
@@ -32,27 +31,26 @@ def draw_all(results: Results, footer: str) -> dict[str, bytes]:
     figures: dict[str, Figure] = {}
     for corpus in results.corpora:
         if corpus.lineage:
-            figures[f"length-{corpus.name}"] = draw_lengths(corpus)
+            figures[f"length-{corpus.name}"] = _draw_lengths(corpus)
         if shown := shown_alignments(results, corpus):
-            figures[f"alignment-{corpus.name}"] = draw_alignments(shown)
-            figures[f"heads-{corpus.name}"] = draw_heads(shown[0])
+            figures[f"alignment-{corpus.name}"] = _draw_alignments(shown)
+            figures[f"heads-{corpus.name}"] = _draw_heads(shown[0])
         if corpus.variations:
-            figures[f"variations-{corpus.name}"] = draw_variations(corpus)
+            figures[f"variations-{corpus.name}"] = _draw_variations(corpus)
     if results.speed:
-        figures["speed"] = draw_speed(results)
+        figures["speed"] = _draw_speed(results)
     if results.recall:
-        figures["recall"] = draw_recall(results)
-    return {name: _png(figure, footer) for name, figure in figures.items()}
-
-
-def _png(figure: Figure, footer: str) -> bytes:
-    file = io.BytesIO()
-    figure.supxlabel(footer, fontsize=6, alpha=0.7)
-    with warnings.catch_warnings():
-        # Letters that the font lacks are drawn as boxes.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure.savefig(file, format="png", dpi=_DPI)
-    return file.getvalue()
+        figures["recall"] = _draw_recall(results)
+    contents = {}
+    for name, figure in figures.items():
+        file = io.BytesIO()
+        figure.supxlabel(footer, fontsize=6, alpha=0.7)
+        with warnings.catch_warnings():
+            # Letters that the font lacks are drawn as boxes.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            figure.savefig(file, format="png", dpi=110)
+        contents[name] = file.getvalue()
+    return contents
 
 
 def _figure(
@@ -64,13 +62,13 @@ def _figure(
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Measurement]]]) -> None:
+def _lines(axes: Axes, found: Mapping[str, Mapping[int, Measurement]]) -> None:
     """A line for each model, with a bar for the spread over the seeds."""
-    for i, (name, (places, numbers)) in enumerate(found.items()):
+    for i, (name, by) in enumerate(found.items()):
         axes.errorbar(
-            places,
-            [each.mean for each in numbers],
-            yerr=[each.spread or 0.0 for each in numbers],
+            list(by),
+            [each.mean for each in by.values()],
+            yerr=[each.spread for each in by.values()],
             label=name,
             color=_LINES[i % len(_LINES)],
             marker=_MARKERS[i % len(_MARKERS)],
@@ -81,19 +79,15 @@ def _lines(axes: Axes, found: Mapping[str, tuple[Sequence[float], Sequence[Measu
     axes.legend(fontsize=8)
 
 
-def draw_lengths(corpus: CorpusResults) -> Figure:
-    """BLEU against the length of the sentence."""
+def _draw_lengths(corpus: CorpusResults) -> Figure:
     figure, [[axes]] = _figure()
     names = list(corpus.groups)
-    found = {
-        name: ([names.index(group) for group in each.by_length], list(each.by_length.values()))
-        for name, each in corpus.lineage.items()
-    }
-    _lines(axes, found)
+    _lines(
+        axes,
+        {name: dict(enumerate(each.by_length.values())) for name, each in corpus.lineage.items()},
+    )
     axes.set_xticks(range(len(names)), [f"{n}\n({len(corpus.groups[n])})" for n in names])
-    axes.set_xlabel("words of the source (sentences of the test)")
-    axes.set_ylabel("BLEU")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="words of the source (sentences of the test)", ylabel="BLEU", ylim=(0, None))
     longest = corpus.about["longest_train"]
     beyond = [i for i, n in enumerate(names) if int(n.split("–")[0].split()[-1]) > longest]
     if beyond:
@@ -105,33 +99,30 @@ def draw_lengths(corpus: CorpusResults) -> Figure:
     return figure
 
 
-def draw_speed(results: Results) -> Figure:
-    """Training tokens a second against length."""
+def _draw_speed(results: Results) -> Figure:
     figure, axes = _figure(columns=len(results.speed), width=3.0 + 4.0 * len(results.speed))
     for tile, (device, models) in zip(axes[0], results.speed.items(), strict=True):
-        _lines(tile, {name: (list(by), list(by.values())) for name, by in models.items()})
+        _lines(tile, models)
         tile.set_xscale("log", base=2)
-        tile.set_yscale("log")
         lengths = [*next(iter(models.values()))]
+        tile.set_yscale("log")
         tile.set_xticks(lengths, [str(length) for length in lengths])
-        tile.set_xlabel("tokens of the source and of the target")
-        tile.set_ylabel("training tokens a second")
+        tile.set(xlabel="tokens of the source and of the target", ylabel="training tokens a second")
         tile.set_title(f"training speed, {device}", fontsize=10)
     return figure
 
 
-def draw_recall(results: Results) -> Figure:
+def _draw_recall(results: Results) -> Figure:
     """Accuracy of naming a symbol seen k words ago."""
+    assert results.study.recall is not None
     figure, [[axes]] = _figure()
-    _lines(axes, {n: (list(by), list(by.values())) for n, by in results.recall.items()})
+    _lines(axes, results.recall)
     axes.set_xscale("log")
     axes.axhline(results.guessing, color="grey", linestyle=":", linewidth=1)
     axes.text(1, results.guessing + 0.01, "guessing", fontsize=8, alpha=0.7)
-    assert results.study.recall is not None
     axes.axvline(results.study.recall.longest_train, color="grey", linestyle="--", linewidth=1)
-    axes.set_ylim(0, 1.03)
-    axes.set_xlabel("words since the symbol (dashed: the farthest in training)")
-    axes.set_ylabel("accuracy of recalling it")
+    words = "words since the symbol (dashed: the farthest in training)"
+    axes.set(ylim=(0, 1.03), xlabel=words, ylabel="accuracy of recalling it")
     axes.set_title("reference window", fontsize=10)
     return figure
 
@@ -150,41 +141,33 @@ class ShownAlignment(NamedTuple):
 def shown_alignments(results: Results, corpus: CorpusResults) -> list[list[ShownAlignment]]:
     """For each sentence to draw: the first model's attention, and the best head of each other."""
     models = aligned_models(corpus, results.study)
-    if not models:
-        return []
-    alignments = {name: corpus.models[name].alignments[0] for name in models}
-    first = alignments[models[0]]
-    found = []
-    for number, sentence in enumerate(first["sentences"]):
-        if "weights" not in sentence:
-            break
-        row = []
-        for name, each in alignments.items():
-            scores = head_scores(each, None if name == models[0] else first)
-            best = best_head(scores)
-            row.append(ShownAlignment(name, scores[best].name, each["sentences"][number], best))
-        found.append(row)
+    first = corpus.models[models[0]].alignments[0] if models else {"sentences": []}
+    found: list[list[ShownAlignment]] = [[] for each in first["sentences"] if "weights" in each]
+    for name in models if found else ():
+        alignments = corpus.models[name].alignments[0]
+        scores = head_scores(alignments, None if name == models[0] else first)
+        best = best_head(scores)
+        for row, sentence in zip(found, alignments["sentences"], strict=False):
+            row.append(ShownAlignment(name, scores[best].name, sentence, best))
     return found
 
 
-def draw_alignments(shown: Sequence[Sequence[ShownAlignment]]) -> Figure:
+def _draw_alignments(shown: Sequence[Sequence[ShownAlignment]]) -> Figure:
     """Matrices side by side, a sentence a row."""
     columns = len(shown[0])
     figure, axes = _figure(columns, len(shown), width=5.5 * columns, height=4.6 * len(shown))
     for tiles, row in zip(axes, shown, strict=True):
         for tile, (name, head, sentence, number) in zip(tiles, row, strict=True):
-            weights = sentence["weights"][number]
-            tile.imshow(weights, cmap=_MAP, vmin=0, vmax=1, aspect="auto")
+            tile.imshow(sentence["weights"][number], cmap=_MAP, vmin=0, vmax=1, aspect="auto")
             small = 7 if len(sentence["source"]) <= 24 else 5
-            tile.set_xticks(
-                range(len(sentence["source"])), sentence["source"], rotation=75, fontsize=small
-            )
-            tile.set_yticks(range(len(sentence["target"])), sentence["target"], fontsize=small)
+            source, target = sentence["source"], sentence["target"]
+            tile.set_xticks(range(len(source)), source, rotation=75, fontsize=small)
+            tile.set_yticks(range(len(target)), target, fontsize=small)
             tile.set_title(f"{name}: {head}", fontsize=9)
     return figure
 
 
-def draw_heads(shown: Sequence[ShownAlignment]) -> Figure:
+def _draw_heads(shown: Sequence[ShownAlignment]) -> Figure:
     """Every head of every model on one sentence, a model a row."""
     most = max(len(sentence["weights"]) for _, _, sentence, _ in shown)
     figure, axes = _figure(most, len(shown), width=1.3 * most + 1.0, height=1.7 * len(shown) + 0.4)
@@ -201,7 +184,7 @@ def draw_heads(shown: Sequence[ShownAlignment]) -> Figure:
     return figure
 
 
-def draw_variations(corpus: CorpusResults) -> Figure:
+def _draw_variations(corpus: CorpusResults) -> Figure:
     """BLEU of the varied model and of each variation, within the trained lengths and beyond."""
     rows = corpus.variations
     figure, [[axes]] = _figure(height=1.2 + 0.33 * len(rows))
@@ -211,11 +194,11 @@ def draw_variations(corpus: CorpusResults) -> Figure:
         (0.2, "beyond", _LINES[4], "longer than any in training"),
     ):
         numbers = [getattr(each, part) for each in rows.values()]
-        if any(number is not None for number in numbers):
+        if any(number.values for number in numbers):
             axes.barh(
                 [place + shift for place in places],
-                [number.mean if number else 0.0 for number in numbers],
-                xerr=[(number.spread or 0.0) if number else 0.0 for number in numbers],
+                [number.mean for number in numbers],
+                xerr=[number.spread for number in numbers],
                 height=0.38,
                 color=colour,
                 label=label,

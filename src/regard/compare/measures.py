@@ -38,12 +38,6 @@ NUM_SYMBOLS = NUM_FILLERS = 16
 _FIRST_SYMBOL = 4
 _FIRST_FILLER = _FIRST_SYMBOL + NUM_SYMBOLS
 VOCABULARY = _FIRST_FILLER + NUM_FILLERS
-CLIP = 1.0
-"""largest gradient norm in recall training"""
-WARMUP_SHARE = 0.1
-"""share of recall training in which the learning rate rises"""
-UNTIMED_STEPS = 1
-"""steps before timing starts: they allocate memory and choose kernels"""
 TIMED_STEPS = 2
 """steps of one timing"""
 
@@ -65,12 +59,11 @@ def training_batch(
 ) -> Tensors:
     """A batch without padding; the targets come without beginning and end."""
     count, length = targets.shape
-    begin, end = torch.full((count, 1), BOS_ID), torch.full((count, 1), EOS_ID)
     return Tensors(
         source=sources,
         source_lengths=torch.full((count,), sources.shape[1]),
-        target_input=torch.cat([begin, targets], dim=1),
-        target_output=torch.cat([targets, end], dim=1),
+        target_input=torch.nn.functional.pad(targets, (1, 0), value=BOS_ID),
+        target_output=torch.nn.functional.pad(targets, (0, 1), value=EOS_ID),
         target_lengths=torch.full((count,), length + 1),
     )
 
@@ -90,11 +83,7 @@ def measure_recall(
         for distance in config.distances
     }
     num_parameters = sum(p.numel() for p in model.parameters())
-    return {
-        "accuracy": accuracy,
-        "num_parameters": num_parameters,
-        "guessing": 1 / NUM_SYMBOLS,
-    }
+    return {"accuracy": accuracy, "num_parameters": num_parameters, "guessing": 1 / NUM_SYMBOLS}
 
 
 def _train_recall(
@@ -108,13 +97,14 @@ def _train_recall(
         num_texts = max(4, config.batch_tokens // (2 * distance + 2))
         sources, symbols = recall_texts(num_texts, distance, generator)
         batch = Tensors(*(each.to(device) for each in training_batch(sources, symbols[:, None])))
-        rise = min(1.0, step / (WARMUP_SHARE * config.steps))
+        # The learning rate rises in the first tenth of the steps.
+        rise = min(1.0, step / (0.1 * config.steps))
         share = rise * 0.5 * (1 + math.cos(math.pi * step / config.steps))
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * share
         sums = batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.0)
         (sums.loss / batch.target_output.numel()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
@@ -169,8 +159,8 @@ def measure_speed(
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-        for _ in range(UNTIMED_STEPS):
-            step()
+        # The first step allocates memory and chooses kernels.
+        step()
         seconds = [_seconds(step, device) for _ in range(config.repeats)]
         found[length] = [TIMED_STEPS * num_tokens / each for each in seconds]
     return found
@@ -178,13 +168,14 @@ def measure_speed(
 
 def _seconds(step: Callable[[], None], device: torch.device) -> float:
     """Time of some steps: the clock on a GPU; processor time on a CPU, which other processes do not lengthen."""
-    is_gpu = device.type == "cuda"
-    clock = time.perf_counter if is_gpu else time.process_time
-    if is_gpu:
+
+    def clock() -> float:
+        if device.type == "cpu":
+            return time.process_time()
         torch.cuda.synchronize(device)
+        return time.perf_counter()
+
     start = clock()
     for _ in range(TIMED_STEPS):
         step()
-    if is_gpu:
-        torch.cuda.synchronize(device)
     return clock() - start

@@ -10,8 +10,6 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from regard.compare.number_words import english_number, english_ordinal, english_year, french_number
-
 Parts = list[tuple[str, str | None]]
 """words, each with the key of its part; words of one key are linked, a key of None links nothing"""
 
@@ -28,12 +26,23 @@ class SentencePair(NamedTuple):
     target: str
     links: list[tuple[int, int]]
 
-    @property
-    def num_words(self) -> int:
-        """Words of the source."""
-        return len(self.source.split())
 
-
+_FRENCH = (
+    "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize "
+    "dix-sept dix-huit dix-neuf"
+).split()
+_FRENCH_TENS = "vingt trente quarante cinquante soixante".split()
+_ENGLISH = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen"
+).split()
+_ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_IRREGULAR = dict(
+    pair.split()
+    for pair in "one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth".split(
+        ","
+    )
+)
 _NOUNS = (
     *(("chat", "chats", "cat", "cats"), ("chien", "chiens", "dog", "dogs")),
     *(("cheval", "chevaux", "horse", "horses"), ("livre", "livres", "book", "books")),
@@ -59,9 +68,6 @@ _MONTHS = (
 )
 _DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIGNS = (("plus", "plus"), ("moins", "minus"), ("fois", "times"))
-_MOST_COUNTED = 12
-LARGE_SHARE = 0.2
-"""share of the numbers that may be large"""
 
 
 def _part(text: str, key: str | None) -> Parts:
@@ -69,7 +75,8 @@ def _part(text: str, key: str | None) -> Parts:
 
 
 def _number(random: random.Random, largest: int = 99) -> int:
-    return random.randint(1, 9999 if random.random() < LARGE_SHARE else largest)
+    # One number in five may be large.
+    return random.randint(1, 9999 if random.random() < 0.2 else largest)
 
 
 def _things(random: random.Random) -> Phrase:
@@ -121,13 +128,14 @@ def _counting(random: random.Random) -> Phrase:
     """Trois, six, neuf: numbers in equal steps."""
     start, step = random.randint(0, 60), random.choice((1, 1, 2, 3, 5, 10))
     down = random.random() < 0.25
-    numbers = [start + i * step for i in range(random.randint(3, _MOST_COUNTED))]
-    first: Parts = []
-    second: Parts = []
+    numbers = [start + i * step for i in range(random.randint(3, 12))]
+    phrase = Phrase([], [])
     for i, number in enumerate(reversed(numbers) if down else numbers):
-        first = _with_comma(first) + _part(french_number(number), str(i))
-        second = _with_comma(second) + _part(english_number(number), str(i))
-    return Phrase(first, second)
+        phrase = Phrase(
+            _with_comma(phrase.french) + _part(french_number(number), str(i)),
+            _with_comma(phrase.english) + _part(english_number(number), str(i)),
+        )
+    return phrase
 
 
 def _with_comma(parts: Sequence[tuple[str, str | None]], sign: str = ",") -> Parts:
@@ -151,24 +159,11 @@ def sentence(random: random.Random, num_words: int) -> SentencePair | None:
             phrase = _things(random)
         phrases.append(phrase)
         length += len(phrase.french)
-    if length == num_words:
-        return _joined(phrases, ends_with_and=False)
-    if length == num_words - 1 and len(phrases) > 1:
-        return _joined(phrases, ends_with_and=True)
-    return None
-
-
-def _joined(phrases: Sequence[Phrase], *, ends_with_and: bool) -> SentencePair:
-    sides: list[Parts] = [[], []]
-    for i, phrase in enumerate(phrases):
-        last = i == len(phrases) - 1
-        for side, (parts, word) in enumerate(((phrase.french, "et"), (phrase.english, "and"))):
-            if last and ends_with_and:
-                sides[side].append((word, "and"))
-            else:
-                sides[side] = _with_comma(sides[side])
-            sides[side] += [(text, None if key is None else f"{i}.{key}") for text, key in parts]
-    source, target = (_with_comma(side, ".") for side in sides)
+    ends_with_and = length == num_words - 1 and len(phrases) > 1
+    if length != num_words and not ends_with_and:
+        return None
+    source = _joined([each.french for each in phrases], "et" if ends_with_and else "")
+    target = _joined([each.english for each in phrases], "and" if ends_with_and else "")
     links = [
         (i, j)
         for j, (_, wanted) in enumerate(target)
@@ -177,3 +172,98 @@ def _joined(phrases: Sequence[Phrase], *, ends_with_and: bool) -> SentencePair:
     ]
     french, english = (" ".join(word for word, _ in parts) for parts in (source, target))
     return SentencePair(french, english, links)
+
+
+def _joined(phrases: Sequence[Parts], conjunction: str) -> Parts:
+    joined: Parts = []
+    for i, parts in enumerate(phrases):
+        if conjunction and i == len(phrases) - 1:
+            joined.append((conjunction, "and"))
+        else:
+            joined = _with_comma(joined)
+        joined += [(text, None if key is None else f"{i}.{key}") for text, key in parts]
+    return _with_comma(joined, ".")
+
+
+def french_number(number: int, *, feminine: bool = False, plural: bool = True) -> str:
+    """In the spelling of before 1990, hyphens below a hundred only where no `et` stands.
+
+    >>> french_number(71), french_number(280_000), french_number(21, feminine=True)
+    ('soixante et onze', 'deux cent quatre-vingt mille', 'vingt et une')
+    """
+    thousands, below = divmod(number, 1000)
+    hundreds, rest = divmod(below, 100)
+    words = []
+    if thousands:
+        # `mille` never has a plural, and takes it from the `cent` or `vingt` before it.
+        words += [french_number(thousands, plural=False)] if thousands > 1 else []
+        words.append("mille")
+    if hundreds:
+        words += [_FRENCH[hundreds]] if hundreds > 1 else []
+        words.append("cents" if hundreds > 1 and not rest and plural else "cent")
+    if rest or not words:
+        words.append(_french_tens(rest, plural=plural))
+    text = " ".join(words)
+    return f"{text}e" if feminine and number % 10 == 1 and text.endswith("un") else text
+
+
+def _french_tens(number: int, *, plural: bool) -> str:
+    if number < 20:
+        return _FRENCH[number]
+    if number >= 80:
+        alone = "quatre-vingts" if plural else "quatre-vingt"
+        return f"quatre-vingt-{_FRENCH[number - 80]}" if number > 80 else alone
+    tens = min(number // 10, 6)
+    name, rest = _FRENCH_TENS[tens - 2], number - 10 * tens
+    if not rest:
+        return name
+    return f"{name} et {_FRENCH[rest]}" if rest in (1, 11) else f"{name}-{_FRENCH[rest]}"
+
+
+def english_number(number: int) -> str:
+    """With `and` before what is below a hundred, as in Britain.
+
+    >>> english_number(321), english_number(21_100)
+    ('three hundred and twenty-one', 'twenty-one thousand one hundred')
+    """
+    thousands, rest = divmod(number, 1000)
+    hundreds, below = divmod(rest, 100)
+    words = [english_number(thousands), "thousand"] if thousands else []
+    words += [_ENGLISH[hundreds], "hundred"] if hundreds else []
+    if below or not words:
+        words += ["and"] if words else []
+        words.append(_english_tens(below))
+    return " ".join(words)
+
+
+def _english_tens(number: int) -> str:
+    if number < 20:
+        return _ENGLISH[number]
+    tens, rest = divmod(number, 10)
+    name = _ENGLISH_TENS[tens - 2]
+    return f"{name}-{_ENGLISH[rest]}" if rest else name
+
+
+def english_ordinal(number: int) -> str:
+    """Of a day: below a hundred.
+
+    >>> english_ordinal(1), english_ordinal(12), english_ordinal(20), english_ordinal(31)
+    ('first', 'twelfth', 'twentieth', 'thirty-first')
+    """
+    before, hyphen, last = _english_tens(number).rpartition("-")
+    regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
+    return before + hyphen + _IRREGULAR.get(last, regular)
+
+
+def english_year(year: int) -> str:
+    """As it is read: two by two, but for round and recent ones.
+
+    >>> english_year(1789), english_year(1905), english_year(1800), english_year(2005), english_year(2021)
+    ('seventeen eighty-nine', 'nineteen oh five', 'eighteen hundred', 'two thousand and five', 'twenty twenty-one')
+    """
+    century, rest = divmod(year, 100)
+    if century == 20 and rest < 10:
+        return english_number(year)
+    if not rest:
+        return f"{_english_tens(century)} hundred"
+    return f"{_english_tens(century)} {'oh ' if rest < 10 else ''}{_english_tens(rest)}"

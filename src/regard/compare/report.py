@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from regard.compare.contents import Block, Heading, Paragraph, Row, Table, contents, footer
+from regard.compare.contents import Paragraph, Part, Table, contents, footer
 from regard.compare.figures import draw_all
 from regard.compare.results import Results
 from regard.files import write_file
 
 FIGURES = "figures"
-_NOTE = ' class="note"'
-REPORT, MARKDOWN = "report.html", "report.md"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _NO_PICTURES = (
     "No pictures: matplotlib was not installed when this was written; "
@@ -42,62 +41,53 @@ th:first-child, td:first-child { text-align: left; }
 def write_report(results: Results, output: Path) -> Path:
     """Write the figures and both pages; without matplotlib the pages hold tables alone, and say so."""
     pictures = draw_all(results, footer(results)) if find_spec("matplotlib") else {}
-    blocks = contents(results)
+    parts = contents(results)
     if not pictures:
-        blocks.insert(1, Paragraph(_NO_PICTURES))
+        parts.insert(1, Paragraph(_NO_PICTURES))
     (output / FIGURES).mkdir(exist_ok=True)
     for name, content in pictures.items():
         write_file(output / FIGURES / f"{name}.png", content)
-    write_file(output / MARKDOWN, as_markdown(blocks, set(pictures)).encode())
-    path = output / REPORT
-    write_file(path, as_html(results.study.title, blocks, pictures).encode())
-    return path
-
-
-def as_html(title: str, blocks: list[Block], pictures: dict[str, bytes]) -> str:
-    """The page with its pictures inside, light or dark as the browser prefers."""
-    parts = "\n".join(_html(block, pictures) for block in blocks)
-    return (
+    markdown = "\n\n".join(_markdown(part, pictures) for part in parts)
+    write_file(output / "report.md", f"{markdown}\n".encode())
+    body = "\n".join(_html(part, pictures) for part in parts)
+    page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        f"{parts}\n</body>\n</html>\n"
+        f"<title>{html.escape(results.study.title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"{body}\n</body>\n</html>\n"
     )
+    path = output / "report.html"
+    write_file(path, page.encode())
+    return path
 
 
-def _html(block: Block, pictures: dict[str, bytes]) -> str:
-    if isinstance(block, Heading):
-        return f"<h{block.level}>{html.escape(block.text)}</h{block.level}>"
-    if isinstance(block, Paragraph):
-        return f"<p{_NOTE if block.is_note else ''}>{html.escape(block.text)}</p>"
-    if isinstance(block, Table):
-        rows = "".join(f"<tr>{_cells('td', row)}</tr>" for row in block.rows)
-        head = f"<thead><tr>{_cells('th', block.head)}</tr></thead>"
+def _html(part: Part, pictures: dict[str, bytes]) -> str:
+    if isinstance(part, Paragraph):
+        tag = "p" if part.kind == "note" else part.kind
+        style = ' class="note"' if part.kind == "note" else ""
+        return f"<{tag}{style}>{html.escape(part.text)}</{tag}>"
+    if isinstance(part, Table):
+        rows = "".join(_row("td", row) for row in part.rows)
+        head = f"<thead>{_row('th', part.head)}</thead>"
         return f'<div class="wide"><table>{head}<tbody>{rows}</tbody></table></div>'
-    caption, image = html.escape(block.caption), ""
-    if block.name in pictures:
-        data = base64.b64encode(pictures[block.name]).decode()
+    caption, image = html.escape(part.caption), ""
+    if part.name in pictures:
+        data = base64.b64encode(pictures[part.name]).decode()
         image = f'<img alt="{caption}" src="data:image/png;base64,{data}">'
     return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 
-def _cells(kind: str, values: Row) -> str:
-    return "".join(f"<{kind}>{html.escape(value)}</{kind}>" for value in values)
+def _row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{html.escape(each)}</{tag}>' for each in cells)}</tr>"
 
 
-def as_markdown(blocks: list[Block], pictures: set[str]) -> str:
-    """The same with the pictures as separate files."""
-    return "\n\n".join(_markdown(block, pictures) for block in blocks) + "\n"
-
-
-def _markdown(block: Block, pictures: set[str]) -> str:
-    if isinstance(block, Heading):
-        return f"{'#' * block.level} {block.text}"
-    if isinstance(block, Paragraph):
-        return block.text
-    if isinstance(block, Table):
-        lines = [block.head, ["---"] * len(block.head), *block.rows]
+def _markdown(part: Part, pictures: dict[str, bytes]) -> str:
+    if isinstance(part, Paragraph):
+        level = int(part.kind[1]) if part.kind.startswith("h") else 0
+        return f"{'#' * level} {part.text}" if level else part.text
+    if isinstance(part, Table):
+        lines = [part.head, ["---"] * len(part.head), *part.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    shown = f"![{block.name}]({FIGURES}/{block.name}.png)\n\n" if block.name in pictures else ""
-    return f"{shown}*{block.caption}*"
+    shown = f"![{part.name}]({FIGURES}/{part.name}.png)\n\n" if part.name in pictures else ""
+    return f"{shown}*{part.caption}*"

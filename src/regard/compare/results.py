@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from regard.compare.alignments import agreement
 from regard.compare.study import Contender, Study
-from regard.compare.tasks import RESULTS, Task
+from regard.compare.tasks import RESULTS, Task, speed_tasks
 from regard.compare.texts import with_today_names
 from regard.errors import DataError
 from regard.translate.evaluate import evaluate
@@ -25,26 +25,25 @@ class Measurement:
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(self.values)
+        return statistics.fmean(self.values) if self.values else 0.0
 
     @property
-    def spread(self) -> float | None:
-        """The standard deviation, of two values or more."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else None
+    def spread(self) -> float:
+        """The standard deviation; 0 of a single value."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
 
     def text(self, digits: int = 1) -> str:
         """
-        >>> Measurement((20.0, 22.0)).text(), Measurement((3.14159,)).text(2)
-        ('21.0 ± 1.4', '3.14')
+        >>> Measurement((20.0, 22.0)).text(), Measurement((3.14159,)).text(2), Measurement(()).text()
+        ('21.0 ± 1.4', '3.14', '–')
         """
-        mean = f"{self.mean:,.{digits}f}"
-        return mean if self.spread is None else f"{mean} ± {self.spread:,.{digits}f}"
+        mean = f"{self.mean:,.{digits}f}" if self.values else "–"
+        return f"{mean} ± {self.spread:,.{digits}f}" if len(self.values) > 1 else mean
 
 
-def measurement(values: Iterable[float | None]) -> Measurement | None:
-    """Of the values that are known; None where there are none."""
-    known = tuple(value for value in values if value is not None)
-    return Measurement(known) if known else None
+def measurement(values: Iterable[float | None]) -> Measurement:
+    """Of the values that are known."""
+    return Measurement(tuple(value for value in values if value is not None))
 
 
 @dataclass(frozen=True)
@@ -54,15 +53,15 @@ class ModelResult:
     contender: Contender
     num_seeds: int
     num_parameters: int
-    bleu: Measurement | None
-    within: Measurement | None
+    bleu: Measurement
+    within: Measurement
     """BLEU of the sentences no longer than the longest in training"""
-    beyond: Measurement | None
+    beyond: Measurement
     """BLEU of the longer ones"""
     by_length: dict[str, Measurement]
-    loss: Measurement | None
-    steps: Measurement | None
-    seconds: Measurement | None
+    loss: Measurement
+    steps: Measurement
+    seconds: Measurement
     """training time"""
     alignments: list[dict[str, Any]]
 
@@ -88,11 +87,8 @@ class CorpusResults:
     def variations(self) -> dict[str, ModelResult]:
         """The varied model and its variations; empty without variations."""
         varied = {each.contender.varies for each in self.models.values()} - {""}
-        return {
-            name: each
-            for name, each in self.models.items()
-            if varied and (each.contender.varies or name in varied)
-        }
+        wanted = [name for name, e in self.models.items() if e.contender.varies or name in varied]
+        return {name: self.models[name] for name in wanted}
 
 
 @dataclass(frozen=True)
@@ -136,22 +132,18 @@ def read_results(study: Study, output: Path) -> Results:
             corpora.append(_corpus_results(study, name, text, results))
     recall, parameters, guessing = {}, {}, 0.0
     for name in study.recall.models if study.recall else ():
-        found = results(Task("recall", name, seed) for seed in study.seeds)
-        if found:
-            accuracies = [each["accuracy"] for each in found]
+        if found := results(Task("recall", name, seed) for seed in study.seeds):
             recall[name] = {
-                int(key): Measurement(tuple(each[key] for each in accuracies))
-                for key in accuracies[0]
+                int(key): measurement(each["accuracy"][key] for each in found)
+                for key in found[0]["accuracy"]
             }
             parameters[name], guessing = found[0]["num_parameters"], found[0]["guessing"]
     speed: dict[str, dict[str, dict[int, Measurement]]] = {}
-    for device in study.speed.devices if study.speed else ():
-        for name in study.speed.models if study.speed else ():
-            for each in results([Task("speed", name, place=device)]):
-                speed.setdefault(device, {})[name] = {
-                    int(length): Measurement(tuple(values))
-                    for length, values in each["speeds"].items()
-                }
+    for task in speed_tasks(study, ["cpu", "cuda"]):
+        for each in results([task]):
+            speed.setdefault(task.place, {})[task.name] = {
+                int(length): measurement(values) for length, values in each["speeds"].items()
+            }
     if not read:
         raise DataError(f"{output} must hold results to report: got none; run the comparison first")
     return Results(
@@ -174,18 +166,17 @@ def _corpus_results(
 ) -> CorpusResults:
     about = with_today_names(text["about"])
     lengths = [len(source.split()) for source in text["sources"]]
+    longer = [i for i, n in enumerate(lengths) if n > about["longest_train"]]
     groups = group_by_length(lengths, study.length_groups(name))
     models = {}
     for contender in study.contenders.values():
         if name in study.corpora_of(contender):
             tasks = (Task("model", contender.name, seed, name) for seed in contender.seeds)
             if found := results(tasks):
-                longest = about["longest_train"]
                 models[contender.name] = _model_result(
-                    contender, found, text["references"], lengths, longest, groups
+                    contender, found, text["references"], longer, groups
                 )
-    num_longer = sum(n > about["longest_train"] for n in lengths)
-    return CorpusResults(name, about, groups, num_longer, models)
+    return CorpusResults(name, about, groups, len(longer), models)
 
 
 def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, list[int]]:
@@ -208,25 +199,25 @@ def _model_result(
     contender: Contender,
     found: Sequence[dict[str, Any]],
     references: Sequence[str],
-    lengths: Sequence[int],
-    longest: int,
+    longer: Sequence[int],
     groups: dict[str, list[int]],
 ) -> ModelResult:
-    def bleu(rows: Sequence[int]) -> Measurement | None:
+    def bleu(rows: Sequence[int]) -> Measurement:
         chosen = [references[i] for i in rows]
-        hypotheses = [[each["hypotheses"][i] for i in rows] for each in found]
-        return measurement(evaluate(each, chosen).bleu for each in hypotheses) if rows else None
+        hypotheses = [[each["hypotheses"][i] for i in rows] for each in found if rows]
+        return measurement(evaluate(each, chosen).bleu for each in hypotheses)
 
+    every = range(len(references))
     # Earlier versions wrote the alignments as "looks".
     alignments = [each.get("alignments", each.get("looks")) for each in found]
     return ModelResult(
         contender,
         len(found),
         found[0]["num_parameters"],
-        bleu=bleu(range(len(lengths))),
-        within=bleu([i for i, n in enumerate(lengths) if n <= longest]),
-        beyond=bleu([i for i, n in enumerate(lengths) if n > longest]),
-        by_length={name: each for name, rows in groups.items() if (each := bleu(rows))},
+        bleu=bleu(every),
+        within=bleu([i for i in every if i not in longer]),
+        beyond=bleu(longer),
+        by_length={name: bleu(rows) for name, rows in groups.items()},
         loss=measurement(each["losses"][-1][2] if each.get("losses") else None for each in found),
         steps=measurement(each.get("steps") for each in found),
         seconds=measurement(each.get("seconds", {}).get("training") for each in found),

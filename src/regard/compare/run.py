@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import as_completed
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from regard.compare.report import write_report
 from regard.compare.results import read_results
 from regard.compare.study import Study, parse_study, read_study
 from regard.compare.tasks import RESULTS, Task, model_tasks, recall_tasks, speed_tasks
-from regard.compare.texts import PreparedText, prepare
+from regard.compare.texts import prepare
 from regard.data.workers import Message, Workers
 from regard.errors import TrainingError, UsageError
 from regard.files import write_file
@@ -65,10 +65,8 @@ def compare(
 
     if only_report:
         if not (output / STUDY).is_file():
-            raise UsageError(
-                f"--only-report needs the results of an earlier comparison: {output} holds none; "
-                "leave it out"
-            )
+            needed = "--only-report needs the results of an earlier comparison"
+            raise UsageError(f"{needed}: {output} holds none; leave it out")
         study = parse_study(json.loads((output / STUDY).read_text("utf-8")), str(output))
     else:
         _create_folder(study, output)
@@ -96,8 +94,7 @@ def _create_folder(study: Study, output: Path) -> None:
                 f"--output must be new, or hold this comparison: {output} holds another; "
                 "name another folder, or remove it"
             )
-        return
-    if output.exists() and any(output.iterdir()):
+    elif output.exists() and any(output.iterdir()):
         raise UsageError(
             f"--output must be a new or empty folder: {output} holds files; name another"
         )
@@ -110,12 +107,17 @@ def _do_tasks(
 ) -> None:
     for name in study.corpus_names:
         text = prepare(study, name, output / "text" / name, data, say)
+        sources, references, _ = text.test()
         about = text.about
         say(
             f"{name}: {about['train']:,} training pairs, {about['valid']:,} validation pairs, "
             f"{about['test']:,} test pairs, a vocabulary of {about['vocabulary']:,} tokens"
         )
-        _save_test(text, output / RESULTS / "texts" / f"{name}.json")
+        # The test set stands beside the results: the report must not need the text.
+        path = output / RESULTS / "texts" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        content = {"about": about, "sources": sources, "references": references}
+        write_file(path, json.dumps(content, ensure_ascii=False).encode())
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
     for tasks, at_once in (
         ([*model_tasks(study), *recall_tasks(study)], jobs),
@@ -128,43 +130,25 @@ def _do_tasks(
             _do_in_parallel(study, output, left, at_once, say)
 
 
-def _save_test(text: PreparedText, path: Path) -> None:
-    """The test set beside the results: the report must not need the text."""
-    sources, references, _ = text.test()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"about": text.about, "sources": sources, "references": references}
-    write_file(path, json.dumps(content, ensure_ascii=False).encode())
-
-
 def _do_in_parallel(
-    study: Study,
-    output: Path,
-    tasks: Sequence[Task],
-    jobs: int,
-    say: Callable[[str], None],
+    study: Study, output: Path, tasks: Sequence[Task], jobs: int, say: Callable[[str], None]
 ) -> None:
     """Do the tasks in child processes; the first that fails ends the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     jobs = min(jobs, len(tasks))
     num_threads = max(1, num_cores() // jobs)
     setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
-    started, num_done = time.monotonic(), 0
+    started = time.monotonic()
     firsts: list[Message] = [({**setup, "cores": share}, {}) for share in _shares(cores, jobs)]
     with Workers("regard.compare.tasks", firsts) as workers:
-        waiting: dict[Future[Any], Task] = {
-            workers.submit(partial(_message, task)): task for task in tasks
-        }
-        while waiting:
-            for done in wait(waiting, return_when=FIRST_COMPLETED).done:
-                task = waiting.pop(done)
-                if error := done.result()[0]["error"]:
-                    raise TrainingError(f"{task}: {error}")
-                num_done += 1
-                passed = time.monotonic() - started
-                left = passed / num_done * (len(tasks) - num_done)
-                say(
-                    f"{num_done}/{len(tasks)}  {task}  ({passed:,.0f} s, about {left:,.0f} s to go)"
-                )
+        waiting = {workers.submit(partial(_message, task)): task for task in tasks}
+        for num_done, done in enumerate(as_completed(waiting), start=1):
+            task = waiting[done]
+            if error := done.result()[0]["error"]:
+                raise TrainingError(f"{task}: {error}")
+            passed = time.monotonic() - started
+            left = passed / num_done * (len(tasks) - num_done)
+            say(f"{num_done}/{len(tasks)}  {task}  ({passed:,.0f} s, about {left:,.0f} s to go)")
 
 
 def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:

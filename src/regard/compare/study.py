@@ -150,15 +150,10 @@ class Study:
         return self.corpus_names[:1] if contender.varies else self.corpus_names
 
     def length_groups(self, corpus: str) -> tuple[int, ...]:
-        config = CorpusConfig() if corpus == GENERATED else self.corpora[corpus][0]
-        return config.lengths
+        return (CorpusConfig() if corpus == GENERATED else self.corpora[corpus][0]).lengths
 
 
-_MEASUREMENTS: dict[str, type] = {
-    "recall": RecallConfig,
-    "speed": SpeedConfig,
-    "alignment": AlignmentConfig,
-}
+_MEASUREMENTS = {"recall": RecallConfig, "speed": SpeedConfig, "alignment": AlignmentConfig}
 _PARTS: dict[str, type] = {GENERATED: GeneratedConfig, **_MEASUREMENTS}
 _SHARED = ("data", "model", "train", "decode")
 _KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_SHARED, *_PARTS)
@@ -178,9 +173,8 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     """A comparison from the content of its file."""
     for key in values:
         if key not in _KEYS:
-            raise UsageError(
-                f"{where}: unknown section {key!r}{suggest(key, _KEYS)}; known are {', '.join(_KEYS)}"
-            )
+            known = f"known are {', '.join(_KEYS)}"
+            raise UsageError(f"{where}: unknown section {key!r}{suggest(key, _KEYS)}; {known}")
     seeds = tuple(values.get("seeds", (1,)))
     if not seeds or not all(isinstance(seed, int) for seed in seeds):
         raise UsageError(
@@ -223,18 +217,19 @@ def _contenders(
     values: Mapping[str, Any], shared: Recipe, seeds: tuple[int, ...], varied: str, where: str
 ) -> dict[str, Contender]:
     """The models, then the variations of one of them."""
-    found: dict[str, Contender] = {}
-    for name, given in values.get("models", {}).items():
-        found[name] = _contender(name, given, shared, seeds, f"{where} [models.{name}]")
-    variations = values.get("variations", {})
-    if variations and varied not in found:
-        raise UsageError(
-            f"{where}: varied must name one of [models]: got {varied!r}{suggest(varied, found)}"
-        )
-    for name, given in variations.items():
+    found = {
+        name: _contender(name, given, shared, seeds, f"{where} [models.{name}]")
+        for name, given in values.get("models", {}).items()
+    }
+    for name, given in values.get("variations", {}).items():
+        section = f"{where} [variations.{name}]"
+        if varied not in found:
+            raise UsageError(
+                f"{where}: varied must name one of [models]: got {varied!r}{suggest(varied, found)}"
+            )
         if name in found:
             raise UsageError(f"{where}: two models are called {name!r}: give one another name")
-        section, base = f"{where} [variations.{name}]", found[varied]
+        base = found[varied]
         if base.folder:
             raise UsageError(f"{section}: {varied!r} is loaded from a folder and cannot be varied")
         contender = _contender(name, given, base.recipe, base.seeds, section)
@@ -247,14 +242,13 @@ def _contender(
 ) -> Contender:
     changes = dict(given)
     folder, own_seeds = str(changes.pop("folder", "")), tuple(changes.pop("seeds", seeds))
-    known = {section: keys_of(section) for section in ("model", "train")}
-    by_section: dict[str, dict[str, Any]] = {section: {} for section in known}
+    by_section: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
     for key, value in changes.items():
-        sections = [section for section, keys in known.items() if key in keys]
-        if not sections:
-            every = sorted({*known["model"], *known["train"]})
+        section = next((each for each in by_section if key in keys_of(each)), None)
+        if section is None:
+            every = sorted({*keys_of("model"), *keys_of("train")})
             raise UsageError(f"{where}: unknown key {key!r}{suggest(key, every)}")
-        by_section[sections[0]][key] = value
+        by_section[section][key] = value
     # A finished model has one seed, whatever seeds the others have.
     own_seeds = own_seeds[:1] if folder else own_seeds
     return Contender(name, base.changed(by_section, where), own_seeds, changes, folder=folder)

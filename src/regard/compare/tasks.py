@@ -7,11 +7,11 @@ results/speed/NAME-DEVICE.json           tokens a second by length
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +19,9 @@ import torch
 
 from regard.compare.alignments import measure_alignments
 from regard.compare.measures import measure_recall, measure_speed
-from regard.compare.study import Contender, Study, parse_study
+from regard.compare.study import Contender, SpeedConfig, Study, parse_study
 from regard.compare.texts import PreparedText
-from regard.config import TrainConfig, from_dict, to_dict
+from regard.config import to_dict
 from regard.data.workers import Message, serve
 from regard.engine.torch import load_model
 from regard.errors import RegardError
@@ -38,7 +38,7 @@ from regard.train.validation import translate_all
 RESULTS = "results"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Task:
     """One measurement of one model; `place` is the corpus of a model, or the device of a speed."""
 
@@ -49,17 +49,16 @@ class Task:
 
     def result(self, output: Path) -> Path:
         folder = output / RESULTS
-        if self.kind == "model":
-            return folder / "models" / self.place / f"{self.name}-{self.seed}.json"
-        if self.kind == "recall":
-            return folder / "recall" / f"{self.name}-{self.seed}.json"
-        return folder / "speed" / f"{self.name}-{self.place}.json"
+        if self.kind == "speed":
+            return folder / "speed" / f"{self.name}-{self.place}.json"
+        folder /= Path("models", self.place) if self.kind == "model" else "recall"
+        return folder / f"{self.name}-{self.seed}.json"
 
     def __str__(self) -> str:
-        if self.kind == "speed":
-            return f"speed of {self.name} on {self.place}"
-        what = f"recall of {self.name}" if self.kind == "recall" else f"{self.name} on {self.place}"
-        return f"{what}, seed {self.seed}"
+        if self.kind == "model":
+            return f"{self.name} on {self.place}, seed {self.seed}"
+        where = f" on {self.place}" if self.kind == "speed" else f", seed {self.seed}"
+        return f"{self.kind} of {self.name}{where}"
 
 
 def model_tasks(study: Study) -> list[Task]:
@@ -85,15 +84,9 @@ def recall_tasks(study: Study) -> list[Task]:
 
 def speed_tasks(study: Study, devices: list[str]) -> list[Task]:
     """To be done one after another, because they measure time."""
-    if study.speed is None:
-        return []
-    measured = [device for device in study.speed.devices if device in devices]
-    return [Task("speed", name, place=device) for device in measured for name in study.speed.models]
-
-
-def main() -> None:
-    """The child process: it receives the study first, then one task at a time."""
-    serve(lambda first: TaskRunner(first[0]).answer)
+    speed = study.speed or SpeedConfig(models=())
+    measured = [device for device in speed.devices if device in devices]
+    return [Task("speed", name, place=device) for device in measured for name in speed.models]
 
 
 class TaskRunner:
@@ -126,25 +119,20 @@ class TaskRunner:
         contender = self.study.contenders[task.name]
         wanted = task.place if task.kind == "speed" else contender.recipe.train.device
         device = choose_device(wanted)
-        found: dict[str, Any]
-        if task.kind == "recall":
-            assert self.study.recall is not None
+        if task.kind == "recall" and self.study.recall:
             found = measure_recall(contender, self.study.recall, task.seed, device)
-        elif task.kind == "speed":
-            assert self.study.speed is not None
-            vocabulary = self._text(self.study.corpus_names[0]).about["vocabulary"]
+        elif task.kind == "speed" and self.study.speed:
+            text = PreparedText(self.output / "text" / self.study.corpus_names[0])
+            vocabulary = text.about["vocabulary"]
             found = {"speeds": measure_speed(contender, self.study.speed, vocabulary, device)}
         else:
             found = self._measure_model(contender, task, device)
         return {**found, "hardware": hardware(device)}
 
-    def _text(self, corpus: str) -> PreparedText:
-        return PreparedText(self.output / "text" / corpus)
-
     def _measure_model(
         self, contender: Contender, task: Task, device: torch.device
     ) -> dict[str, Any]:
-        text = self._text(task.place)
+        text = PreparedText(self.output / "text" / task.place)
         if contender.folder:
             folder, found = Path(contender.folder), {}
         else:
@@ -155,10 +143,10 @@ class TaskRunner:
         assert isinstance(model, Translating)
         tokenizers = load_tokenizers(folder, manifest.tokenizer)
         start = time.monotonic()
-        found["hypotheses"] = translate_all(
-            model.to(device), sources, tokenizers, contender.recipe.decode, "fp32"
-        )
+        decode = contender.recipe.decode
+        hypotheses = translate_all(model.to(device), sources, tokenizers, decode, "fp32")
         found |= {
+            "hypotheses": hypotheses,
             "translating_seconds": round(time.monotonic() - start, 3),
             "num_parameters": sum(p.numel() for p in model.parameters()),
             "config": to_dict(manifest.model),
@@ -174,7 +162,7 @@ def _train(contender: Contender, text: PreparedText, seed: int, folder: Path) ->
     recipe = contender.recipe
     request = Request(
         data=text.data_config(recipe),
-        train=from_dict(TrainConfig, {**to_dict(recipe.train), "seed": seed}, "train"),
+        train=dataclasses.replace(recipe.train, seed=seed),
         size=recipe.size,
         model=recipe.model,
         decode=recipe.decode,
@@ -185,11 +173,15 @@ def _train(contender: Contender, text: PreparedText, seed: int, folder: Path) ->
         train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
     result = json.loads((folder / RESULT).read_text("utf-8"))
     run = json.loads((folder / RUN_FILE).read_text("utf-8"))
-    lines = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
-    metrics = [json.loads(line) for line in lines]
+    metrics = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
     return {
         "seconds": result["seconds"],
         "steps": result["steps"],
         "batch_tokens": run["train"]["batch_tokens"] * run["train"]["accumulate"],
         "losses": [(e["step"], e["seconds"], e["loss"]) for e in metrics if e["kind"] == "valid"],
     }
+
+
+def main() -> None:
+    """The child process: it receives the study first, then one task at a time."""
+    serve(lambda first: TaskRunner(first[0]).answer)

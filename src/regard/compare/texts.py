@@ -11,14 +11,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from regard.compare.phrases import SentencePair, sentence
 from regard.compare.study import GENERATED, CorpusConfig, GeneratedConfig, Study
-from regard.config import DataConfig, from_dict, to_dict
+from regard.config import DataConfig
 from regard.data.cleaning import clean
 from regard.data.corpus import Corpus, read_pairs
 from regard.errors import DataError
@@ -28,9 +28,6 @@ from regard.train.recipe import Recipe
 
 SHORTEST, LONGEST = 3, 60
 """words of a generated French sentence"""
-SHORT_POWER = 2.5
-"""exponent of the length distribution in training; above 1, short sentences are more frequent"""
-PARTS = ("train", "valid", "test")
 TOKENIZER = "tokenizer.model"
 LINKS = "test.links.json"
 ABOUT = "about.json"
@@ -44,40 +41,32 @@ class PreparedText:
     folder: Path
 
     @property
-    def is_complete(self) -> bool:
-        return (self.folder / ABOUT).is_file()
-
-    @property
     def about(self) -> dict[str, Any]:
         """Languages, sizes of the parts, size of the vocabulary."""
         return with_today_names(json.loads((self.folder / ABOUT).read_text("utf-8")))
 
     def data_config(self, recipe: Recipe) -> DataConfig:
         """The data settings of a training run; everything is cleaned and tokenized already."""
-        source, target = self.about["languages"]
-        default = to_dict(DataConfig())
-        replaced = {"pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer"}
-        values = {
-            key: value
-            for key, value in to_dict(recipe.data).items()
-            if key not in {*replaced, "joint"} and value != default[key]
-        }
-        values |= {
-            "source": str(self.folder / f"train.{source}"),
-            "target": str(self.folder / f"train.{target}"),
-            "valid_source": str(self.folder / f"valid.{source}"),
-            "valid_target": str(self.folder / f"valid.{target}"),
-            "tokenizer_file": str(self.folder / TOKENIZER),
-            "source_language": source,
-            "target_language": target,
-            "wrong_language": True,
-        }
-        return from_dict(DataConfig, values, "the comparison's text")
+        default = DataConfig()
+        unused = ("pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer")
+        files: dict[str, Any] = {}
+        for side, language in zip(("source", "target"), self.about["languages"], strict=True):
+            files[side] = (str(self.folder / f"train.{language}"),)
+            files[f"valid_{side}"] = (str(self.folder / f"valid.{language}"),)
+            files[f"{side}_language"] = language
+        return dataclasses.replace(
+            recipe.data,
+            **{name: getattr(default, name) for name in (*unused, "joint")},
+            **files,
+            tokenizer_file=str(self.folder / TOKENIZER),
+            wrong_language=True,
+        )
 
     def test(self) -> tuple[list[str], list[str], list[list[tuple[int, int]]] | None]:
         """Sources, references, and where they are known the links between their words."""
         sources, references = (
-            _read_lines(self.folder / f"test.{language}") for language in self.about["languages"]
+            (self.folder / f"test.{language}").read_text("utf-8").split("\n")[:-1]
+            for language in self.about["languages"]
         )
         links = self.folder / LINKS
         known = json.loads(links.read_text("utf-8")) if links.is_file() else None
@@ -93,34 +82,42 @@ def prepare(
     study: Study, name: str, folder: Path, data_folder: Path, say: Callable[[str], None]
 ) -> PreparedText:
     """Prepare the text of one corpus, unless that was done before; files named data/… are in `data_folder`."""
-    text = PreparedText(folder)
-    if text.is_complete:
-        return text
+    if (folder / ABOUT).is_file():
+        return PreparedText(folder)
     folder.mkdir(parents=True, exist_ok=True)
     about: dict[str, Any] = {}
     if name == GENERATED:
         assert study.generated is not None
         data = Recipe({"data": study.values.get("data", {})}).data
         languages, about["seed"] = ("fr", "en"), study.generated.seed
-        write_generated(generate(study.generated), folder)
+        pairs = generate(study.generated)
+        parts = {
+            part: Corpus([pair.source for pair in some], [pair.target for pair in some])
+            for part, some in pairs.items()
+        }
+        write_file(folder / LINKS, json.dumps([pair.links for pair in pairs["test"]]).encode())
     else:
         config, recipe = study.corpora[name]
         data = recipe.with_files(data_folder).data
         languages = (data.source_language or "source", data.target_language or "target")
-        _write_from_files(config, data, languages, folder, say)
-    train, target = (_read_lines(folder / f"train.{language}") for language in languages)
+        parts = _read_parts(config, data, say)
+    for part, corpus in parts.items():
+        for language, lines in zip(languages, (corpus.sources, corpus.targets), strict=True):
+            content = "".join(f"{line}\n" for line in lines)
+            write_file(folder / f"{part}.{language}", content.encode())
+    train = parts["train"]
     tokenizer = Tokenizer.train(
-        train + target,
+        [*train.sources, *train.targets],
         vocabulary=data.vocabulary or default_vocabulary(len(train)),
         kind=data.tokenizer,
         path=folder / TOKENIZER,
         exact=data.vocabulary is not None,
     )
     about |= {"languages": languages, "vocabulary": tokenizer.vocab_size}
-    about |= {part: len(_read_lines(folder / f"{part}.{languages[0]}")) for part in PARTS}
-    about["longest_train"] = max(len(line.split()) for line in train)
+    about |= {part: len(corpus) for part, corpus in parts.items()}
+    about["longest_train"] = max(len(line.split()) for line in train.sources)
     write_file(folder / ABOUT, json.dumps(about, indent=1).encode())
-    return text
+    return PreparedText(folder)
 
 
 def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
@@ -135,7 +132,8 @@ def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
                 return pair
 
     def short_length() -> int:
-        share: float = draw.random() ** SHORT_POWER
+        # A power above 1 makes short sentences more frequent.
+        share: float = draw.random() ** 2.5
         return SHORTEST + int(share * (config.longest_train - SHORTEST + 1))
 
     lengths = range(SHORTEST, LONGEST + 1)
@@ -146,21 +144,9 @@ def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
     return {"train": train, "valid": valid, "test": test}
 
 
-def write_generated(parts: dict[str, list[SentencePair]], folder: Path) -> None:
-    """NAME.fr and NAME.en for each part, and the word links of the test set."""
-    for name, pairs in parts.items():
-        _write_lines(folder / f"{name}.fr", (pair.source for pair in pairs))
-        _write_lines(folder / f"{name}.en", (pair.target for pair in pairs))
-    write_file(folder / LINKS, json.dumps([pair.links for pair in parts["test"]]).encode())
-
-
-def _write_from_files(
-    config: CorpusConfig,
-    data: DataConfig,
-    languages: tuple[str, str],
-    folder: Path,
-    say: Callable[[str], None],
-) -> None:
+def _read_parts(
+    config: CorpusConfig, data: DataConfig, say: Callable[[str], None]
+) -> dict[str, Corpus]:
     corpus = read_pairs(data.source, data.target, data.pairs, swapped=data.swapped)
     if (longest := config.longest_train) is not None:
         short = [i for i, source in enumerate(corpus.sources) if len(source.split()) <= longest]
@@ -179,18 +165,8 @@ def _write_from_files(
         )
     if config.max_test is not None and len(test) > config.max_test:
         test = _select(test, [i * len(test) // config.max_test for i in range(config.max_test)])
-    for part, pairs in zip(PARTS, (corpus, valid, test), strict=True):
-        for language, lines in zip(languages, (pairs.sources, pairs.targets), strict=True):
-            _write_lines(folder / f"{part}.{language}", lines)
+    return {"train": corpus, "valid": valid, "test": test}
 
 
 def _select(corpus: Corpus, rows: Sequence[int]) -> Corpus:
     return Corpus([corpus.sources[i] for i in rows], [corpus.targets[i] for i in rows])
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    write_file(path, "".join(f"{line}\n" for line in lines).encode())
-
-
-def _read_lines(path: Path) -> list[str]:
-    return path.read_text("utf-8").split("\n")[:-1]

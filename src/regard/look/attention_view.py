@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +18,15 @@ from regard.look.single_file import as_frame, encoded, fill_page
 _SPACE_MARK = "\u2581"
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class AttentionView:
     """Attention weights and tokens as a page; a notebook displays it."""
 
-    def __init__(
-        self,
-        weights: dict[str, np.ndarray],
-        source: Sequence[str] | None,
-        target: Sequence[str] | None,
-        title: str,
-    ) -> None:
-        self.weights = weights
-        """by trace name: [heads, query_len, key_len]"""
-        self.source, self.target, self.title = source, target, title
+    weights: dict[str, np.ndarray]
+    """by trace name: [heads, query_len, key_len]"""
+    source: Sequence[str] | None
+    target: Sequence[str] | None
+    title: str
 
     def html(self) -> str:
         """One file that works from disk, without a network."""
@@ -54,6 +52,7 @@ class AttentionView:
         both = self.source is not None and self.target is not None
         only = "encoder-only" if stacks == {"encoder"} else "decoder-only"
         architecture = "encoder-decoder" if both else only
+        empty: dict[str, Any] = {"steps": [], "hypotheses": [], "output": [], "parameters": {}}
         return {
             "version": 2,
             "run": 0,
@@ -68,10 +67,7 @@ class AttentionView:
             "target": _side(self.target),
             "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
             "hidden": {"encoder.self": None, "decoder.self": self._hidden(), "cross": None},
-            "steps": [],
-            "hypotheses": [],
-            "output": [],
-            "parameters": {},
+            **empty,
             "code": {},
             "changes": None,
             "compare": None,
@@ -87,26 +83,16 @@ class AttentionView:
             "num_decoder_layers": layers("decoder"),
             "num_heads": max(len(value) for value in self.weights.values()),
             # Nothing else of the model was given.
-            "d_model": 0,
-            "d_ff": 0,
-            "source_vocab_size": 0,
-            "target_vocab_size": 0,
+            **dict.fromkeys(("d_model", "d_ff", "source_vocab_size", "target_vocab_size"), 0),
+            **dict.fromkeys(("max_positions", "norm_epsilon"), 0),
+            **dict.fromkeys(("norm", "norm_placement", "feed_forward", "tied"), ""),
             "position": "none",
-            "max_positions": 0,
-            "norm": "",
-            "norm_epsilon": 0,
-            "norm_placement": "",
             "embedding_norm": False,
-            "feed_forward": "",
-            "tied": "",
         }
 
     def _hidden(self) -> str | None:
-        own = [
-            value
-            for name, value in self.weights.items()
-            if name.startswith("decoder") and name.endswith("self_attention.weights")
-        ]
+        named = self.weights.items()
+        own = [value for name, value in named if re.match(r"decoder.*self_attention", name)]
         return "future" if own and not any(np.triu(value, 1).any() for value in own) else None
 
 
@@ -137,7 +123,15 @@ def attention(
             missing = "target" if queries is None else "source"
             raise UsageError(f"{name} needs the words it is between: {missing} is missing")
         for i, layer in enumerate(_layers(name, value)):
-            _check(f"{name}, layer {i}", layer, len(queries), len(keys))
+            shape = (len(queries), len(keys))
+            if layer.ndim != 3 or layer.shape[1:] != shape or not len(layer):
+                raise DataError(
+                    f"{name}, layer {i} must be [heads, {len(queries)}, {len(keys)}], as many as the words: "
+                    f"got {list(layer.shape)}; check the words and the order of the axes"
+                )
+            if not np.isfinite(layer).all():
+                wanted = f"{name}, layer {i} must be finite numbers"
+                raise DataError(f"{wanted}: got others; give the weights after softmax")
             weights[path.format(i)] = layer
     if not weights:
         raise UsageError("give at least one of encoder, decoder and cross: got none")
@@ -168,18 +162,6 @@ def _array(name: str, value: Any) -> np.ndarray:
         raise DataError(
             f"{name} must be numbers [layers, heads, query_len, key_len]: {error}"
         ) from error
-
-
-def _check(name: str, layer: np.ndarray, query_len: int, key_len: int) -> None:
-    if layer.ndim != 3 or layer.shape[1:] != (query_len, key_len) or not len(layer):
-        raise DataError(
-            f"{name} must be [heads, {query_len}, {key_len}], as many as the words: got "
-            f"{list(layer.shape)}; check the words and the order of the axes"
-        )
-    if not np.isfinite(layer).all():
-        raise DataError(
-            f"{name} must be finite numbers: got others; give the weights after softmax"
-        )
 
 
 def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:

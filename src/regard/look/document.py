@@ -44,7 +44,13 @@ def document(session: Session, number: int = 0) -> Document:
 
 
 def describe(run: Run) -> Document:
-    subject = run.subject
+    subject, config = run.subject, run.subject.config
+    sentences = run.trace.metadata.get("sentences", [])
+    target = None
+    if config.has_decoder:
+        target = _side(subject, "target", [config.bos_id, *run.output], run.written)
+        target["num_given"] = run.num_given
+        target["stop"] = run.found.hypotheses[0].stop if run.found.hypotheses else "end"
     return {
         "version": VERSION,
         "run": run.number,
@@ -52,16 +58,18 @@ def describe(run: Run) -> Document:
         "model": {
             "number": run.model,
             "name": subject.name,
-            "architecture": subject.config.architecture,
-            "config": to_dict(subject.config)
-            | ({"num_heads": 1} if subject.config.is_recurrent else {}),
-            "num_parameters": subject.num_parameters,
+            "architecture": config.architecture,
+            "config": to_dict(config) | ({"num_heads": 1} if config.is_recurrent else {}),
+            "num_parameters": sum(each.numel() for each in subject.network.parameters()),
             "source_language": subject.manifest.source_language,
             "target_language": subject.manifest.target_language,
         },
-        **_stages(run),
+        "stages": sentences[run.sentence] if sentences else None,
+        "sentences": [each["given"] for each in sentences],
+        "sentence": run.sentence,
+        "result": run.translation,
         "source": _side(subject, "source", run.source, run.read) if run.source else None,
-        "target": _written(run) if subject.config.has_decoder else None,
+        "target": target,
         "tensors": {
             name: {"shape": list(value.shape)}
             for name, value in run.trace.items()
@@ -85,32 +93,13 @@ def describe(run: Run) -> Document:
             for each in run.found.hypotheses
         ],
         "output": _output(run),
-        "parameters": subject.parameter_shapes(),
-        "criteria": None if subject.config.is_recurrent else criteria(subject.config),
-        "code": places(subject.config.is_recurrent),
+        "parameters": {
+            name: list(value.shape) for name, value in subject.network.state_dict().items()
+        },
+        "criteria": None if config.is_recurrent else criteria(config),
+        "code": places(config.is_recurrent),
         "changes": _changes(run),
         "compare": None,
-    }
-
-
-def _stages(run: Run) -> Document:
-    """The text of the sentence at each stage, the other sentences, and the whole result."""
-    metadata = run.trace.metadata
-    sentences = metadata.get("sentences", [])
-    return {
-        "stages": sentences[run.sentence] if sentences else None,
-        "sentences": [each["given"] for each in sentences],
-        "sentence": run.sentence,
-        "result": run.translation,
-    }
-
-
-def _written(run: Run) -> Document:
-    subject = run.subject
-    return {
-        **_side(subject, "target", [subject.config.bos_id, *run.output], run.written),
-        "num_given": run.num_given,
-        "stop": run.found.hypotheses[0].stop if run.found.hypotheses else "end",
     }
 
 
@@ -136,12 +125,8 @@ def _steps(run: Run) -> list[Document]:
             }
             for tokens, score in zip(record.beams, record.scores, strict=True)
         ]
-        top = [
-            named(run.subject, tokens, probabilities)
-            for tokens, probabilities in zip(
-                record.top_tokens, record.top_probabilities, strict=True
-            )
-        ]
+        proposed = zip(record.top_tokens, record.top_probabilities, strict=True)
+        top = [named(run.subject, *tokens) for tokens in proposed]
         steps.append({"beams": beams, "top": top})
         before = {tuple(tokens): i for i, tokens in enumerate(record.beams)}
     return steps
@@ -160,11 +145,10 @@ def _output(run: Run) -> list[Document]:
 
 def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> list[Document]:
     """Tokens of the output with their probabilities."""
+    rows = zip(tokens, subject.target.token_strings(tokens), probabilities, strict=True)
     return [
         {"token": token, "token_string": string, "probability": float(probability)}
-        for token, string, probability in zip(
-            tokens, subject.target.token_strings(tokens), probabilities, strict=True
-        )
+        for token, string, probability in rows
     ]
 
 
@@ -254,9 +238,7 @@ def pca(run: Run) -> Document:
     explained = np.zeros(2)
     explained[: len(axes)] = spread[:2] / max(spread.sum(), 1e-30)
     answer: Document = {"source": [], "target": [], "explained": explained.tolist()}
-    start = 0
     for side in sides:
-        stop = start + len(run.trace[f"{side}.tokens"])
-        answer[side] = plane[start:stop].tolist()
-        start = stop
+        count = len(run.trace[f"{side}.tokens"])
+        answer[side], plane = plane[:count].tolist(), plane[count:]
     return answer

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -14,47 +13,36 @@ from regard.model.position import Rotation, rotate, rotation
 from regard.trace import cross_attentions
 
 Function = Callable[[Tensor], Tensor]
+ValueEdit = Callable[[int], dict[str, Function]]
+"""the functions by trace name, for a pass whose first target word stands at the given position"""
 
 
-class ValueEdit(Protocol):
-    """A change of values inside the pass."""
-
-    def functions(self, first: int) -> dict[str, Function]:
-        """By trace name, for a pass whose first target word stands at position `first`."""
-
-
-@dataclass(frozen=True)
-class HeadOff:
+def head_off(attention: str, head: int) -> ValueEdit:
     """One head gives nothing: its context is zero."""
 
-    attention: str
-    head: int
+    def silence(context: Tensor) -> Tensor:
+        context = context.clone()
+        context[:, head] = 0
+        return context
 
-    def functions(self, first: int) -> dict[str, Function]:
-        def silence(context: Tensor) -> Tensor:
-            context = context.clone()
-            context[:, self.head] = 0
-            return context
-
-        return {f"{self.attention}.context": silence}
+    return lambda first: {f"{attention}.context": silence}
 
 
-@dataclass(frozen=True)
-class NoPositions:
+def no_positions(config: ModelConfig) -> ValueEdit:
     """Order is taken away: nothing is added, and where positions turn vectors they are turned back."""
 
-    config: ModelConfig
-
-    def functions(self, first: int) -> dict[str, Function]:
-        if self.config.position != "rotary":
+    def functions(first: int) -> dict[str, Function]:
+        if config.position != "rotary":
             return {"source.position": torch.zeros_like, "target.position": torch.zeros_like}
         turned: dict[str, Function] = {}
-        for path in attentions(self.config):
+        for path in attentions(config):
             if path.endswith("self_attention"):
                 begins = 0 if path.startswith("encoder") else first
-                turned[f"{path}.query"] = lambda query, begins=begins: _turn_back(query, begins)  # type: ignore[misc]
-                turned[f"{path}.key"] = lambda key: _turn_back(key, 0)
+                turned[f"{path}.query"] = partial(_turn_back, first=begins)
+                turned[f"{path}.key"] = partial(_turn_back, first=0)
         return turned
+
+    return functions
 
 
 def _turn_back(vectors: Tensor, first: int) -> Tensor:
@@ -63,58 +51,43 @@ def _turn_back(vectors: Tensor, first: int) -> Tensor:
     return rotate(vectors, Rotation(by.cos, -by.sin))
 
 
-@dataclass(frozen=True)
-class NoMask:
+def no_mask(config: ModelConfig) -> ValueEdit:
     """The decoder's words see the later ones too: scores go into the softmax as they are."""
 
-    config: ModelConfig
+    def functions(first: int) -> dict[str, Function]:
+        latest: dict[str, Tensor] = {}
 
-    def functions(self, first: int) -> dict[str, Function]:
+        def remember(scaled: Tensor, path: str) -> Tensor:
+            latest[path] = scaled
+            return scaled
+
         edits: dict[str, Function] = {}
-        for layer in range(self.config.num_decoder_layers):
+        for layer in range(config.num_decoder_layers):
             path = f"decoder.layers.{layer}.self_attention"
-            edits |= _unmasked(path)
+            edits[f"{path}.scaled"] = partial(remember, path=path)
+            edits[f"{path}.masked"] = lambda masked, path=path: latest[path]  # type: ignore[misc]
         return edits
 
-
-def _unmasked(path: str) -> dict[str, Function]:
-    latest: list[Tensor] = []
-
-    def remember(scaled: Tensor) -> Tensor:
-        latest[:] = [scaled]
-        return scaled
-
-    return {f"{path}.scaled": remember, f"{path}.masked": lambda masked: latest[0]}
+    return functions
 
 
-@dataclass(frozen=True)
-class EditRow:
+def edit_row(attention: str, head: int, row: int, chosen: Sequence[float]) -> ValueEdit:
     """One word of one head attends as the reader says."""
 
-    attention: str
-    head: int
-    row: int
-    weights: tuple[float, ...]
-
-    @property
-    def over_target(self) -> bool:
-        return self.attention.startswith("decoder") and self.attention.endswith("self_attention")
-
-    def functions(self, first: int) -> dict[str, Function]:
-        row = self.row - first if self.attention.startswith("decoder") else self.row
-
-        def replace(weights: Tensor) -> Tensor:
-            if not 0 <= row < weights.shape[2]:
-                return weights
-            # Another output may be shorter or longer than the one the row was taken from.
-            given = torch.zeros(weights.shape[3])
-            kept = self.weights[: weights.shape[3]]
-            given[: len(kept)] = torch.tensor(kept)
-            weights = weights.clone()
-            weights[:, self.head, row] = given
+    def replace(weights: Tensor, row: int) -> Tensor:
+        if not 0 <= row < weights.shape[2]:
             return weights
+        # Another output may be shorter or longer than the one the row was taken from.
+        kept = chosen[: weights.shape[3]]
+        weights = weights.clone()
+        weights[:, head, row] = 0
+        weights[:, head, row, : len(kept)] = torch.tensor(kept)
+        return weights
 
-        return {f"{self.attention}.weights": replace}
+    is_decoder = attention.startswith("decoder")
+    return lambda first: {
+        f"{attention}.weights": partial(replace, row=row - first if is_decoder else row)
+    }
 
 
 def attentions(config: ModelConfig) -> list[str]:
@@ -124,8 +97,7 @@ def attentions(config: ModelConfig) -> list[str]:
     paths = []
     if config.has_encoder:
         paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
+    kinds = ["self_attention", *(["cross_attention"] if config.has_encoder else [])]
     for i in range(config.num_decoder_layers):
-        paths.append(f"decoder.layers.{i}.self_attention")
-        if config.has_encoder:
-            paths.append(f"decoder.layers.{i}.cross_attention")
+        paths += [f"decoder.layers.{i}.{kind}" for kind in kinds]
     return paths

@@ -18,47 +18,37 @@ MAX_WEIGHT_BYTES = 32_000_000
 
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session; without weights it is small, and the arithmetic of linear maps is not in it."""
-    return fill_page(session.original.text, carried(session, weights))
-
-
-def carried(session: Session, weights: bool) -> dict[str, Any]:
-    """What the page would ask its server for."""
-    runs = [session.original] + ([session.second] if session.second else [])
+    runs = session.unchanged
     tensors: dict[str, Any] = {}
     for run in runs:
         suffix = f"?run={run.number}" if run.number else ""
         tensors |= {name + suffix: value for name, value in _values(run, weights).items()}
-    return {
+    data = {
         "document": document(session),
         "tensors": tensors,
         "neighbours": {str(run.number): _neighbours(run) for run in runs},
         "planes": {str(run.number): pca(run) for run in runs},
     }
+    return fill_page(session.original.text, data)
 
 
 def _values(run: Run, weights: bool) -> dict[str, Any]:
     described = describe(run)
-    values: dict[str, Any] = {}
-    for name in described["tensors"]:
-        value = run.tensor(name)
-        assert value is not None
-        values[name] = encoded(value)
+    values: dict[str, Any] = {name: encoded(run.trace[name]) for name in described["tensors"]}
     is_int8 = run.subject.manifest.weights == "int8"
-    shapes = described["parameters"]
-    matrices = [name for name, shape in shapes.items() if len(shape) == 2 and not is_table(name)]
-    matrices = [name for name in matrices if name != "output.weight"]
-    size = sum(int(np.prod(shapes[name])) for name in matrices) * (1 if is_int8 else 4)
-    kept = set(matrices) if weights and size <= MAX_WEIGHT_BYTES else set()
-    for name, shape in shapes.items():
-        value = run.tensor(PARAMETER + name)
-        assert value is not None
-        if name in kept:
-            values[PARAMETER + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
-        elif len(shape) == 1:
-            values[PARAMETER + name] = encoded(value)
-        elif is_table(name) or name == "output.weight":
+    parameters = {name: value.numpy() for name, value in run.subject.network.state_dict().items()}
+    tables = {name for name in parameters if is_table(name) or name == "output.weight"}
+    matrices = {name for name, each in parameters.items() if each.ndim == 2} - tables
+    size = sum(parameters[name].size for name in matrices) * (1 if is_int8 else 4)
+    keeps_matrices = weights and size <= MAX_WEIGHT_BYTES
+    for name, value in parameters.items():
+        if name in tables:
             for row in _rows_in_view(described, name):
                 values[f"{PARAMETER}{name}[{row}]"] = encoded(value[row])
+        elif value.ndim == 1:
+            values[PARAMETER + name] = encoded(value)
+        elif name in matrices and keeps_matrices:
+            values[PARAMETER + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
     return values
 
 

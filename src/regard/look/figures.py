@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg")
-
 _COLOURS = "cividis"
 _NUM_BARS = 5
 _BARS_A_ROW = 6
@@ -77,11 +76,10 @@ def draw(run: Run) -> Figure:
 
 def _groups(run: Run) -> list[tuple[str, list[str]]]:
     paths = attentions(run.subject.config)
+    own = [each for each in paths if each.endswith("self_attention")]
     groups = {
-        "encoder self-attention": [each for each in paths if each.startswith("encoder")],
-        "decoder self-attention": [
-            each for each in paths if each.startswith("decoder") and "self" in each
-        ],
+        "encoder self-attention": [each for each in own if each.startswith("encoder")],
+        "decoder self-attention": [each for each in own if each.startswith("decoder")],
         "cross-attention": cross_attentions(run.subject.config),
     }
     return [(title, chosen) for title, chosen in groups.items() if chosen]
@@ -96,18 +94,13 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
         tiles[layer, :, :query_len, :key_len] = weights
     whole = tiles.transpose(0, 2, 1, 3).reshape(num_layers * (query_len + 1), -1)
     axes.imshow(whole, cmap=_COLOURS, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-    axes.set_xticks(
-        [head * (key_len + 1) + (key_len - 1) / 2 for head in range(num_heads)],
-        [str(head + 1) for head in range(num_heads)],
-    )
-    axes.set_yticks(
-        [layer * (query_len + 1) + (query_len - 1) / 2 for layer in range(len(layers))],
-        [str(layer + 1) for layer in range(len(layers))],
-    )
+    columns = [head * (key_len + 1) + (key_len - 1) / 2 for head in range(num_heads)]
+    rows = [layer * (query_len + 1) + (query_len - 1) / 2 for layer in range(len(layers))]
+    axes.set_xticks(columns, [str(head + 1) for head in range(num_heads)])
+    axes.set_yticks(rows, [str(layer + 1) for layer in range(len(layers))])
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel("head")
-    axes.set_ylabel("layer")
+    axes.set(xlabel="head", ylabel="layer")
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     axes.set_title(title, fontsize=9)
@@ -154,17 +147,9 @@ def _draw_output(axes: Axes, output: Sequence[dict[str, Any]]) -> None:
             probability = each["probability"]
             colour = "#00306f" if each["token"] == place["token"] else "#7c7b78"
             axes.barh(y + rank, probability, left=x, height=0.8, color=colour)
-            axes.text(
-                x - 0.04,
-                y + rank,
-                _label(each["token_string"]),
-                fontsize=7,
-                ha="right",
-                va="center",
-            )
-            axes.text(
-                x + probability + 0.04, y + rank, f"{probability:.3f}", fontsize=6, va="center"
-            )
+            label, value = _label(each["token_string"]), f"{probability:.3f}"
+            axes.text(x - 0.04, y + rank, label, fontsize=7, ha="right", va="center")
+            axes.text(x + probability + 0.04, y + rank, value, fontsize=6, va="center")
 
 
 def _label(token: str) -> str:

@@ -23,23 +23,18 @@ from regard.model import (
 from regard.model.recurrent import attention as alignment
 from regard.text import tokenizer
 
-_ATTENTION = "query key value scores scaled masked weights context concatenated output"
 _KEPT = {
-    embedding: {"embedding": "embedding", "input": "input"},
-    attention: {name: name for name in _ATTENTION.split()},
-    norm: {"residual": "residual", "norm": "norm"},
-    feedforward: {
-        "hidden": "hidden",
-        "gate": "gate",
-        "activated": "activated",
-        "feed_forward": "output",
-    },
-    transformer: {"memory": "memory"},
-    network: {"logits": "logits", "probabilities": "probabilities"},
+    embedding: "embedding input",
+    attention: "query key value scores scaled masked weights context concatenated output",
+    norm: "residual norm",
+    feedforward: "hidden gate activated",
+    transformer: "memory",
+    network: "logits probabilities",
 }
-"""by file: the boxes and their trace names"""
+"""by file: the boxes, which have the names of the trace"""
 
 _DEFINED = {
+    "feed_forward": (feedforward, 'keep(trace, "output"'),
     "tokens": (tokenizer, "def encode("),
     "position": (position, "def sinusoidal("),
     "rotation": (position, "def rotate("),
@@ -76,9 +71,9 @@ class Place(TypedDict):
 def places(is_recurrent: bool = False) -> dict[str, Place]:
     """The place of each box."""
     found = {
-        box: _place(module, f'keep(trace, "{name}"')
+        box: _place(module, f'keep(trace, "{box}"')
         for module, boxes in _KEPT.items()
-        for box, name in boxes.items()
+        for box in boxes.split()
     }
     defined = _DEFINED | (_RECURRENT if is_recurrent else {})
     return found | {box: _place(module, text) for box, (module, text) in defined.items()}

@@ -11,13 +11,12 @@ import json
 import mimetypes
 import sys
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
-
-import numpy as np
 
 from regard.errors import RegardError, UsageError
 from regard.look.document import describe, document, neighbours, pca, probability
@@ -28,13 +27,14 @@ from regard.look.single_file import binary
 ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-_NAMES = (ADDRESS, "localhost")
 _MAX_BODY = 1 << 20
-_TYPES = {
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".html": "text/html",
-    ".json": "application/json",
+_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+_HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
 }
 
 Query = dict[str, str]
@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer(self._get)
+        self._answer(partial(get, self.server.session))
 
     def do_POST(self) -> None:
         self._answer(self._post)
@@ -98,9 +98,6 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self._send(HTTPStatus.OK, content, kind)
 
-    def _get(self, path: str, query: Query) -> tuple[bytes, str]:
-        return get(self.server.session, path, query)
-
     def _post(self, path: str, query: Query) -> tuple[bytes, str]:
         if self.headers.get_content_type() != "application/json":
             raise UsageError("a change must come as application/json: got something else")
@@ -115,25 +112,20 @@ class Handler(BaseHTTPRequestHandler):
         """Any port will do: the user may have forwarded ours to another."""
         host = self.headers.get("Host", "")
         name, _, port = host.partition(":")
-        if name not in _NAMES or not (port.isdecimal() or not port):
+        if name not in (ADDRESS, "localhost") or not (port.isdecimal() or not port):
             return False
         return self.headers.get("Origin") in (None, f"http://{host}")
 
     def _fail(self, status: HTTPStatus, message: str) -> None:
         if self.command == "POST":
             self.close_connection = True
-        content, kind = _json({"error": message})
-        self._send(status, content, kind)
+        self._send(status, *_json({"error": message}))
 
     def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Content-Security-Policy", POLICY)
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("Cache-Control", "no-store")
+        headers = {"Content-Type": kind, "Content-Length": str(len(content)), **_HEADERS}
+        for name, value in headers.items():
+            self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
@@ -147,17 +139,14 @@ def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
     if path == "api/document":
         return _json(document(session, _number(query, "run", 0)))
     if path == "api/sentence":
-        number, run_number = _number(query, "number"), _number(query, "run", 0)
-        return _json(describe(session.sentence(number, run_number)))
+        run = session.sentence(_number(query, "number"), _number(query, "run", 0))
+        return _json(describe(run))
     if path == "api/models":
-        runs = [session.original] + ([session.second] if session.second else [])
-        return _json([{"run": run.number, **describe(run)["model"]} for run in runs])
+        models = [{"run": run.number, **describe(run)["model"]} for run in session.unchanged]
+        return _json(models)
     run = session.run(_number(query, "run", 0))
     if path.startswith("api/tensor/"):
-        value = run.tensor(path.removeprefix("api/tensor/"))
-        if value is None:
-            raise NotFound(f"no value is called {path.removeprefix('api/tensor/')!r}")
-        return binary(_row(value, query)), "application/octet-stream"
+        return _tensor(run, path.removeprefix("api/tensor/"), query), "application/octet-stream"
     if path == "api/probability":
         return _json(probability(run, _number(query, "step"), query.get("text", "")))
     if path == "api/neighbours":
@@ -216,21 +205,23 @@ def page_file(name: str) -> tuple[bytes, str]:
     return (resources.files("regard.look") / "page" / name).read_bytes(), kind
 
 
-def _row(value: np.ndarray, query: Query) -> np.ndarray:
+def _tensor(run: Run, name: str, query: Query) -> bytes:
     """The whole value, or one row of it: tables of a whole vocabulary are large."""
+    value = run.tensor(name)
+    if value is None:
+        raise NotFound(f"no value is called {name!r}")
     if "row" not in query:
-        return value
+        return binary(value)
     row = _number(query, "row")
     if value.ndim == 0 or row >= len(value):
         raise UsageError(f"row must be one of the value's: got {row}")
-    one: np.ndarray = value[row]
-    return one
+    return binary(value[row])
 
 
 def _number(query: Query, name: str, default: int | None = None) -> int:
-    text = query.get(name)
-    if text is None and default is not None:
+    if name not in query and default is not None:
         return default
+    text = query.get(name)
     if text is None or not text.isdecimal():
         raise UsageError(f"{name} must be a number from 0 up: got {text!r}")
     return int(text)

@@ -125,18 +125,22 @@ class Session:
         self.decode = decode
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, Run] = OrderedDict()
-        self.original = self._run(0, subject, text, sentence=sentence)
-        self.second = None
-        if compare is not None:
-            self.second = self._run(1, compare, text, model=1, sentence=sentence)
-        self._next = 1 if compare is None else 2
+        subjects = [subject] if compare is None else [subject, compare]
+        self.unchanged = [
+            self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)
+        ]
+        """the run of each model as it is"""
+        self.original = self.unchanged[0]
+        self._next = len(subjects)
+
+    @property
+    def second(self) -> Run | None:
+        return self.unchanged[1] if len(self.unchanged) > 1 else None
 
     def run(self, number: int) -> Run:
+        if 0 <= number < len(self.unchanged):
+            return self.unchanged[number]
         with self._lock:
-            if number == 0:
-                return self.original
-            if number == 1 and self.second is not None:
-                return self.second
             if number in self._kept:
                 return self._kept[number]
         raise UsageError(
@@ -146,13 +150,12 @@ class Session:
     def sentence(self, sentence: int, number: int = 0) -> Run:
         """Another sentence of the text, in the model of run `number`."""
         like = self.run(number)
-        first = self.second if like.model and self.second else self.original
+        first = self.unchanged[like.model]
         if first.sentence == sentence:
             return first
         with self._lock:
-            run = self._run(
-                self._next, first.subject, first.text, model=like.model, sentence=sentence
-            )
+            number, text = self._next, first.text
+            run = self._run(number, first.subject, text, model=like.model, sentence=sentence)
             return self._keep(run)
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
@@ -181,14 +184,13 @@ class Session:
             before = self._changed(original, changes[:count], number) if count else original
             return before.output
 
-        plan = plan_of(changes, original.subject, original.given, original.read, output_before)
+        subject = original.subject
+        plan = plan_of(changes, subject, original.given, original.read, output_before)
         text = plan.text or original.given
         with warnings.catch_warnings():
             # A changed model may well go round in circles: the page shows it.
             warnings.simplefilter("ignore", RegardWarning)
-            return self._run(
-                number, original.subject, text, plan, model=original.model, original=original
-            )
+            return self._run(number, subject, text, plan, model=original.model, original=original)
 
     def _run(
         self,
@@ -201,16 +203,16 @@ class Session:
         sentence: int = 0,
         original: Run | None = None,
     ) -> Run:
-        config = subject.config
-        engine = subject.engine
+        config, manifest = subject.config, subject.manifest
+        engine = subject.opened or TorchEngine(subject.network)
         if plan.edits:
             edited = UncachedEngine if plan.sees_future else EditedEngine
             engine = edited(subject.network, plan.edits_at)
         stages: dict[str, Any] = {}
         given: list[int] = []
-        if subject.manifest.task == "translate" and config.has_encoder and config.has_decoder:
+        if manifest.task == "translate" and config.has_encoder and config.has_decoder:
             options = TranslateOptions(prefix_tokens=plan.prefix, split=original is None)
-            translator = Translator(engine, subject.manifest, subject.source, subject.target)
+            translator = Translator(engine, manifest, subject.source, subject.target)
             followed = follow(translator, text, self.decode, options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
         else:
@@ -226,8 +228,8 @@ class Session:
             "target": stages.get("text.restored", subject.target.decode(written)),
             "source_tokens": subject.source.token_strings(source),
             "target_tokens": subject.target.token_strings(written),
-            "source_language": subject.manifest.source_language,
-            "target_language": subject.manifest.target_language,
+            "source_language": manifest.source_language,
+            "target_language": manifest.target_language,
             "changes": [dict(change) for change in plan.changes],
             **stages,
         }
@@ -245,12 +247,10 @@ class Session:
             source = subject.source_ids(text)
         else:
             given = subject.target.encode(known_signs(text, subject.target))
-        longest = subject.manifest.longest
-        if len(source) + len(given) > longest:
-            raise UsageError(
-                f"a sentence to look at must have at most {longest} tokens: got "
-                f"{len(source) + len(given)}; look at a part of it"
-            )
+        length, longest = len(source) + len(given), subject.manifest.longest
+        if length > longest:
+            limit = f"a sentence to look at must have at most {longest} tokens"
+            raise UsageError(f"{limit}: got {length}; look at a part of it")
         if not subject.config.has_decoder:
             return source, given, Found([], [])
         if not isinstance(engine, TorchEngine):

@@ -19,13 +19,11 @@ from typing import Any
 import numpy as np
 
 _IMPORT = re.compile(
-    r'^import\s+(?:\{([^{}]*)\}\s+from\s+|\*\s+as\s+(\w+)\s+from\s+)?"\./([\w./-]+)";?[ \t]*$',
-    re.MULTILINE,
+    r'^import\s+\{((?:\s*\w+\s*,)*\s*\w*\s*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE
 )
 _DECLARED = re.compile(
     r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE
 )
-_LISTED = re.compile(r"^export\s+\{([^{}]*)\};?[ \t]*$", re.MULTILINE)
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')
@@ -81,55 +79,29 @@ def _hash(text: str) -> str:
 
 def link(entry: str, read: Callable[[str], str]) -> str:
     """The module `entry` and all it imports; `read` gives the text of a file."""
-    order: list[str] = []
-    open_files: list[str] = []
-    linked: list[str] = []
+    linked: dict[str, str] = {}
 
-    def visit(name: str) -> None:
-        if name in order:
+    def visit(name: str, importers: tuple[str, ...] = ()) -> None:
+        if name in linked:
             return
-        assert name not in open_files, f"{' > '.join([*open_files, name])}: imports go in a circle"
-        open_files.append(name)
+        importers = (*importers, name)
+        assert name not in importers[:-1], f"{' > '.join(importers)}: imports go in a circle"
         text = read(name)
         for match in _IMPORT.finditer(text):
-            visit(match.group(3))
-        open_files.pop()
-        order.append(name)
-        linked.append(_wrapped(name, text))
+            visit(match.group(2), importers)
+        linked[name] = _wrapped(name, text)
 
     visit(entry)
-    return '"use strict";\n' + "\n".join(linked)
+    return '"use strict";\n' + "\n".join(linked.values())
 
 
 def _wrapped(name: str, text: str) -> str:
-    exports = [(each, each) for _, each in _DECLARED.findall(text)]
-    for names in _LISTED.findall(text):
-        exports += [(inside, outside) for outside, inside in _pairs(names)]
-    text = _IMPORT.sub(_binding, text)
-    text = _LISTED.sub("", _DECLARED.sub(r"\1 \2", text))
+    exports = ", ".join(declared for _, declared in _DECLARED.findall(text))
+    text = _IMPORT.sub(lambda match: f"const {{{match[1]}}} = {_variable(match[2])};", text)
+    text = _DECLARED.sub(r"\1 \2", text)
     left = _LEFT.search(text)
     assert left is None, f"{name}: cannot link {left.group()!r}" if left else ""
-    given = ", ".join(f"{outside}: {inside}" for inside, outside in exports)
-    return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {given} }};\n}})();"
-
-
-def _binding(match: re.Match[str]) -> str:
-    names, whole, path = match.groups()
-    if whole:
-        return f"const {whole} = {_variable(path)};"
-    if names is None:
-        return ""
-    inside = ", ".join(f"{theirs}: {ours}" for ours, theirs in _pairs(names))
-    return f"const {{ {inside} }} = {_variable(path)};"
-
-
-def _pairs(names: str) -> list[tuple[str, str]]:
-    """`a, b as c` as pairs of the name after the `as` and the name before it."""
-    pairs = []
-    for each in filter(None, (part.strip() for part in names.split(","))):
-        before, _, after = each.partition(" as ")
-        pairs.append((after.strip() or before.strip(), before.strip()))
-    return pairs
+    return f"const {_variable(name)} = (() => {{\n{text}\nreturn {{ {exports} }};\n}})();"
 
 
 def _variable(name: str) -> str:

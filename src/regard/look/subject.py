@@ -13,7 +13,7 @@ import numpy as np
 from regard.config import ModelConfig
 from regard.decode import StepModel
 from regard.engine import open_engine
-from regard.engine.torch import TorchEngine, load_model
+from regard.engine.torch import load_model
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.model.transformer import Model
@@ -55,14 +55,6 @@ class Subject:
     def config(self) -> ModelConfig:
         return self.manifest.model
 
-    @property
-    def engine(self) -> StepModel:
-        return self.opened or TorchEngine(self.network)
-
-    @property
-    def num_parameters(self) -> int:
-        return sum(weight.numel() for weight in self.network.parameters())
-
     def tokenizer(self, side: str) -> TokenizerBase:
         return self.source if side == "source" else self.target
 
@@ -71,9 +63,6 @@ class Subject:
         if self.config.has_decoder:
             text = Normaliser(self.manifest.source_language, self.source)(text)
         return encode_with_blanks(self.manifest, self.source, text)
-
-    def parameter_shapes(self) -> dict[str, list[int]]:
-        return {name: list(value.shape) for name, value in self.network.state_dict().items()}
 
     def parameter(self, name: str) -> np.ndarray | None:
         value = self.network.state_dict().get(name)

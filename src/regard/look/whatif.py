@@ -16,13 +16,13 @@ from typing import Any
 from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
 from regard.look.edits import (
-    EditRow,
     Function,
-    HeadOff,
-    NoMask,
-    NoPositions,
     ValueEdit,
     attentions,
+    edit_row,
+    head_off,
+    no_mask,
+    no_positions,
 )
 from regard.look.subject import Subject, words
 
@@ -42,25 +42,29 @@ class Plan:
 
     @property
     def sees_future(self) -> bool:
-        return any(isinstance(edit, NoMask) for edit in self.edits)
+        return any(change["kind"] == "no-mask" for change in self.changes)
 
     def edits_at(self, first: int) -> dict[str, Function]:
         """All edits of one pass; where several meet at one name, the earlier change acts first."""
         merged: dict[str, Function] = {}
         for edit in self.edits:
-            for name, function in edit.functions(first).items():
+            for name, function in edit(first).items():
                 merged[name] = _then(merged[name], function) if name in merged else function
         return merged
 
     def check_lengths(self, source_len: int) -> None:
         """A row over the source must fit the source that is read."""
-        for edit in self.edits:
-            if isinstance(edit, EditRow) and not edit.over_target:
-                if len(edit.weights) != source_len:
+        for change in self.changes:
+            if change["kind"] == "edit-row" and not _over_target(change["attention"]):
+                if len(change["weights"]) != source_len:
                     raise UsageError(
                         f"weights must be one for each of the {source_len} source tokens: got "
-                        f"{len(edit.weights)}; take the edit back before changing words"
+                        f"{len(change['weights'])}; take the edit back before changing words"
                     )
+
+
+def _over_target(attention: str) -> bool:
+    return attention.startswith("decoder") and attention.endswith("self_attention")
 
 
 def _then(first: Function, second: Function) -> Function:
@@ -115,19 +119,16 @@ def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdi
     if change["kind"] == "no-positions":
         if config.position == "none":
             raise UsageError("no-positions needs a model with positions: this one has none")
-        return NoPositions(config)
-    known = attentions(config)
+        return no_positions(config)
     if change["kind"] == "no-mask":
         if config.is_recurrent:
-            raise UsageError(
-                "no-mask needs a model with a mask: this one reads what is written alone"
-            )
-        return NoMask(config)
+            missing = "this one reads what is written alone"
+            raise UsageError(f"no-mask needs a model with a mask: {missing}")
+        return no_mask(config)
+    known, attention, head = attentions(config), change["attention"], change["head"]
     if not known:
-        raise UsageError(
-            "this model looks at nothing: it has one fixed vector; change words instead"
-        )
-    attention, head = change["attention"], change["head"]
+        fixed = "it has one fixed vector; change words instead"
+        raise UsageError(f"this model looks at nothing: {fixed}")
     if attention not in known:
         raise UsageError(
             f"attention must be one of {known[0]} ... {known[-1]}: got {attention!r}"
@@ -137,19 +138,19 @@ def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdi
     if not 0 <= head < num_heads:
         raise UsageError(f"head must be from 0 to {num_heads - 1}: got {head}")
     if change["kind"] == "head-off":
-        return HeadOff(attention, head)
-    weights = change["weights"]
-    if not all(_is_number(each) and math.isfinite(each) and each >= 0 for each in weights):
+        return head_off(attention, head)
+    row, weights = change["row"], change["weights"]
+    are_numbers = all(isinstance(e, int | float) and not isinstance(e, bool) for e in weights)
+    if not are_numbers or not all(0 <= each < math.inf for each in weights):
         raise UsageError("weights must be numbers from 0 up: got something else; correct the row")
-    edit = EditRow(attention, head, change["row"], tuple(float(each) for each in weights))
-    if edit.row < 0:
-        raise UsageError(f"row must be a word's place, from 0: got {edit.row}")
-    if edit.over_target and not unmasked and any(edit.weights[edit.row + 1 :]):
+    if row < 0:
+        raise UsageError(f"row must be a word's place, from 0: got {row}")
+    if _over_target(attention) and not unmasked and any(weights[row + 1 :]):
         raise UsageError(
-            f"weights of row {edit.row} must be 0 for the words after it, which are hidden: got others; "
+            f"weights of row {row} must be 0 for the words after it, which are hidden: got others; "
             "remove the mask first"
         )
-    return edit
+    return edit_row(attention, head, row, [float(each) for each in weights])
 
 
 def _check_fields(change: Any) -> None:
@@ -164,10 +165,6 @@ def _check_fields(change: Any) -> None:
         value = change.get(name)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise UsageError(f"{change['kind']}: {name} must be {kind.__name__}: got {value!r}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.compare.alignments import agreement, right_share
+from regard.compare.alignments import right_share
 from regard.compare.measures import (
     NUM_SYMBOLS,
     measure_recall,
@@ -16,7 +16,7 @@ from regard.compare.measures import (
     speed_batch,
     training_batch,
 )
-from regard.compare.results import HeadScore, Measurement, best_head, group_by_length, head_scores
+from regard.compare.results import HeadScore, best_head, head_scores
 from regard.compare.study import RecallConfig, SpeedConfig, parse_study
 from regard.config import ModelConfig, Position, sized
 from regard.model.position_criteria import LONG, SHORT, judge
@@ -65,10 +65,6 @@ def test_speeds_are_measured_at_each_length(name: str) -> None:
     found = measure_speed(STUDY.contenders[name], config, 11, torch.device("cpu"))
     assert {length: len(each) for length, each in found.items()} == {3: 2, 7: 2}
     assert all(speed > 0 for each in found.values() for speed in each)
-
-
-def test_agreement_by_hand() -> None:
-    assert agreement([2, 0, 1], [2, 1, 1]) == pytest.approx(2 / 3)
 
 
 def test_right_share_by_hand() -> None:
@@ -127,13 +123,3 @@ def test_what_is_measured_of_positions() -> None:
     assert number == f"step 1→2: 1.000 among {SHORT} words, 1.000 among {LONG}"
     sizes = judge(config, "integer")[2].measured
     assert sizes.startswith("largest value: 59.0 up to 60, 599.0")
-
-
-def test_groups_of_sentences() -> None:
-    assert group_by_length([5, 30, 31], [10, 30]) == {"1–10": [0], "11–30": [1], "over 30": [2]}
-
-
-def test_a_mean_and_its_spread() -> None:
-    assert Measurement((1.0, 2.0, 6.0)).mean == 3
-    assert Measurement((1.0, 2.0, 6.0)).spread == pytest.approx(7**0.5)
-    assert Measurement((4.0,)).spread is None

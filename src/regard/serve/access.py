@@ -47,10 +47,8 @@ class Keys:
 
     def __contains__(self, key: object) -> bool:
         digest = hashlib.sha256(str(key).encode("utf-8", "replace")).digest()
-        found = False
-        for each in self._digests:
-            found |= hmac.compare_digest(each, digest)
-        return found
+        # A list, so that every key is compared.
+        return any([hmac.compare_digest(each, digest) for each in self._digests])
 
 
 def client_of(address: str, headers: Mapping[str, str], proxies: Sequence[str]) -> str:

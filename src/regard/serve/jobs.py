@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
@@ -35,11 +35,7 @@ class ModelStopped(RequestError):
         super().__init__(503, message, retry_after=10, code="model_unavailable")
 
 
-class BatchTask(Protocol):
-    """What is done with the items of a job; jobs with equal tasks share batches."""
-
-    def run(self, translator: Translator, items: Sequence[Any]) -> Sequence[Any]:
-        """A result for each item, in the model's thread."""
+# A task runs in the model's thread and has a result for each item of a batch. Jobs with equal tasks share batches.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ class ModelJob:
 
     def __init__(
         self,
-        task: BatchTask,
+        task: TranslateTask | ReplyTask,
         values: Sequence[Any],
         lengths: Sequence[int],
         *,

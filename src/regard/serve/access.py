@@ -31,11 +31,6 @@ def is_own_host(host: str, allowed: Sequence[str]) -> bool:
     return name == "localhost" or name in [each.lower() for each in allowed] or is_address(name)
 
 
-def is_own_origin(origin: str | None, host: str, allowed: Sequence[str]) -> bool:
-    """Whether the asking page is this server's or an allowed site's; programs send no Origin."""
-    return origin is None or origin in (f"http://{host}", f"https://{host}") or origin in allowed
-
-
 class Keys:
     """API keys, compared in constant time."""
 

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import RegardError
 from regard.serve import settings as limits
-from regard.serve.access import Keys, RateLimit, client_of, is_own_host, is_own_origin
+from regard.serve.access import Keys, RateLimit, client_of, is_own_host
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.request import RequestError, fields_of, speaks_openai
 from regard.serve.settings import Settings
@@ -123,7 +123,9 @@ class RequestGuard:
         if len(host) != 1 or not is_own_host(host[0], settings.hosts):
             message = "this server does not go by that name: allow it with --allow-host"
             raise RequestError(403, message, code="host")
-        if not is_own_origin(headers.get("origin"), host[0], settings.origins):
+        # Programs send no Origin; this server's own page and allowed sites may ask.
+        own = (None, f"http://{host[0]}", f"https://{host[0]}", *settings.origins)
+        if headers.get("origin") not in own:
             message = "pages of other sites may not ask: allow them with --allow-origin"
             raise RequestError(403, message, code="origin")
         if self._num_open > _MAX_OPEN_REQUESTS:

@@ -20,16 +20,12 @@ from regard.translate.translation import Translation
 
 
 class Overloaded(RequestError):
-    """The queue is full."""
-
     def __init__(self) -> None:
         message = "too many requests are waiting: come back in a moment"
         super().__init__(503, message, retry_after=1, code="busy")
 
 
 class ModelStopped(RequestError):
-    """The model's thread has ended or hangs."""
-
     def __init__(self) -> None:
         message = "the model does not answer"
         super().__init__(503, message, retry_after=10, code="model_unavailable")

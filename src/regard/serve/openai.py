@@ -139,13 +139,10 @@ class OpenAI:
                 elif isinstance(item, Exception):
                     raise item
                 elif item.text or item.tokens or item.finish:
-                    if number not in begun and (opening := form.opening(number)):
-                        yield _event(opening)
+                    is_first = number not in begun
                     begun.add(number)
-                    if item.text or item.tokens:
-                        yield _event(form.part(number, item.text, list(item.tokens)))
-                    if item.finish is not None:
-                        yield _event(form.closing(number, item.finish))
+                    for chunk in form.chunks(number, item, is_first=is_first):
+                        yield _event(chunk)
             if form.shows_usage:
                 yield _event({**form.head, "choices": [], "usage": usage.to_dict()})
             yield b"data: [DONE]\n\n"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from regard.generate.stream import WrittenToken
+from regard.generate.stream import TextChunk, WrittenToken
 from regard.serve.request import BadField, Fields, flag
 
-Tokens = list[WrittenToken]
+Tokens = Sequence[WrittenToken]
 
 
 class ResponseFormat:
@@ -41,22 +42,18 @@ class ResponseFormat:
         content = {"message": message} if self._is_chat else {"text": text}
         return _choice(number, content, self._logprobs(tokens), finish)
 
-    def opening(self, number: int) -> dict[str, Any] | None:
-        """The first chunk of a choice, where there is one."""
-        delta = {"delta": {"role": "assistant", "content": ""}}
-        return self._chunk(number, delta) if self._is_chat else None
-
-    def part(self, number: int, text: str, tokens: Tokens) -> dict[str, Any]:
-        """A chunk with some more of a choice."""
-        delta = {"delta": {"content": text}} if self._is_chat else {"text": text}
-        return self._chunk(number, delta, self._logprobs(tokens))
-
-    def closing(self, number: int, finish: str) -> dict[str, Any]:
-        """The last chunk of a choice."""
-        return self._chunk(number, {"delta": {}} if self._is_chat else {"text": ""}, None, finish)
-
-    def _chunk(self, number: int, *content: Any) -> dict[str, Any]:
-        return {**self.head, "choices": [_choice(number, *content)]}
+    def chunks(self, number: int, part: TextChunk, *, is_first: bool) -> list[dict[str, Any]]:
+        """The next part of a choice in a stream."""
+        choices = []
+        if is_first and self._is_chat:
+            choices.append(_choice(number, {"delta": {"role": "assistant", "content": ""}}))
+        if part.text or part.tokens:
+            delta = {"delta": {"content": part.text}} if self._is_chat else {"text": part.text}
+            choices.append(_choice(number, delta, self._logprobs(part.tokens)))
+        if part.finish is not None:
+            last: dict[str, Any] = {"delta": {}} if self._is_chat else {"text": ""}
+            choices.append(_choice(number, last, None, part.finish))
+        return [{**self.head, "choices": [choice]} for choice in choices]
 
     def _logprobs(self, tokens: Tokens) -> dict[str, Any] | None:
         if not self.shows_tokens:

@@ -134,16 +134,9 @@ class Model:
             from regard.translate.trace import trace_text
         decode, translate_options = self._configs(options)
         is_searched = target is None and self.manifest.model.has_decoder
-        return trace_text(
-            self._translator,
-            self._network,
-            source,
-            target,
-            decode=decode if is_searched else None,
-            options=translate_options,
-            sentence=sentence,
-            edits=edits,
-        )
+        asked: dict[str, Any] = {"options": translate_options, "sentence": sentence, "edits": edits}
+        asked["decode"] = decode if is_searched else None
+        return trace_text(self._translator, self._network, source, target, **asked)
 
     def look(
         self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any
@@ -156,15 +149,8 @@ class Model:
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
         second = None if compare is None else find(compare)
-        return look_at(
-            self.folder,
-            text,
-            compare=second,
-            network=self._network,
-            engine=self._translator.engine,
-            sentence=sentence,
-            **decode,
-        )
+        own = {"network": self._network, "engine": self._translator.engine}
+        return look_at(self.folder, text, compare=second, sentence=sentence, **own, **decode)
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
@@ -225,10 +211,8 @@ class Model:
         is searched as it is. In a notebook the result shows which words matched.
         """
         named = [files] if isinstance(files, str | Path) else files
-        folder = None if index is None else Path(index)
-        return find_passages(
-            self._text_encoder, query, named, folder=folder, top=top, encoding=encoding
-        )
+        options: dict[str, Any] = {"folder": None if index is None else Path(index), "top": top}
+        return find_passages(self._text_encoder, query, named, encoding=encoding, **options)
 
     @functools.cached_property
     def _text_encoder(self) -> TextEncoder:
@@ -294,6 +278,9 @@ def load(
     return Model(folder, open_engine(folder, engine, **options), kind=engine, **options)
 
 
+_load_kept = functools.lru_cache(maxsize=4)(load)
+
+
 @overload
 def translate(text: str, *, model: str | None = ..., **options: Any) -> str: ...
 @overload
@@ -304,12 +291,7 @@ def translate(
     text: str | Sequence[str], *, model: str | None = None, **options: Any
 ) -> str | list[str]:
     """Translate with a model that stays loaded: `regard.translate("Bonjour.")`."""
-    return _kept(model).translate(text, **options)
-
-
-@functools.lru_cache(maxsize=4)
-def _kept(name: str | None) -> Model:
-    return load(name)
+    return _load_kept(model).translate(text, **options)
 
 
 def export(

@@ -43,31 +43,11 @@ class Same:
     alignment: None = None
 
 
-UNITS = (
-    "a",
-    " ",
-    "%",
-    "<",
-    "('",
-    "{",
-    "1.",
-    "*",
-    "`",
-    "&",
-    '="',
-    "--\n",
-    "\t",
-    "<a=",
-    "](",
-    "{a} ",
-)
-
-
-KINDS = (".txt", ".md", ".html", ".srt", ".po", ".xliff", ".tmx")
+UNITS = [*"a %<{*`&\t", "('", "1.", '="', "--\n", "<a=", "](", "{a} "]
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("suffix", KINDS)
+@pytest.mark.parametrize("suffix", [".txt", ".md", ".html", ".srt", ".po", ".xliff", ".tmx"])
 def test_no_file_keeps_a_pattern_busy(suffix: str) -> None:
     """Test E6: 100 kB of what patterns stumble over; one that goes back and forth would take hours."""
     for unit in UNITS:

@@ -89,13 +89,6 @@ def test_openai_completions(client: openai.OpenAI) -> None:
     assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
 
 
-def test_openai_translation(client: openai.OpenAI, model: regard.Model) -> None:
-    answer = client.chat.completions.create(
-        model="fr-en", messages=[{"role": "user", "content": TEXT}]
-    )
-    assert answer.choices[0].message.content == model.translate(TEXT)
-
-
 def test_openai_errors(server: Running, client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         client.models.retrieve("gpt")

@@ -56,14 +56,6 @@ def test_models(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"fr-en"} <= {info["name"] for info in json.loads(run("models", "--json").stdout)}
 
 
-def test_export(folder: str, tmp_path: Path) -> None:
-    result = run("export", folder, tmp_path / "small", "--weights", "int8")
-    assert result.exit_code == 0, result.output
-    assert run("translate", "-m", tmp_path / "small", "Bonjour").exit_code == 0
-    assert_one_sentence(run("export", folder, tmp_path / "other", "--weights", "int3"), 2)
-    assert not (tmp_path / "other").exists()
-
-
 def test_bad_models(folder: str, tmp_path: Path) -> None:
     assert_one_sentence(run("translate", "-m", "no-such-model", "Bonjour"), 2)
     assert_one_sentence(run("translate", "-m", tmp_path, "Bonjour"), 1)

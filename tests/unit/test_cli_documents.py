@@ -1,19 +1,20 @@
 """`regard translate` with documents: where they go, what is refused, what a program is told."""
 
+import functools
 import io
 import json
 import re
 from pathlib import Path
 
+import cli_fixtures
 import polib
 import pytest
 import srt
 from document_fixtures import DOCUMENTS, encoded
 from fixtures import make_model_folder
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from regard.api import Model, load
-from regard.cli.main import app
 from regard.text.protected import placeholders
 
 
@@ -29,13 +30,11 @@ def page(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object, stdin: bytes | None = None) -> Result:
-    return CliRunner().invoke(app, ["translate", *(str(each) for each in arguments)], input=stdin)
+run = functools.partial(cli_fixtures.run, "translate")
 
 
 def refused(result: Result, message: str, code: int = 2) -> None:
-    assert result.exit_code == code and result.stdout == "", result.output
-    assert result.stderr.startswith("regard: ") and result.stderr.count("\n") == 1
+    cli_fixtures.assert_one_sentence(result, code)
     assert message in result.stderr
 
 
@@ -133,17 +132,9 @@ def test_a_glossary_is_kept(folder: str, tmp_path: Path) -> None:
         first, blank, second = result.stdout.splitlines()
         assert "cat" in first.lower() and "Hello" in first and blank == ""
         assert "cat" in second.lower()
-    model = load(folder)
-    for glossary in ({"chat": "cat"}, terms):
-        text = model.translate("Le chat", glossary=glossary)
-        assert "cat" in text.lower() and text[0].isupper()
-    refused(
-        run("-m", folder, "--glossary", terms, "--set", "method=greedy", "chat"),
-        "a glossary needs beam search",
-    )
-    refused(
-        run("-m", folder, "--glossary", tmp_path / "none", "chat"), "must be a readable file", 1
-    )
+    assert "cat" in load(folder).translate("Le chat", glossary={"chat": "cat"}).lower()
+    greedy = ("--set", "method=greedy")
+    refused(run("-m", folder, "--glossary", terms, *greedy, "chat"), "a glossary needs beam search")
 
 
 def test_the_language_is_found_out(

@@ -38,33 +38,6 @@ def translate(server: Running, **fields: Any) -> Any:
     return answer.json
 
 
-TEXTS = [
-    SENTENCE,
-    "Bonjour \U0001f44b le monde. \U0001f600",
-    "- un\n- deux\r\n\n1. trois\tquatre",
-    "\u00c9crivez \u00e0 jean@example.org ou https://example.org/Chat, merci. %s {name} <b>gras</b>",
-    "le chat dort " * 150,
-    "a" * 2000 + " chat.",
-    "BONJOUR TOUT LE MONDE",
-    "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440!",
-    " 12 : 30 ! ",
-    " \n ",
-]
-
-
-@pytest.mark.filterwarnings("ignore::regard.RegardWarning")
-def test_a_text_is_what_the_model_makes_of_it(server: Running, model: regard.Model) -> None:
-    """Sentence by sentence in shared batches, and yet letter for letter what `regard translate` says."""
-    assert translate(server, q=TEXTS) == {"translatedText": model.translate(TEXTS)}
-    details = model.translate(TEXTS[1], details=True, alignment=True)
-    page = {"text": TEXTS[1], "source": "fr", "target": "en"}
-    shown = server.post("/page/translate", page).json
-    assert shown["text"] == details.text
-    assert [each["source"] for each in shown["sentences"]] == [
-        each.source for each in details.sentences
-    ]
-
-
 def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.Model) -> None:
     texts = [SENTENCE, "", "12 : 30 !", "Bonjour. Je vais bien.\n\nJane dort.", SENTENCE]
     answer = translate(server, q=texts, alternatives=2, source="auto")
@@ -129,13 +102,6 @@ def test_a_third_language_is_not_taken_for_one_we_know(server: Running) -> None:
 def test_codes_are_known_however_they_are_written(server: Running) -> None:
     for code in ("FR", "fr_CA", " fr "):
         assert translate(server, q=SENTENCE, source=code) == translate(server, q=SENTENCE)
-
-
-def test_html_keeps_its_tags(server: Running) -> None:
-    answer = translate(server, q=["<p>Le <b>chat</b> dort.</p>", "<br>"], format="html")
-    first, second = answer["translatedText"]
-    assert first.startswith("<p>") and first.count("<b>") == first.count("</b>") == 1
-    assert second == "<br>"
 
 
 def test_languages_say_what_can_become_what(server: Running) -> None:

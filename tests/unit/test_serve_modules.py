@@ -18,24 +18,10 @@ from fixtures import make_model_folder
 from serve_fixtures import KEY, make_folders
 
 from regard.errors import ModelError, UsageError
-from regard.serve import access, files, models, monitoring, request, site
+from regard.serve import access, files, models, monitoring, request
 from regard.serve.request import RequestError
 from regard.serve.server import bind
 from regard.serve.settings import Settings, is_loopback, read_keys
-from regard.text.word_alignment import Link
-from regard.translate.translation import Candidate, Sentence, Translation
-
-# the page
-
-
-def test_places_are_counted_as_the_page_counts_them() -> None:
-    links = [Link((0, 1), (0, 1), 1.0), Link((2, 6), (2, 5), 1.0)]
-    candidate = Candidate("😀 cat", "😀 cat", [], [], 0.0, 0.0, [], "end", False, links)
-    sentence = Sentence("😀 chat", [candidate], source_start=2, start=2)
-    shown = site._sentence(sentence, Translation("🎉 😀 chat", "🎉 😀 cat", [], [sentence]))
-    assert shown["source_start"] == shown["start"] == 3
-    assert shown["targets"][0]["links"] == [[0, 2, 0, 2], [3, 7, 3, 6]]
-
 
 # settings
 
@@ -82,30 +68,7 @@ def test_the_socket() -> None:
             bind(Settings(port=taken.getsockname()[1]))
 
 
-# hosts, keys, rates
-
-
-def test_hosts() -> None:
-    own = ("localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]", "home.lan")
-    other = ("home.lan.evil", "evil", "localhost/x", "a@localhost", "localhost:99999", "")
-    assert all(access.is_own_host(host, ["Home.lan"]) for host in own)
-    assert not any(access.is_own_host(host, ["Home.lan"]) for host in other)
-
-
-def test_keys_are_compared_whole() -> None:
-    keys = access.Keys((KEY, "another-key-of-some-length"))
-    assert keys and KEY in keys and "another-key-of-some-length" in keys
-    for wrong in (KEY[:-1], KEY + "x", "", None, 7, "\ud800", {"a": 1}):
-        assert wrong not in keys
-    assert not access.Keys(())
-
-
-def test_who_asks_behind_proxies() -> None:
-    ours = ("10.0.0.1", "10.0.0.2")
-    header = {"x-forwarded-for": "6.6.6.6, 1.2.3.4, 10.0.0.2"}
-    assert access.client_of("10.0.0.1", header, ours) == "1.2.3.4"
-    assert access.client_of("9.9.9.9", header, ours) == "9.9.9.9"
-    assert access.client_of("10.0.0.1", {}, ours) == "10.0.0.1"
+# rates
 
 
 def test_a_rate_refills_and_forgets_the_oldest() -> None:
@@ -137,12 +100,6 @@ def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
     assert [kept.get(each) is not None for each in large] == [False, True, True, True]
 
 
-def test_a_name_is_never_a_path() -> None:
-    for name in ("..", "\\", "", "\0", "a" * 300, "é.txt", ".htaccess", "a/../b"):
-        plain = files.plain_name(name)
-        assert plain and re.fullmatch(r"[A-Za-z0-9_\-][A-Za-z0-9_.\-]{0,99}", plain)
-
-
 # metrics
 
 
@@ -167,14 +124,12 @@ def test_counts_in_prometheus_form() -> None:
 
 
 def test_numbers_of_forms_and_of_json() -> None:
-    assert (
-        request.integer({"n": "7"}, "n", 0, 0, 9) == request.integer({"n": 7.0}, "n", 0, 0, 9) == 7
-    )
-    assert request.integer({}, "n", 3, 0, 9) == 3
-    assert (
-        request.number({"t": None}, "t", 0, 1) is None
-        and request.number({"t": 1}, "t", 0, 1) == 1.0
-    )
+    for given in ("7", 7.0, 7):
+        assert request.integer({"n": given}, "n", 0, 0, 9) == 7
+    assert request.number({"t": None}, "t", 0, 1) is None
+    for wrong in (True, "1", -1, 2, 10**400, float("nan"), float("inf")):
+        with pytest.raises(RequestError, match="t must be"):
+            request.number({"t": wrong}, "t", 0, 1)
     for wrong in ("٣", "9" * 30, "--1", "1.0", float("inf"), float("nan"), -1, 10):
         with pytest.raises(RequestError, match="n must be"):
             request.integer({"n": wrong}, "n", 0, 0, 9)

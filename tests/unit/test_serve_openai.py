@@ -128,10 +128,7 @@ STREAMS: list[tuple[str, dict[str, Any]]] = [
     (CHAT, {"model": "chat", "messages": HELLO, "seed": 5, "n": 3}),
     (CHAT, {"model": "fr-en", "messages": [{"role": "user", "content": "Bonjour. Il dort.\n"}]}),
     (CHAT, {"model": "story", "messages": HELLO, "seed": 5, "max_completion_tokens": 17}),
-    (
-        WRITE,
-        {"model": "story", "prompt": ["Hello", "The cat"], "seed": 5, "max_tokens": 13, "n": 2},
-    ),
+    (WRITE, {"model": "story", "prompt": ["Hello", "The"], "seed": 5, "max_tokens": 9, "n": 2}),
     (WRITE, {"model": "story", "prompt": "Jane", "seed": 7, "stop": ["e", "zz"], "echo": True}),
     (WRITE, {"model": "fr-en", "prompt": "Bonjour, comment allez-vous ?"}),
 ]
@@ -143,9 +140,7 @@ def test_a_stream_is_the_same_answer_bit_by_bit(
 ) -> None:
     whole = answered(server, path, **fields)
     chunks = streamed(server, path, **fields, stream_options={"include_usage": True})
-    assert (
-        len({chunk["id"] for chunk in chunks}) == len({chunk["created"] for chunk in chunks}) == 1
-    )
+    assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
     *parts, last = chunks
     assert last["choices"] == [] and last["usage"] == whole["usage"]
     texts, finishes, roles = {}, {}, set()
@@ -167,25 +162,13 @@ def test_a_stream_is_the_same_answer_bit_by_bit(
     assert roles == ({"assistant"} if path == CHAT else set())
 
 
-def test_a_seed_decides_and_choices_differ(server: Running) -> None:
-    ask = {"model": "story", "prompt": "Hello", "max_tokens": 23, "n": 3}
-    first = answered(server, WRITE, **ask, seed=11)["choices"]
-    assert first == answered(server, WRITE, **ask, seed=11)["choices"]
-    assert len({choice["text"] for choice in first}) == 3
-    assert first != answered(server, WRITE, **ask, seed=13)["choices"]
-
-
 def test_penalties_change_what_is_drawn_and_zero_asks_for_nothing(server: Running) -> None:
     # At a low temperature such a model says the same over and over.
     ask = {"model": "story", "prompt": "Hello", "max_tokens": 40, "seed": 11, "temperature": 0.01}
     free = answered(server, WRITE, **ask)["choices"]
-    assert (
-        free == answered(server, WRITE, **ask, presence_penalty=0, frequency_penalty=0.0)["choices"]
-    )
-    varied = answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
-    assert (
-        varied != free and varied == answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
-    )
+    zeros = {"presence_penalty": 0, "frequency_penalty": 0.0}
+    assert free == answered(server, WRITE, **ask, **zeros)["choices"]
+    assert free != answered(server, WRITE, **ask, frequency_penalty=2)["choices"]
     assert free != answered(server, WRITE, **ask, presence_penalty=2)["choices"]
 
 
@@ -201,14 +184,9 @@ def test_a_penalty_without_sampling_is_refused(server: Running) -> None:
 
 
 def test_log_probabilities(server: Running) -> None:
-    ask = {
-        "model": "chat",
-        "messages": HELLO,
-        "temperature": 0,
-        "logprobs": True,
-        "top_logprobs": 3,
-    }
-    tokens = answered(server, CHAT, **ask)["choices"][0]["logprobs"]["content"]
+    ask = {"model": "chat", "messages": HELLO, "temperature": 0, "logprobs": True}
+    answer = answered(server, CHAT, **ask, top_logprobs=3)
+    tokens = answer["choices"][0]["logprobs"]["content"]
     for token in tokens:
         best = [each["logprob"] for each in token["top_logprobs"]]
         assert len(best) == 3 and best == sorted(best, reverse=True)
@@ -234,13 +212,12 @@ def test_a_translator_translates_the_last_message(server: Running, folders: list
     assert number["choices"][0]["message"]["content"] == model.translate(" 7 ")
 
 
-def refused(answer: Answer, param: str | None) -> None:
+def refused(answer: Answer, param: str) -> None:
     assert answer.status == 400, answer.body
     error = answer.json["error"]
     assert set(error) == {"message", "type", "param", "code"}
     assert error["type"] == "invalid_request_error"
-    if param is not None:
-        assert error["param"].startswith(param)
+    assert error["param"].startswith(param)
 
 
 def test_every_number_is_bounded(server: Running) -> None:
@@ -258,10 +235,7 @@ def test_what_is_wrong_is_said(server: Running) -> None:
         ("messages", {"messages": None}),
         ("messages", {"messages": HELLO * 257}),
         ("messages[0]", {"messages": [{"role": "king", "content": "a"}]}),
-        (
-            "messages[0]",
-            {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
-        ),
+        ("messages[0]", {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}),
         ("messages[0]", {"messages": [{"role": "user", "content": "\udfff"}]}),
         ("messages", {"messages": [{"role": "assistant", "content": "a"}]}),
         ("messages", {"messages": [{"role": "user", "content": "a" * 20_001}]}),
@@ -304,17 +278,8 @@ def test_next_to_no_temperature_is_none(server: Running) -> None:
 
 def test_what_asks_for_nothing_is_let_pass(server: Running) -> None:
     nulls = dict.fromkeys(("n", "max_tokens", "temperature", "stop", "seed", "tools", "logprobs"))
-    answer = answered(
-        server,
-        CHAT,
-        model="chat",
-        messages=HELLO,
-        **nulls,
-        user="someone",
-        frequency_penalty=0,
-        response_format={"type": "text"},
-        unheard_of=[1, 2, 3],
-    )
+    nothing = {"frequency_penalty": 0, "response_format": {"type": "text"}, "unheard_of": [1, 2]}
+    answer = answered(server, CHAT, model="chat", messages=HELLO, **nulls, **nothing)
     [choice] = answer["choices"]
     assert choice["message"]["role"] == "assistant" and choice["logprobs"] is None
 
@@ -323,6 +288,5 @@ def test_an_unknown_model_and_no_json(server: Running) -> None:
     answer = server.post(CHAT, {"model": "gpt", "messages": HELLO})
     assert answer.status == 404 and answer.json["error"]["param"] == "model"
     assert "chat (chat)" in answer.json["error"]["message"]
-    refused(server.post(CHAT, b"{"), None)
     assert server.get(CHAT).status == 405 and server.get(CHAT).json["error"]["message"]
     assert server.get("/v1/nothing").json["error"]["type"] == "invalid_request_error"

@@ -17,7 +17,6 @@ from regard.serve import worker as worker_module
 from regard.serve.jobs import (
     ModelJob,
     ModelStopped,
-    Overloaded,
     ReplyTask,
     TextStream,
     TranslateTask,
@@ -142,15 +141,6 @@ def test_shared_batches_change_no_answer(thread: Thread) -> None:
     assert max(thread.engine.batches) == 16
 
 
-def test_only_so_many_wait(thread: Thread) -> None:
-    thread.hold()
-    for _ in range(7):
-        thread.worker.submit(job(1))
-    with pytest.raises(Overloaded):
-        thread.worker.submit(job(1))
-    assert thread.worker.num_waiting == 7
-
-
 def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None:
     poison = thread.translator.source_ids("Jane 5.")
 
@@ -168,17 +158,6 @@ def test_one_that_fails_does_not_take_the_others_with_it(thread: Thread) -> None
     with pytest.raises(ValueError, match="poisoned"):
         results(bad)
     assert thread.worker.is_alive and thread.engine.batches[1] == 16
-
-
-def test_what_nobody_waits_for_is_not_computed(thread: Thread) -> None:
-    begun, waiting = thread.hold(), job(5)
-    wait_until(lambda: thread.engine.num_steps)
-    thread.worker.submit(waiting)
-    begun.cancel()
-    waiting.cancel()
-    thread.engine.open.set()
-    wait_until(lambda: not thread.worker._jobs and not thread.worker._batch)
-    assert thread.engine.num_steps == 1 and thread.engine.batches == [1]
 
 
 def test_a_stream_goes_on_while_a_batch_runs(thread: Thread) -> None:
@@ -232,7 +211,7 @@ def test_conversations_share_batches_and_each_has_its_own_reply(thread: Thread) 
     assert thread.engine.batches[1] == len(WORDS)
 
 
-def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(thread: Thread) -> None:
+def test_a_stream_that_fails_says_so(thread: Thread) -> None:
     arrived: list[Any] = []
 
     def fails(model: Any) -> Iterator[int]:
@@ -242,31 +221,6 @@ def test_a_stream_that_fails_says_so_and_one_that_is_left_ends(thread: Thread) -
     thread.worker.submit(TextStream(fails, arrived.append))
     wait_until(lambda: len(arrived) == 2)
     assert arrived[0] == 1 and isinstance(arrived[1], ValueError)
-
-    def endless(model: Any) -> Iterator[int]:
-        while True:
-            yield 7
-
-    left = TextStream(endless, arrived.append)
-    thread.worker.submit(left)
-    wait_until(lambda: len(arrived) > 5)
-    left.is_cancelled = True
-    wait_until(lambda: thread.worker.num_waiting == 0)
-    assert thread.worker.is_alive
-
-
-def test_a_thread_that_ends_fails_all_who_wait(thread: Thread) -> None:
-    def fail(sources: Any) -> None:
-        raise SystemExit
-
-    thread.engine.fail = fail
-    first = job(1)
-    thread.worker.submit(first)
-    with pytest.raises(ModelStopped):
-        results(first)
-    assert not thread.worker.is_alive
-    with pytest.raises(ModelStopped):
-        thread.worker.submit(job(1))
 
 
 def test_a_thread_that_hangs_is_not_alive(thread: Thread, monkeypatch: pytest.MonkeyPatch) -> None:

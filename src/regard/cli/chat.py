@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,9 +19,7 @@ QUIT, NEW = "/quit", "/new"
 
 
 def chat(
-    once: Annotated[
-        str | None, typer.Option("--once", metavar="TEXT", help="Answer this, and end.")
-    ] = None,
+    once: Annotated[str | None, opt.option("Answer this, and end.", "TEXT")] = None,
     model: opt.ModelName = None,
     temperature: opt.Temperature = None,
     seed: opt.Seed = None,
@@ -36,7 +34,7 @@ def chat(
     /new starts a new conversation; /quit or Ctrl-D ends. From a pipe each line is a turn and gets one line in
     answer, an empty line an empty one.
     """
-    from regard.cli.lines import Writer
+    from regard.cli.lines import STDIN, Writer, arriving_lines
 
     options = opt.generate_options(settings, temperature=temperature, seed=seed)
     loaded = opt.load_for("chat", model, engine=engine, device=device, threads=threads)
@@ -49,7 +47,8 @@ def chat(
         if is_watched:
             name = loaded.folder.name
             typer.echo(f"{name}: {NEW} starts anew, {QUIT} or Ctrl-D ends.", err=True)
-        for text in _typed() if is_watched else _piped():
+        piped = (line.text for lines in arriving_lines(STDIN) for line in lines)
+        for text in _typed() if is_watched else piped:
             if text.strip() == QUIT:
                 return
             if text.strip() == NEW:
@@ -63,8 +62,7 @@ def chat(
 def _answer(talk: Conversation, text: str, writer: Writer, as_json: bool) -> None:
     if as_json:
         reply = talk.say(text)
-        answer = {"text": text, "reply": reply, "number": len(talk.turns) // 2}
-        writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        writer.write_json({"text": text, "reply": reply, "number": len(talk.turns) // 2})
         return
     for word in talk.saying(text):
         writer.write(word)
@@ -73,21 +71,11 @@ def _answer(talk: Conversation, text: str, writer: Writer, as_json: bool) -> Non
 
 def _typed() -> Iterator[str]:
     """Turns as they are typed, with line editing where the system has it."""
-    try:
+    with suppress(ImportError):
         import readline  # noqa: F401
-    except ImportError:
-        pass
     while True:
         try:
             yield input("> ")
         except EOFError:
             typer.echo()
             return
-
-
-def _piped() -> Iterator[str]:
-    from regard.cli.lines import STDIN, arriving_lines
-
-    for lines in arriving_lines(STDIN):
-        for line in lines:
-            yield line.text

@@ -16,7 +16,7 @@ def translate_corpus(
         list[Path], Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")
     ],
     output: Annotated[
-        Path, Option("--output", "-o", metavar="FOLDER", help="A translation of each file, there.")
+        Path, opt.option("A translation of each file, there.", "FOLDER", "--output", "-o")
     ],
     model: opt.ModelName = None,
     source: opt.From = None,
@@ -24,22 +24,16 @@ def translate_corpus(
     side: Annotated[
         int | None,
         Option(
-            "--side",
             metavar="1|2",
             min=1,
             max=2,
             help="The files hold source TAB target: translate this side only, and write both columns.",
         ),
     ] = None,
-    ray: Annotated[
-        str | None, Option("--ray", metavar="ADDRESS", help="A Ray cluster: local, auto, or where.")
-    ] = None,
-    workers: Annotated[
-        int | None, Option("--workers", help="Processes of the cluster; all by default.")
-    ] = None,
+    ray: Annotated[opt.Text, opt.option("A Ray cluster: local, auto, or where.", "ADDRESS")] = None,
+    workers: Annotated[int | None, opt.option("Processes of the cluster; all by default.")] = None,
     block_bytes: Annotated[
-        int,
-        Option("--block-bytes", min=1, help="Bytes translated, and lost if stopped, at a time."),
+        int, Option(min=1, help="Bytes translated, and lost if stopped, at a time.")
     ] = 1 << 19,
     beam: opt.Beam = None,
     whole: opt.Whole = False,

@@ -23,20 +23,19 @@ def data(
         ),
     ] = None,
     folder: Annotated[
-        Path, Option("--data", metavar="FOLDER", help="Where files are put, or are already.")
+        Path, opt.option("Where files are put, or are already.", "FOLDER", "--data")
     ] = Path("data"),
     accept: Annotated[
         bool, Option("--accept", help="Accept files whose checksum is not the known one.")
     ] = False,
     held_out: Annotated[
-        list[Path] | None,
-        Option("--held-out", metavar="FILE", help="Sentences that are not trained on."),
+        list[Path] | None, opt.option("Sentences that are not trained on.", "FILE")
     ] = None,
     vary: Annotated[
         bool, Option("--vary", help="French typed in any way, for models that read it.")
     ] = False,
     workers: Annotated[
-        int | None, Option("--workers", help="Processes that clean; by default one a core.")
+        int | None, opt.option("Processes that clean; by default one a core.")
     ] = None,
     as_json: opt.AsJson = False,
 ) -> None:
@@ -54,7 +53,7 @@ def data(
             _get([first, *rest], folder, accept=accept, as_json=as_json)
         case ["prepare", kind, *files]:
             options = {"held_out": held_out or (), "vary": vary, "workers": workers}
-            _prepare(kind, [Path(file) for file in files], folder, as_json, options)
+            _prepare(kind, files, folder, as_json, options)
         case other:
             raise UsageError(
                 "regard data takes  get  and names of corpora, or  prepare, what, and files: got "
@@ -90,7 +89,7 @@ def _get(names: list[str], folder: Path, *, accept: bool, as_json: bool) -> None
 
 
 def _prepare(
-    kind: str, files: list[Path], folder: Path, as_json: bool, options: dict[str, Any]
+    kind: str, files: list[str], folder: Path, as_json: bool, options: dict[str, Any]
 ) -> None:
     from regard.data.preparation import prepare
 
@@ -98,7 +97,7 @@ def _prepare(
         if sys.stderr.isatty():
             typer.echo(f"\r{num_read:,} lines", err=True, nl=False)
 
-    made = prepare(kind, files, folder, say=say, **options)
+    made = prepare(kind, [*map(Path, files)], folder, say=say, **options)
     if as_json:
         kept = {str(path): count for path, count in made.kept.items()}
         typer.echo(json.dumps({"read": made.num_read, "kept": kept, "dropped": made.dropped}))

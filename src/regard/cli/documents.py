@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,9 +79,7 @@ def translate_documents(
 ) -> None:
     """Translate each document; with JSON a line for each segment goes to stdout instead of the document."""
     if options.get("n_best", 1) > 1 and not as_json:
-        raise UsageError(
-            "a document has one translation: got --n-best; add --json to see the others"
-        )
+        raise UsageError("a document has one translation: got --n-best; add --json to see others")
     for path, target in zip(paths, _outputs(paths, output, force), strict=True):
         try:
             data = _read(path)
@@ -104,13 +101,14 @@ def translate_documents(
                     answer = {"file": str(path), "source": segment.source}
                     answer |= found.to_dict() if found else {}
                     answer |= {"written": segment.written, "doubt": segment.doubt}
-                    writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                    writer.write_json(answer)
 
 
 def _translate(
     path: Path, data: bytes, model: Model, options: dict[str, Any], encoding: str | None
 ) -> tuple[TranslatedDocument, dict[str, Translation]]:
     """The document, and what became of each of its texts."""
+    options = {**options, "alignment": True}
     answers: dict[str, Translation] = {}
     number = 0
 
@@ -118,9 +116,7 @@ def _translate(
         nonlocal number
         found: list[Translation] = []
         for portion in portions(texts, path.name):
-            found += model.translate(
-                portion, details=True, alignment=True, number=number, **options
-            )
+            found += model.translate(portion, details=True, number=number, **options)
             number = sum(len(each.sentences) for each in found)
         answers.update(zip(texts, found, strict=True))
         return found

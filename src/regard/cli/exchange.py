@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from regard.cli import options as opt
 from regard.errors import UsageError
@@ -19,21 +19,16 @@ def export(
     model: Annotated[str, Argument(help="A model's name or folder.")],
     output: Output,
     to: Annotated[
-        str,
-        Option(
-            "--to", metavar="FORMAT", help="regard, safetensors, huggingface, ctranslate2 or onnx."
-        ),
+        str, opt.option("regard, safetensors, huggingface, ctranslate2 or onnx.", "FORMAT")
     ] = "regard",
     weights: Annotated[
-        str | None,
-        Option("--weights", metavar="FORM", help="int8, fp16 or fp32; regard's own default: int8."),
+        opt.Text, opt.option("int8, fp16 or fp32; regard's own default: int8.", "FORM")
     ] = None,
     mix: Annotated[
-        list[str] | None,
-        Option(
-            "--mix",
-            metavar="MODEL=SHARE",
-            help="Mix in a share of another model's weights, such as runs/first=0.25; repeatable.",
+        opt.Texts,
+        opt.option(
+            "Mix in a share of another model's weights, such as runs/first=0.25; repeatable.",
+            "MODEL=SHARE",
         ),
     ] = None,
 ) -> None:
@@ -50,22 +45,11 @@ def export(
 def import_model(
     folder: Annotated[Path, Argument(metavar="PATH", help="A Hugging Face folder.")],
     output: Output,
-    weights: Annotated[
-        str, Option("--weights", metavar="FORM", help="int8, fp16 or fp32.")
-    ] = "fp32",
-    source: Annotated[
-        str, Option("--from", metavar="CODE", help="Source language, such as fr.")
-    ] = "",
-    target: Annotated[
-        str, Option("--to", metavar="CODE", help="Target language, such as en.")
-    ] = "",
+    weights: Annotated[str, opt.option("int8, fp16 or fp32.", "FORM")] = "fp32",
+    source: opt.From = "",
+    target: opt.To = "",
     prompt: Annotated[
-        str,
-        Option(
-            "--prompt",
-            metavar="TEXT",
-            help='Text before every input, such as "translate English to German: ".',
-        ),
+        str, opt.option('Text before every input, such as "translate English to German: ".', "TEXT")
     ] = "",
     convert_pickle: opt.ConvertPickle = False,
 ) -> None:
@@ -75,15 +59,9 @@ def import_model(
     """
     from regard.api import import_model as import_folder
 
-    import_folder(
-        folder,
-        output,
-        weights=weights,
-        source_language=source,
-        target_language=target,
-        prompt=prompt,
-        convert_pickle=convert_pickle,
-    )
+    about: dict[str, Any] = {"source_language": source, "target_language": target}
+    about |= {"weights": weights, "prompt": prompt, "convert_pickle": convert_pickle}
+    import_folder(folder, output, **about)
     _tell_size(output)
 
 

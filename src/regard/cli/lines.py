@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -41,7 +42,7 @@ class Writer:
             return self
         check_output(self._path, self._force)
         try:
-            self._file = open(self._unfinished, "wb")
+            self._file = open(f"{self._path}.unfinished", "wb")
         except OSError as error:
             raise UsageError(
                 f"--output must be a file that can be written: {self._path}: {error.strerror}"
@@ -50,6 +51,9 @@ class Writer:
 
     def write(self, text: str) -> None:
         self.write_bytes(text.encode())
+
+    def write_json(self, answer: object) -> None:
+        self.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
     def write_bytes(self, data: bytes) -> None:
         if self._to_terminal:
@@ -63,13 +67,9 @@ class Writer:
             return
         self._file.close()
         if kind is None:
-            os.replace(self._unfinished, self._path)
+            os.replace(self._file.name, self._path)
         else:
-            os.unlink(self._unfinished)
-
-    @property
-    def _unfinished(self) -> str:
-        return f"{self._path}.unfinished"
+            os.unlink(self._file.name)
 
 
 def without_controls(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import webbrowser
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,23 +18,15 @@ def look(
     model: opt.ModelName = None,
     source: opt.From = None,
     target: opt.To = None,
-    compare: Annotated[
-        str | None, Option("--compare", metavar="NAME", help="A second model beside it.")
-    ] = None,
-    sentence: Annotated[
-        int, Option("--sentence", min=1, help="Which sentence of the text to show.")
-    ] = 1,
-    html: Annotated[
-        Path | None, Option("--html", metavar="FILE", help="The page, one file.")
-    ] = None,
-    png: Annotated[Path | None, Option("--png", metavar="FILE", help="A picture.")] = None,
-    svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="A vector picture.")] = None,
-    save: Annotated[
-        Path | None, Option("--save", metavar="FILE", help="Every value, as safetensors.")
-    ] = None,
+    compare: Annotated[opt.Text, opt.option("A second model beside it.", "NAME")] = None,
+    sentence: Annotated[int, Option(min=1, help="Which sentence of the text to show.")] = 1,
+    html: Annotated[opt.File, opt.option("The page, one file.", "FILE")] = None,
+    png: Annotated[opt.File, opt.option("A picture.", "FILE")] = None,
+    svg: Annotated[opt.File, opt.option("A vector picture.", "FILE")] = None,
+    save: Annotated[opt.File, opt.option("Every value, as safetensors.", "FILE")] = None,
     as_json: opt.AsJson = False,
-    settings: Annotated[list[str] | None, opt.search_setting("beam=1")] = None,
-    port: Annotated[int, Option("--port", help="Port of the page; 0 takes a free one.")] = 0,
+    settings: Annotated[opt.Texts, opt.search_setting("beam=1")] = None,
+    port: Annotated[int, opt.option("Port of the page; 0 takes a free one.")] = 0,
     browser: Annotated[
         bool, Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,

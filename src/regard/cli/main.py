@@ -13,14 +13,13 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from regard import __version__
 from regard.cli.chat import chat
-from regard.cli.compare import compare
 from regard.cli.corpus import translate_corpus
 from regard.cli.data import data
 from regard.cli.exchange import export, import_model
@@ -29,12 +28,10 @@ from regard.cli.models import models
 from regard.cli.score import evaluate, score
 from regard.cli.search import search
 from regard.cli.serve import serve
-from regard.cli.train import train
+from regard.cli.train import compare, train
 from regard.cli.translate import translate
 from regard.cli.write import fill, write
 from regard.errors import RegardError, RegardWarning
-
-_Parameters = ParamSpec("_Parameters")
 
 app = typer.Typer(
     name="regard",
@@ -74,19 +71,16 @@ def main() -> None:
     except OSError as error:
         _drop_output()
         where = f" ({error.filename})" if error.filename else ""
-        typer.echo(
-            f"regard: the system could not read or write: {error.strerror or error}{where}; "
-            "check the disk and the permissions",
-            err=True,
-        )
+        problem = f"the system could not read or write: {error.strerror or error}{where}"
+        typer.echo(f"regard: {problem}; check the disk and the permissions", err=True)
         sys.exit(1)
 
 
-def _guarded(function: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
+def _guarded(function: Callable[..., None]) -> Callable[..., None]:
     """The function; a user's mistake ends it with one sentence, a closed pipe with none."""
 
     @functools.wraps(function)
-    def guarded(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
+    def guarded(*args: Any, **kwargs: Any) -> None:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", RegardWarning)
@@ -102,17 +96,10 @@ def _guarded(function: Callable[_Parameters, None]) -> Callable[_Parameters, Non
     return guarded
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: object = None,
-    line: str | None = None,
-) -> None:
+def _show_warning(message: Any, category: type[Warning], *place: Any, **_: Any) -> None:
     text = f"regard: {message}\n"
     if not issubclass(category, RegardWarning):
-        text = warnings.formatwarning(message, category, filename, lineno)
+        text = warnings.formatwarning(message, category, *place[:2])
     typer.echo(text, err=True, nl=False)
 
 
@@ -150,23 +137,8 @@ def regard(
     """The Transformer of 2017: translate offline, train, and see every number."""
 
 
-_VERBS: dict[str, Callable[..., None]] = {
-    "translate": translate,
-    "score": score,
-    "evaluate": evaluate,
-    "translate-corpus": translate_corpus,
-    "chat": chat,
-    "write": write,
-    "fill": fill,
-    "search": search,
-    "look": look,
-    "serve": serve,
-    "train": train,
-    "compare": compare,
-    "export": export,
-    "import": import_model,
-    "data": data,
-    "models": models,
-}
-for _name, _function in _VERBS.items():
-    app.command(_name, cls=Verb)(_guarded(_function))
+_TEXT_VERBS = (translate, score, evaluate, translate_corpus, chat, write, fill, search)
+_MODEL_VERBS = (look, serve, train, compare, export, import_model, data, models)
+for _verb in (*_TEXT_VERBS, *_MODEL_VERBS):
+    _name = "import" if _verb is import_model else _verb.__name__.replace("_", "-")
+    app.command(_name, cls=Verb)(_guarded(_verb))

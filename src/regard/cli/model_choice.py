@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import RegardWarning
 from regard.folder.catalogue import (
     DEFAULT_LANGUAGES,
+    ModelInfo,
     available,
     direction_of,
     source_language_of,
@@ -64,7 +65,10 @@ class ModelChoice:
         def translate(texts: Sequence[str], **options: Any) -> tuple[Model, list[Translation]]:
             """Without any language named, the first lines with enough letters decide the direction."""
             nonlocal loaded, is_decided
-            if not is_decided and _tells_direction(texts):
+            is_told = direction_of(texts) != DEFAULT_LANGUAGES or language.has_enough(
+                " ".join(texts)
+            )
+            if not is_decided and is_told:
                 loaded, is_decided = self.load_for(texts), True
             loaded = loaded or self.load_for(())
             return loaded, loaded.translate(texts, details=True, **options)
@@ -72,11 +76,6 @@ class ModelChoice:
         return translate
 
 
-def _tells_direction(texts: Sequence[str]) -> bool:
-    return direction_of(texts) != DEFAULT_LANGUAGES or language.has_enough(" ".join(texts))
-
-
-@dataclass(slots=True)
 class LanguageRouter:
     """Translates lines of mixed languages, each with the model of its language.
 
@@ -85,11 +84,10 @@ class LanguageRouter:
     line that is clearly in the target language stays as it is.
     """
 
-    load: Callable[[str, str | None], Model]
-    target: str | None
-    _models: dict[tuple[str, str | None], Model] = field(default_factory=dict)
-    _seen: list[str] = field(default_factory=list)
-    _main: Model | None = None
+    def __init__(self, load: Callable[[str, str | None], Model], target: str | None) -> None:
+        self._load, self._target = functools.cache(load), target
+        self._seen: list[str] = []
+        self._main: Model | None = None
 
     def translate(
         self, texts: Sequence[str], *, where: Callable[[int], str], **options: Any
@@ -119,20 +117,17 @@ class LanguageRouter:
         if sum(map(len, self._seen)) >= _ENOUGH_LETTERS:
             return self._main
         self._seen += texts
-        languages = [_language_of(line) for line in self._seen]
-        votes: Counter[str] = Counter()
-        for line, found in zip(self._seen, languages, strict=True):
-            votes[found] += len(line) if found else 0
-        most = [each for each, _ in votes.most_common() if each and each != self.target]
+        by_language: dict[str, list[str]] = {}
+        for line in self._seen:
+            found = language.rank(line)[0][0] if language.has_enough(line) else ""
+            by_language.setdefault(found, []).append(line)
+        others = [each for each in by_language if each and each != self._target]
+        most = max(others, key=lambda each: sum(map(len, by_language[each])), default="")
         if self._main is not None:
-            self._main = (most and self._installed(most[0], self.target)) or self._main
-        elif most or not votes[self.target or ""]:
-            lines = [
-                line
-                for line, each in zip(self._seen, languages, strict=True)
-                if not most or each == most[0]
-            ]
-            self._main = self._loaded(source_language_of(lines, self.target), self.target)
+            self._main = (most and self._installed(most, self._target)) or self._main
+        elif most or not self._target or self._target not in by_language:
+            lines = by_language[most] if most else self._seen
+            self._main = self._load(source_language_of(lines, self._target), self._target)
         return self._main
 
     def _model_for(self, text: str, main: Model) -> Model | None:
@@ -144,21 +139,13 @@ class LanguageRouter:
         return (other and self._installed(other, target)) or main
 
     def _installed(self, source: str, target: str | None) -> Model | None:
-        for info in available():
-            if info.manifest.task == "translate" and info.languages[0] == source:
-                if target in (None, "", info.languages[1]):
-                    return self._loaded(source, target)
-        return None
-
-    def _loaded(self, source: str, target: str | None) -> Model:
-        if (source, target) not in self._models:
-            self._models[source, target] = self.load(source, target)
-        return self._models[source, target]
+        is_there = any(target in (None, "", info.languages[1]) for info in _translators(source))
+        return self._load(source, target) if is_there else None
 
 
-def _language_of(line: str) -> str:
-    """The most probable language of a line; empty for one that is too short to tell."""
-    return language.rank(line)[0][0] if language.has_enough(line) else ""
+def _translators(source: str) -> list[ModelInfo]:
+    models = [info for info in available() if info.manifest.task == "translate"]
+    return [info for info in models if info.languages[0] == source]
 
 
 def _clearly_other(line: str, usual: str) -> str:
@@ -190,15 +177,10 @@ class LanguageCheck:
             return
         self.is_settled = True
         if found and reads and found != language.main_language(reads):
+            advice = [f"try --model {info.name}, or --from auto" for info in _translators(found)]
+            advice.append("no model that is installed reads that")
             name = model.folder.name
-            _warn(f"the text seems to be in {found}, and {name} reads {reads}: {_advice(found)}")
-
-
-def _advice(found: str) -> str:
-    for info in available():
-        if info.manifest.task == "translate" and info.languages[0] == found:
-            return f"try --model {info.name}, or --from auto"
-    return "no model that is installed reads that"
+            _warn(f"the text seems to be in {found}, and {name} reads {reads}: {advice[0]}")
 
 
 def _warn(message: str) -> None:

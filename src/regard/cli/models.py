@@ -20,15 +20,9 @@ def models(
             help="Get or push one; without any word all that are here are listed.",
         ),
     ] = None,
-    name: Annotated[
-        str, Option("--name", metavar="NAME", help="What to call the model here.")
-    ] = "",
-    sha256: Annotated[
-        str, Option("--sha256", metavar="DIGITS", help="Checksum of the model to get.")
-    ] = "",
-    weights: Annotated[
-        str, Option("--weights", metavar="FORM", help="Of a foreign model: int8, fp16, fp32.")
-    ] = "fp32",
+    name: Annotated[str, opt.option("What to call the model here.", "NAME")] = "",
+    sha256: Annotated[str, opt.option("Checksum of the model to get.", "DIGITS")] = "",
+    weights: Annotated[str, opt.option("Of a foreign model: int8, fp16, fp32.", "FORM")] = "fp32",
     convert_pickle: opt.ConvertPickle = False,
     private: Annotated[bool, Option("--private", help="A new repository is private.")] = False,
     as_json: opt.AsJson = False,

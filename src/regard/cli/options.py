@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,58 +11,51 @@ from typer import Option
 if TYPE_CHECKING:
     from regard.api import Model
 
-ModelName = Annotated[
-    str | None, Option("--model", "-m", metavar="NAME", help="A model's name or folder.")
-]
-From = Annotated[str | None, Option("--from", metavar="CODE", help="Source language, such as fr.")]
-To = Annotated[str | None, Option("--to", metavar="CODE", help="Target language, such as en.")]
-Beam = Annotated[int | None, Option("--beam", "-b", help="Hypotheses kept at each step.")]
-Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
-Temperature = Annotated[
-    float | None,
-    Option("--temperature", help="Sample: below 1 sharper, above 1 flatter; 0: don't."),
-]
-Seed = Annotated[int | None, Option("--seed", help="The same seed gives the same text.")]
-OutputFile = Annotated[
-    Path | None, Option("--output", "-o", metavar="FILE", help="Write here, not to stdout.")
-]
-AsJson = Annotated[bool, Option("--json", help="Write JSON, for programs.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
-Encoding = Annotated[
-    str | None, Option("--encoding", metavar="NAME", help="Of files that do not declare it.")
-]
-Engine = Annotated[str, Option("--engine", metavar="NAME", help="auto, onnxruntime or torch.")]
-Device = Annotated[str, Option("--device", metavar="NAME", help="auto, cpu or cuda.")]
-Threads = Annotated[int | None, Option("--threads", help="CPU threads.")]
-RecipeData = Annotated[
-    Path, Option("--data", metavar="FOLDER", help="Where the recipe's files are.")
-]
-ConvertPickle = Annotated[
-    bool, Option("--convert-pickle", help="Read pytorch_model.bin too, in a separate process.")
-]
+
+def option(help: str, metavar: str | None = None, *names: str) -> Any:
+    """An option; without names it is called like its parameter."""
+    return Option(*names, metavar=metavar, help=help)
 
 
 def search_setting(example: str) -> Any:
-    return Option("--set", metavar="KEY=VALUE", help=f"Any search setting, such as {example}.")
+    return option(f"Any search setting, such as {example}.", "KEY=VALUE", "--set")
 
 
-BeamSettings = Annotated[list[str] | None, search_setting("length_penalty=1")]
-SamplingSettings = Annotated[list[str] | None, search_setting("top_k=40")]
+Text = str | None
+File = Path | None
+Texts = list[str] | None
+
+ModelName = Annotated[Text, option("A model's name or folder.", "NAME", "--model", "-m")]
+From = Annotated[Text, option("Source language, such as fr.", "CODE", "--from")]
+To = Annotated[Text, option("Target language, such as en.", "CODE", "--to")]
+Beam = Annotated[int | None, option("Hypotheses kept at each step.", None, "--beam", "-b")]
+Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
+Temperature = Annotated[float | None, option("Sample: below 1 sharper, above 1 flatter; 0: don't.")]
+Seed = Annotated[int | None, option("The same seed gives the same text.")]
+OutputFile = Annotated[File, option("Write here, not to stdout.", "FILE", "--output", "-o")]
+AsJson = Annotated[bool, Option("--json", help="Write JSON, for programs.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
+Encoding = Annotated[Text, option("Of files that do not declare it.", "NAME")]
+Engine = Annotated[str, option("auto, onnxruntime or torch.", "NAME")]
+Device = Annotated[str, option("auto, cpu or cuda.", "NAME")]
+Threads = Annotated[int | None, option("CPU threads.")]
+RecipeData = Annotated[Path, option("Where the recipe's files are.", "FOLDER", "--data")]
+ConvertPickle = Annotated[
+    bool, Option("--convert-pickle", help="Read pytorch_model.bin too, in a separate process.")
+]
+BeamSettings = Annotated[Texts, search_setting("length_penalty=1")]
+SamplingSettings = Annotated[Texts, search_setting("top_k=40")]
 
 
 def decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
     """The search settings from --set and from flags; a flag overrides --set."""
-    return _options(settings, ["decode"], flags)
+    return generate_options(settings, ("decode",), **flags)
 
 
-def generate_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
-    """The same with the settings of chat and write."""
-    return _options(settings, ["decode", "generate"], flags)
-
-
-def _options(
-    settings: list[str] | None, sections: list[str], flags: dict[str, Any]
+def generate_options(
+    settings: list[str] | None, sections: Sequence[str] = ("decode", "generate"), **flags: Any
 ) -> dict[str, Any]:
+    """The same with the settings of chat and write."""
     from regard.train.recipe import parse_settings
 
     found = parse_settings(settings or (), sections)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from regard.cli import options as opt
 from regard.errors import DataError, UsageError
@@ -32,11 +32,9 @@ def score(
     source: opt.From = None,
     target: opt.To = None,
     source_file: Annotated[
-        Path | None, Option("--source", metavar="FILE", help="Source sentences, one a line.")
+        opt.File, opt.option("Source sentences, one a line.", "FILE", "--source")
     ] = None,
-    target_file: Annotated[
-        Path | None, Option("--target", metavar="FILE", help="Their translations.")
-    ] = None,
+    target_file: Annotated[opt.File, opt.option("Their translations.", "FILE", "--target")] = None,
     output: opt.OutputFile = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
@@ -110,23 +108,18 @@ def _scored(model: Model, pairs: Sequence[Pair], as_json: bool) -> Iterator[str]
         if not as_json:
             yield f"{sum(values):.4f}" if pair else ""
             continue
-        answer = {
-            "source": source,
-            "target": target,
-            "log_probability": sum(values) if pair else None,
-            "tokens": tokenizer.token_strings(tokenizer.encode(target)),
-            "token_log_probabilities": values,
-        }
-        yield json.dumps(answer, ensure_ascii=False)
+        answer: dict[str, Any] = {"source": source, "target": target}
+        answer["log_probability"] = sum(values) if pair else None
+        answer["tokens"] = tokenizer.token_strings(tokenizer.encode(target))
+        yield json.dumps(answer | {"token_log_probabilities": values}, ensure_ascii=False)
 
 
 def evaluate(
     model: Annotated[str, Argument(help="A model's name or folder.")],
-    source: Annotated[Path, Option("--source", metavar="FILE", help="Source sentences.")],
-    reference: Annotated[Path, Option("--reference", metavar="FILE", help="Their translations.")],
+    source: Annotated[Path, opt.option("Source sentences.", "FILE")],
+    reference: Annotated[Path, opt.option("Their translations.", "FILE")],
     output: Annotated[
-        Path | None,
-        Option("--output", "-o", metavar="FILE", help="Keep the model's translations here."),
+        opt.File, opt.option("Keep the model's translations here.", "FILE", "--output", "-o")
     ] = None,
     beam: opt.Beam = None,
     settings: opt.BeamSettings = None,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Argument, Option
+from typer import Argument
 
 from regard.cli import options as opt
 from regard.errors import RegardWarning
@@ -27,14 +26,10 @@ def search(
         Argument(help="Text files and folders; none searches the --index as it is."),
     ] = None,
     model: opt.ModelName = None,
-    top: Annotated[int, Option("--top", "-n", help="Passages to show.")] = 5,
-    index: Annotated[
-        Path | None, Option("--index", metavar="FOLDER", help="Keep the vectors for next time.")
-    ] = None,
+    top: Annotated[int, opt.option("Passages to show.", None, "--top", "-n")] = 5,
+    index: Annotated[opt.File, opt.option("Keep the vectors for next time.", "FOLDER")] = None,
     encoding: opt.Encoding = None,
-    html: Annotated[
-        Path | None, Option("--html", metavar="FILE", help="A page: every word with every word.")
-    ] = None,
+    html: Annotated[opt.File, opt.option("A page: every word with every word.", "FILE")] = None,
     as_json: opt.AsJson = False,
     engine: opt.Engine = "auto",
     device: opt.Device = "auto",
@@ -52,31 +47,23 @@ def search(
     from regard.search.query import find
 
     encoder = TextEncoder.open(find_for_search(model), kind=engine, device=device, threads=threads)
+    options: dict[str, Any] = {"folder": index, "top": top, "encoding": encoding}
     with Bars() as bars:
-        found = find(
-            encoder,
-            query,
-            files or (),
-            folder=index,
-            top=top,
-            encoding=encoding,
-            progress=bars.start("reading"),
-            say=bars.say,
-        )
-    for each in found.left_out:
-        warnings.warn(f"left out {each}", RegardWarning, stacklevel=2)
+        options |= {"progress": bars.start("reading"), "say": bars.say}
+        found = find(encoder, query, files or (), **options)
+    told = [f"left out {each}" for each in found.left_out]
     if not found.num_passages:
-        warnings.warn(
-            "there is no text to search: the files and folders hold none that can be read; name others",
-            RegardWarning,
-            stacklevel=2,
+        told.append(
+            "there is no text to search: the files and folders hold none that can be read; name others"
         )
+    for message in told:
+        warnings.warn(message, RegardWarning, stacklevel=2)
     if html is not None:
         write_file(html, found.html().encode())
         typer.echo(f"{html}: {html.stat().st_size / 1e3:.0f} kB", err=True)
     with Writer(None) as writer:
         if as_json:
-            writer.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+            writer.write_json(found.to_dict())
         elif html is None:
             for hit in found:
                 _show(hit, writer)

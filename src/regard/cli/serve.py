@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.options import Texts
+
 if TYPE_CHECKING:
     from regard.serve.settings import Settings
-
-KEYS_VARIABLE = "REGARD_KEYS"
 
 
 def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: str = "") -> Any:
@@ -23,8 +23,7 @@ def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: 
 
 def serve(
     models: Annotated[
-        list[str] | None,
-        _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE"),
+        Texts, _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE")
     ] = None,
     host: Annotated[str, _option("--host", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, _option("--port", "Port; 0 takes a free one.")] = 8000,
@@ -32,13 +31,13 @@ def serve(
         Path | None, _option("--key-file", "Keys, one a line; or REGARD_KEYS.", "FILE")
     ] = None,
     allow_host: Annotated[
-        list[str] | None, _option("--allow-host", "A host name of this server.", "NAME")
+        Texts, _option("--allow-host", "A host name of this server.", "NAME")
     ] = None,
     allow_origin: Annotated[
-        list[str] | None, _option("--allow-origin", "A site whose pages may ask.", "URL")
+        Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")
     ] = None,
     trust_proxy: Annotated[
-        list[str] | None, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")
+        Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")
     ] = None,
     rate: Annotated[int, _option("--rate", "Requests a minute of one client; 0: any.")] = 0,
     queue: Annotated[int, _option("--queue", "Requests that may wait for a model.")] = 64,
@@ -54,7 +53,7 @@ def serve(
     """
     from regard.serve.settings import Settings, read_keys
 
-    keys = tuple(key for key in os.environ.get(KEYS_VARIABLE, "").split(",") if key)
+    keys = tuple(key for key in os.environ.get("REGARD_KEYS", "").split(",") if key)
     settings = Settings(
         host=host,
         port=port,

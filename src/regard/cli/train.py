@@ -1,4 +1,4 @@
-"""The verb train: a model from raw text."""
+"""The verbs train and compare: a model from raw text, or several trained alike."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
 """Settings of the allocator in torch's ARM builds, read when torch is loaded: it keeps freed memory for the next
 step. Fetching it from the system again takes 7 % of the time."""
 
+_FLAGS = {
+    "data": "source target pairs text valid_text test_text valid_source valid_target test_source "
+    "test_target embeddings".split(),
+    "model": ("size", "architecture", "attention"),
+    "train": ("seed", "objective", "freeze_embeddings"),
+}
+"""flags that are settings of a recipe, by section"""
+
 Files = list[str] | None
 
 
 def train(
-    output: Annotated[
-        Path, Option("--output", "-o", metavar="FOLDER", help="The run and the model.")
-    ],
+    output: Annotated[Path, opt.option("The run and the model.", "FOLDER", "--output", "-o")],
     source: Annotated[Files, Option(help="Source sentences, one a line (.gz, .xz).")] = None,
     target: Annotated[Files, Option(help="Their translations.")] = None,
     pairs: Annotated[Files, Option(help="Files of source TAB target.")] = None,
@@ -58,37 +64,18 @@ def train(
     seed: Annotated[int | None, Option(help="Of everything random.")] = None,
     init: Annotated[str | None, Option(help="A model to start from.")] = None,
     settings: Annotated[
-        list[str] | None,
-        Option("--set", metavar="KEY=VALUE", help="Any setting, such as steps=2000."),
+        Files, opt.option("Any setting, such as steps=2000.", "KEY=VALUE", "--set")
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --output.")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a model from raw parallel text or running text, and score it."""
-    flags: dict[str, dict[str, Any]] = {
-        "data": {
-            "source": source,
-            "target": target,
-            "pairs": pairs,
-            "text": text,
-            "valid_text": valid_text,
-            "test_text": test_text,
-            "valid_source": valid_source,
-            "valid_target": valid_target,
-            "test_source": test_source,
-            "test_target": test_target,
-            "embeddings": embeddings,
-        },
-        "model": {
-            "size": size,
-            "architecture": "encoder-decoder" if architecture == "transformer" else architecture,
-            "attention": attention,
-        },
-        "train": {
-            "seed": seed,
-            "objective": objective,
-            "freeze_embeddings": freeze_embeddings or None,
-        },
+    freeze = freeze_embeddings or None
+    kind = "encoder-decoder" if architecture == "transformer" else architecture
+    given = {**locals(), "freeze_embeddings": freeze, "architecture": kind}
+    flags = {
+        section: {name: given[name] for name in names if given[name] not in (None, "", [])}
+        for section, names in _FLAGS.items()
     }
     plan = _plan(recipe, data, flags, settings)
     if not (plan.data.source or plan.data.pairs or plan.data.text or resume):
@@ -105,11 +92,7 @@ def _plan(
     from regard.train.recipe import SECTIONS, Recipe, parse_settings, read_recipe
 
     start = read_recipe(recipe).with_files(data) if recipe else Recipe()
-    asked = {
-        section: {key: value for key, value in values.items() if value not in (None, "", [])}
-        for section, values in flags.items()
-    }
-    plan = start.changed(asked, "the command line")
+    plan = start.changed(flags, "the command line")
     return plan.changed(parse_settings(settings or (), SECTIONS), "--set")
 
 
@@ -122,26 +105,43 @@ def _run(plan: Recipe, output: Path, init: str | None, *, resume: bool, quiet: b
     with needs_extra("torch", "training"):
         from regard.train.request import Request
         from regard.train.run import train as run
-    request = Request(
-        data=plan.data,
-        train=plan.train,
-        size=plan.size,
-        model=plan.model,
-        decode=plan.decode,
-        generate=plan.generate,
-        init=first,
-    )
+    model = (plan.size, plan.model, plan.decode, plan.generate, first)
+    request = Request(plan.data, plan.train, *model)
     result = run(request, output, resume=resume, show_progress=not quiet)
     if result is None:  # one of several processes; the first has the result
         return
     for each in result.scores:
         typer.echo(str(each))
     if not quiet:
-        task = read_manifest(result.folder).task
-        typer.echo(
-            f"finished in {result.seconds:,.0f} s; try  regard {task} --model {result.folder}",
-            err=True,
-        )
+        advice = f"try  regard {read_manifest(result.folder).task} --model {result.folder}"
+        typer.echo(f"finished in {result.seconds:,.0f} s; {advice}", err=True)
+
+
+def compare(
+    recipe: Annotated[str, Option(help="A named comparison or a TOML file.")],
+    output: Annotated[
+        Path, opt.option("Models, results, report.", "FOLDER", "--output", "-o")
+    ] = Path("compare"),
+    data: opt.RecipeData = Path("data"),
+    jobs: Annotated[
+        int | None,
+        Option("--jobs", "-j", help="Parallel trainings; by default one a core, or one on a GPU."),
+    ] = None,
+    only_report: Annotated[
+        bool, Option("--only-report", help="Write the report again; train nothing.")
+    ] = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Train models alike, measure them, and write one report.
+
+    What is finished is not done again: the same command continues after an interruption. report.html stands alone;
+    its figures are also in FOLDER/figures as PNGs.
+    """
+    keep_memory()
+    with needs_extra("torch", "comparing models"):
+        from regard.compare.run import compare as run
+    options = {"only_report": only_report, "show_progress": not quiet}
+    typer.echo(str(run(recipe, output, data=data, jobs=jobs, **options)))
 
 
 def keep_memory() -> None:

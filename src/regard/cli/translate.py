@@ -27,34 +27,26 @@ def translate(
     ] = None,
     model: opt.ModelName = None,
     source: Annotated[
-        str | None,
-        Option("--from", metavar="CODE", help="Source language, such as fr; auto detects it."),
+        opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")
     ] = None,
     target: opt.To = None,
     inputs: Annotated[
         list[Path] | None,
-        Option("--input", "-i", metavar="FILE", help="Translate these files line by line."),
+        opt.option("Translate these files line by line.", "FILE", "--input", "-i"),
     ] = None,
     output: Annotated[
-        Path | None,
-        Option(
-            "--output", "-o", metavar="FILE", help="Write here, not to stdout; or into this folder."
-        ),
+        opt.File,
+        opt.option("Write here, not to stdout; or into this folder.", "FILE", "--output", "-o"),
     ] = None,
     force: Annotated[bool, Option("--force", help="Replace an existing output.")] = False,
     encoding: opt.Encoding = None,
     beam: opt.Beam = None,
-    n_best: Annotated[int | None, Option("--n-best", help="Lines written for each input.")] = None,
-    prefix: Annotated[str, Option("--prefix", help="What the output begins with.")] = "",
-    ban: Annotated[
-        list[str] | None, Option("--ban", metavar="WORD", help="Not in the output, spelt so.")
-    ] = None,
-    require: Annotated[
-        list[str] | None, Option("--require", metavar="WORD", help="In the output, spelt so.")
-    ] = None,
+    n_best: Annotated[int | None, opt.option("Lines written for each input.")] = None,
+    prefix: Annotated[str, opt.option("What the output begins with.")] = "",
+    ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
+    require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
     glossary: Annotated[
-        Path | None,
-        Option("--glossary", metavar="FILE", help="Words TAB their translations, one a line."),
+        opt.File, opt.option("Words TAB their translations, one a line.", "FILE")
     ] = None,
     whole: opt.Whole = False,
     plain: Annotated[
@@ -80,7 +72,7 @@ def translate(
     options = opt.decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
     options |= {"split": not whole, "plain": plain}
-    options |= {"glossary": Glossary.load(glossary) if glossary else None}
+    options["glossary"] = Glossary.load(glossary) if glossary else None
     opening = {"engine": engine, "device": device, "threads": threads}
     choice = ModelChoice(model, source, target, opening)
     check = LanguageCheck(is_settled=source is not None)
@@ -141,12 +133,11 @@ def _translate_lines(
             model, answers = translate(sources, number=number, where=where, **options)
             num_lines += len(lines)
             number += sum(len(answer.sentences) for answer in answers)
-            writer.write(
-                "".join(
-                    f"{on_one_line(text)}{line.end}"
-                    for line, answer in zip(lines, answers, strict=True)
-                    for text in show(answer)
-                )
-            )
+            written = [
+                f"{on_one_line(text)}{line.end}"
+                for line, answer in zip(lines, answers, strict=True)
+                for text in show(answer)
+            ]
+            writer.write("".join(written))
             if model is not None:
                 check.add(sources, model)

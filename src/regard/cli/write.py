@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from typing import TYPE_CHECKING, Annotated
@@ -23,10 +22,10 @@ def write(
     text: Annotated[str, Argument(help="The beginning; - or a pipe is read from stdin.")] = "",
     model: opt.ModelName = None,
     length: Annotated[int, Option("--length", "-n", help="Words to write at most.")] = 120,
-    endings: Annotated[int, Option("--endings", help="How many different continuations.")] = 1,
+    endings: Annotated[int, opt.option("How many different continuations.")] = 1,
     temperature: opt.Temperature = None,
     top_p: Annotated[
-        float | None, Option("--top-p", help="Sample from the tokens with this much probability.")
+        float | None, opt.option("Sample from the tokens with this much probability.")
     ] = None,
     seed: opt.Seed = None,
     settings: opt.SamplingSettings = None,
@@ -59,8 +58,7 @@ def write(
             parts = loaded.writing(text, length=length, number=number, **options)
             if as_json:
                 written = "".join(parts)
-                answer = {"prompt": text, "text": text + written, "written": written}
-                writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+                writer.write_json({"prompt": text, "text": text + written, "written": written})
                 continue
             writer.write("\n" * (number > 0) + text)
             num_words = 0
@@ -95,8 +93,8 @@ def fill(
     blanks = loaded.fill(text, n_best=n_best)
     with Writer(None) as writer:
         if as_json:
-            answer = {"text": text, "blanks": [[each.to_dict() for each in row] for row in blanks]}
-            writer.write(json.dumps(answer, ensure_ascii=False) + "\n")
+            found = [[each.to_dict() for each in row] for row in blanks]
+            writer.write_json({"text": text, "blanks": found})
             return
         for row in blanks:
             for each in row:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from regard.config import DecodeConfig
 from regard.generate.chat import Judge, search_plan, stream_reply
@@ -71,7 +71,7 @@ async def translate(
 
 async def translate_in_order(
     served: ServedModel, text: str, count: Callable[[int, int], None]
-) -> AsyncGenerator[str, None]:
+) -> AsyncGenerator[TextChunk, None]:
     """The translation sentence by sentence, each with the white space after it.
 
     count: told how many tokens were read and written since the last call.
@@ -79,12 +79,13 @@ async def translate_in_order(
     job = await _prepare(served, [text], in_order=True)
     [parts] = job.parts
     count(job.num_tokens, 0)
-    yield parts.glue[0]
+    yield TextChunk(parts.glue[0])
     glue = iter(parts.glue[1:])
     async with aclosing(_results(job.submit())) as results:
         async for translation in results:
             count(0, sum(len(each.candidates[0].tokens) for each in translation.sentences))
-            yield translation.text + next(glue)
+            yield TextChunk(translation.text + next(glue))
+    yield TextChunk("", (), "stop")
 
 
 async def _prepare(
@@ -158,17 +159,10 @@ async def write(
     # A beam knows its text only at the end, and a story of the most probable words repeats itself.
     method = "sample" if decode.method == "beam" else decode.method
     decode = replace(decode, method=method, n_best=1, max_length=limit)
+    asked = (served.translator, prompt, decode, served.manifest.generate)
+    about: dict[str, Any] = {"number": number, "stops": options.stops, "num_top": options.num_top}
     stream = TextStream(
-        lambda model: continue_text(
-            model,
-            served.translator,
-            prompt,
-            decode,
-            served.manifest.generate,
-            number=number,
-            stops=options.stops,
-            num_top=options.num_top,
-        ),
+        lambda model: continue_text(model, *asked, **about),
         lambda item: loop.call_soon_threadsafe(arrived.put_nowait, item),
     )
     served.worker.submit(stream)
@@ -182,15 +176,12 @@ async def write(
         stream.is_cancelled = True
 
 
-def _decode(
-    decode: DecodeConfig, options: TextOptions, greedy: Literal["beam", "greedy"]
-) -> DecodeConfig:
+def _decode(decode: DecodeConfig, options: TextOptions, greedy: str) -> DecodeConfig:
     """The model's own search with the request's options; temperature 0 asks for the method `greedy`."""
-    changes: dict[str, Any] = {}
+    names = ("top_p", "presence_penalty", "frequency_penalty", "seed")
+    given = {name: getattr(options, name) for name in names}
+    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if options.temperature is not None:
         changes["method"] = greedy if options.temperature == 0 else "sample"
         changes["temperature"] = options.temperature or 1.0
-    for name in ("top_p", "presence_penalty", "frequency_penalty", "seed"):
-        if getattr(options, name) is not None:
-            changes[name] = getattr(options, name)
     return replace(decode, **changes)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib import resources
+from importlib.metadata import version
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from regard.serve import settings as limits
 from regard.serve.guard import RequestGuard, RouteRules
 from regard.serve.libretranslate import LibreTranslate
 from regard.serve.models import Models
@@ -19,7 +24,6 @@ from regard.serve.openai import OpenAI
 from regard.serve.request import json_response
 from regard.serve.settings import Settings
 from regard.serve.site import Site, page_names
-from regard.serve.spec import specification
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -38,20 +42,16 @@ class App:
         self.asgi: ASGIApp = RequestGuard(
             self._route, settings, metrics, log, self._rules_of, self._site.has_pass
         )
-        workers = {name: each.worker for name, each in models.all.items()}
+
+        def num_waiting() -> dict[str, float]:
+            return {name: each.worker.num_waiting for name, each in models.all.items()}
+
+        def is_up() -> dict[str, float]:
+            return {name: each.worker.is_alive for name, each in models.all.items()}
+
         metrics.gauges += [
-            Gauge(
-                "regard_waiting",
-                "Requests that wait for a model.",
-                lambda: {name: worker.num_waiting for name, worker in workers.items()},
-                "model",
-            ),
-            Gauge(
-                "regard_model_up",
-                "Whether a model answers.",
-                lambda: {name: float(worker.is_alive) for name, worker in workers.items()},
-                "model",
-            ),
+            Gauge("regard_waiting", "Requests that wait for a model.", num_waiting, "model"),
+            Gauge("regard_model_up", "Whether a model answers.", is_up, "model"),
         ]
 
     async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,5 +111,18 @@ class App:
         return Response(self._metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def _spec(self, request: Request) -> Response:
-        languages, names = self.models.languages, list(self.models.all)
-        return json_response(specification(self._settings, languages, names))
+        """The interface as OpenAPI: spec.json describes it, with the limits left open."""
+        languages = self.models.languages
+        values: dict[str, Any] = {
+            "version": version("regard"),
+            "security": [{"bearer": []}] if self._settings.keys else [],
+            "characters": self._settings.characters,
+            "sources": ["auto", *languages],
+            "targets": languages or [""],
+            "models": list(self.models.all),
+            **{name: value for name, value in vars(limits).items() if name.startswith("MAX_")},
+        }
+        text = (resources.files("regard.serve") / "spec.json").read_text(encoding="utf-8")
+        for name, value in values.items():
+            text = text.replace(f'"@{name}@"', json.dumps(value))
+        return json_response(json.loads(text))

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import NamedTuple
 
 from regard.documents import translate_document
@@ -98,18 +99,11 @@ class DocumentTranslator:
                 running[0].cancel()
             return job.join([future.result() for future in running[0].futures])
 
-        def work() -> bytes:
-            return translate_document(
-                data,
-                suffix,
-                translate_texts,
-                languages=languages,
-                encoding=encoding,
-                is_cancelled=is_cancelled.is_set,
-            ).data
-
+        work = partial(translate_document, data, suffix, translate_texts, languages=languages)
+        work = partial(work, encoding=encoding, is_cancelled=is_cancelled.is_set)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            done = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            return done.data
         except asyncio.CancelledError:
             is_cancelled.set()
             for job in running:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import RegardError
 from regard.serve import settings as limits
-from regard.serve.access import Keys, RateLimit, client_of, is_own_host, is_own_origin
+from regard.serve.access import Keys, RateLimit, client_of, is_own_host
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.request import RequestError, fields_of, speaks_openai
 from regard.serve.settings import Settings
@@ -30,6 +31,11 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
+}
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Max-Age": "600",
 }
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 _MAX_OPEN_REQUESTS = 512
@@ -104,21 +110,22 @@ class RequestGuard:
         headers = Headers(scope=scope)
         self._check_client(rules, scope, headers)
         if scope["method"] == "OPTIONS" and "origin" in headers:
-            await answer.preflight()
+            await Response(None, 204, _PREFLIGHT)(scope, receive, answer)
             return
         body = await self._read(rules, headers, receive)
         if self._keys and rules.needs_key:
             await self._check_key(scope, headers, body)
         seconds = self._settings.file_timeout if rules.takes_file else self._settings.timeout
-        await self._run(self._app(scope, _Replay(body), answer), receive, answer, seconds)
+        await self._run(self._app(scope, _replay(body), answer), receive, answer, seconds)
 
     def _check_client(self, rules: RouteRules, scope: Scope, headers: Headers) -> None:
         settings, host = self._settings, headers.getlist("host")
         if len(host) != 1 or not is_own_host(host[0], settings.hosts):
-            raise RequestError(
-                403, "this server does not go by that name: allow it with --allow-host", code="host"
-            )
-        if not is_own_origin(headers.get("origin"), host[0], settings.origins):
+            message = "this server does not go by that name: allow it with --allow-host"
+            raise RequestError(403, message, code="host")
+        # Programs send no Origin; this server's own page and allowed sites may ask.
+        own = (None, f"http://{host[0]}", f"https://{host[0]}", *settings.origins)
+        if headers.get("origin") not in own:
             message = "pages of other sites may not ask: allow them with --allow-origin"
             raise RequestError(403, message, code="origin")
         if self._num_open > _MAX_OPEN_REQUESTS:
@@ -132,9 +139,8 @@ class RequestGuard:
 
     async def _read(self, rules: RouteRules, headers: Headers, receive: Receive) -> bytes:
         most = self._settings.file_bytes if rules.takes_file else self._settings.body_bytes
-        too_large = RequestError(
-            413, f"a request must have at most {most} bytes: send less at a time"
-        )
+        message = f"a request must have at most {most} bytes: send less at a time"
+        too_large = RequestError(413, message)
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise RequestError(415, "a body must not be compressed: send it as it is")
         length = headers.get("content-length", "0")
@@ -146,13 +152,13 @@ class RequestGuard:
         try:
             async with asyncio.timeout(limits.BODY_TIMEOUT):
                 while True:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
+                    part = await receive()
+                    if part["type"] == "http.disconnect":
                         raise RequestError(400, "the request broke off")
-                    body += message.get("body", b"")
+                    body += part.get("body", b"")
                     if len(body) > most:
                         raise too_large
-                    if not message.get("more_body"):
+                    if not part.get("more_body"):
                         return bytes(body)
         except TimeoutError:
             raise RequestError(408, "the body did not arrive in time") from None
@@ -168,7 +174,7 @@ class RequestGuard:
             key = QueryParams(scope["query_string"]).get("api_key")
             if key is None and body:
                 try:
-                    key = (await fields_of(Request(scope, _Replay(body)))).get("api_key")
+                    key = (await fields_of(Request(scope, _replay(body)))).get("api_key")
                 except RequestError:
                     key = None
         if key is None or key not in self._keys:
@@ -234,30 +240,20 @@ class _Answer:
 
     async def fail(self, error: RequestError) -> None:
         if self.status is None:
-            await error.response(self._scope["path"])(self._scope, _Replay(b""), self)
-
-    async def preflight(self) -> None:
-        headers = [
-            (b"access-control-allow-methods", b"GET, POST"),
-            (b"access-control-allow-headers", b"Authorization, Content-Type"),
-            (b"access-control-max-age", b"600"),
-        ]
-        await self({"type": "http.response.start", "status": 204, "headers": headers})
-        await self({"type": "http.response.body", "body": b""})
+            await error.response(self._scope["path"])(self._scope, _replay(b""), self)
 
 
-class _Replay:
+def _replay(body: bytes) -> Receive:
     """Receives the body that was read already."""
+    bodies = [body]
 
-    def __init__(self, body: bytes) -> None:
-        self._body: bytes | None = body
-
-    async def __call__(self) -> Message:
-        if self._body is None:
+    async def receive() -> Message:
+        if not bodies:
             # The guard watches the connection itself: a second call waits until it is cancelled.
             await asyncio.Event().wait()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+
+    return receive
 
 
 async def _until_gone(receive: Receive) -> None:

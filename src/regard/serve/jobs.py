@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
@@ -20,26 +20,18 @@ from regard.translate.translation import Translation
 
 
 class Overloaded(RequestError):
-    """The queue is full."""
-
     def __init__(self) -> None:
         message = "too many requests are waiting: come back in a moment"
         super().__init__(503, message, retry_after=1, code="busy")
 
 
 class ModelStopped(RequestError):
-    """The model's thread has ended or hangs."""
-
     def __init__(self) -> None:
         message = "the model does not answer"
         super().__init__(503, message, retry_after=10, code="model_unavailable")
 
 
-class BatchTask(Protocol):
-    """What is done with the items of a job; jobs with equal tasks share batches."""
-
-    def run(self, translator: Translator, items: Sequence[Any]) -> Sequence[Any]:
-        """A result for each item, in the model's thread."""
+# A task runs in the model's thread and has a result for each item of a batch. Jobs with equal tasks share batches.
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +73,7 @@ class ModelJob:
 
     def __init__(
         self,
-        task: BatchTask,
+        task: TranslateTask | ReplyTask,
         values: Sequence[Any],
         lengths: Sequence[int],
         *,

@@ -12,6 +12,7 @@ from regard.serve.answers import translate
 from regard.serve.files import DocumentTranslator, FileStore, plain_name
 from regard.serve.models import Detected, Models, ServedModel, language_name
 from regard.serve.request import (
+    BadField,
     Fields,
     RequestError,
     fields_of,
@@ -45,9 +46,7 @@ class LibreTranslate:
         alternatives = integer(fields, "alternatives", 0, 0, MAX_ALTERNATIVES)
         kind = text_of(fields, "format", "text")
         if kind not in ("text", "html"):
-            raise RequestError(
-                400, f"Invalid request: {kind} format is not supported", param="format"
-            )
+            raise BadField("format", f"Invalid request: {kind} format is not supported")
         source, target = self._languages(fields)
         unique = list(dict.fromkeys(texts))
         is_auto = source == AUTO
@@ -89,10 +88,9 @@ class LibreTranslate:
         return json_response(found or [{"confidence": 0.0, "language": "en"}])
 
     async def languages(self, request: Request) -> Response:
-        models = self._models
         listed = [
-            {"code": code, "name": language_name(code), "targets": models.targets(code)}
-            for code in models.languages
+            {"code": code, "name": language_name(code), "targets": self._models.targets(code)}
+            for code in self._models.languages
         ]
         return json_response(listed)
 
@@ -118,14 +116,13 @@ class LibreTranslate:
     async def translate_file(self, request: Request) -> Response:
         fields = await fields_of(request)
         if not isinstance(fields.get("file"), tuple):
-            raise RequestError(400, "Invalid request: missing file parameter", param="file")
+            raise BadField("file", "Invalid request: missing file parameter")
         name, data = fields["file"]
         stem, _, ending = plain_name(name).rpartition(".")
         suffix = f".{ending.lower()}"
         if suffix not in SUFFIXES:
-            raise RequestError(
-                400, f"Invalid request: file format not supported, only {' '.join(SUFFIXES)}"
-            )
+            known = " ".join(SUFFIXES)
+            raise RequestError(400, f"Invalid request: file format not supported, only {known}")
         source, target = self._languages(fields)
         if source == AUTO:
             source = self._models.detect(data[:4000].decode("utf-8", "ignore")).language
@@ -149,7 +146,7 @@ class LibreTranslate:
         """The texts of a request, and whether they came as a list."""
         given = fields.get("q")
         if given is None:
-            raise RequestError(400, "Invalid request: missing q parameter", param="q")
+            raise BadField("q", "Invalid request: missing q parameter")
         texts = given if isinstance(given, list) else [given]
         problem = ""
         if len(texts) > MAX_TEXTS:
@@ -159,7 +156,7 @@ class LibreTranslate:
         elif (length := sum(map(len, texts))) > self._settings.characters:
             problem = f"request ({length}) exceeds text limit ({self._settings.characters})"
         if problem:
-            raise RequestError(400, f"Invalid request: {problem}", param="q")
+            raise BadField("q", f"Invalid request: {problem}")
         return [valid_text(text, "q") for text in texts], isinstance(given, list)
 
     def _languages(self, fields: Fields) -> tuple[str, str]:
@@ -171,7 +168,7 @@ class LibreTranslate:
             known = AUTO if is_auto else self._models.match(code)
             if known is None:
                 message = f"{code[:20]} is not supported, only {', '.join(self._models.languages)}"
-                raise RequestError(400, message, param=name)
+                raise BadField(name, message)
             codes.append(known)
         source, target = codes
         if source != AUTO:
@@ -188,11 +185,9 @@ class LibreTranslate:
         return self._models.pairs[source, target]
 
     def _base(self, request: Request) -> str:
-        scheme = "http"
-        if request.client and request.client.host in self._settings.proxies:
-            if request.headers.get("x-forwarded-proto") == "https":
-                scheme = "https"
-        return f"{scheme}://{request.headers['host']}"
+        is_proxied = request.client and request.client.host in self._settings.proxies
+        is_secure = is_proxied and request.headers.get("x-forwarded-proto") == "https"
+        return f"{'https' if is_secure else 'http'}://{request.headers['host']}"
 
 
 def _confidence(found: Detected) -> dict[str, Any]:

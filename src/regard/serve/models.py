@@ -133,22 +133,20 @@ def load_models(
     threads: int | None = None,
 ) -> Loaded:
     """Load the named models, or all installed ones that can be served."""
-    folders = {Path(find(name)).resolve(): None for name in names}
-    if not names:
-        folders = {info.folder.resolve(): None for info in available()}
+    found = [find(name) for name in names] or [info.folder for info in available()]
     served: list[ServedModel] = []
     other_tasks: list[str] = []
     failed: list[str] = []
-    for folder in folders:
+    for folder in dict.fromkeys(Path(each).resolve() for each in found):
         name = folder.name
         try:
             manifest = read_manifest(folder)
+            if manifest.task not in TASKS and names:
+                raise ModelError(
+                    f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to "
+                    f"{manifest.task}; name another"
+                )
             if manifest.task not in TASKS:
-                if names:
-                    raise ModelError(
-                        f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to "
-                        f"{manifest.task}; name another"
-                    )
                 other_tasks.append(f"{name}: made to {manifest.task}, which is not served")
                 continue
             opened = open_engine(folder, engine, device=device, threads=threads)

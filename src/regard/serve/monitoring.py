@@ -15,6 +15,8 @@ import threading
 import traceback
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TextIO
@@ -24,9 +26,9 @@ _NUM_FRAMES = 12
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
 Labels = tuple[tuple[str, str], ...]
-Read = Callable[[], dict[str, float]]
-"""the current values of a gauge, by label"""
 
 
 class Log:
@@ -36,17 +38,12 @@ class Log:
     def write(self, event: str, **values: Any) -> None:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         line = json.dumps({"time": now, "event": event, **values}, ensure_ascii=False)
-        try:
+        with suppress(OSError, ValueError):  # a log that nobody can read must not stop the answers
             print(line, file=self._stream or sys.stderr, flush=True)
-        except (OSError, ValueError):
-            # A log that nobody can read must not stop the answers.
-            return
 
     def fault(self, event: str, error: BaseException, **values: Any) -> None:
         frames = traceback.extract_tb(error.__traceback__)[-_NUM_FRAMES:]
-        where = [
-            f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames
-        ]
+        where = [f"{Path(each.filename).name}:{each.lineno} {each.name}" for each in frames]
         self.write(event, error=type(error).__name__, where=where, **values)
 
 
@@ -66,24 +63,14 @@ class UvicornHandler(logging.Handler):
             self._log.write("server", level=level, message=str(record.msg))
 
 
-class Metric:
-    """A metric by name; `lines` are its values in Prometheus' format."""
-
-    kind = ""
-
-    def __init__(self, name: str, help: str) -> None:
-        self.name, self.help = name, help
-        self._lock = threading.Lock()
-
-    def lines(self) -> Iterator[str]:
-        raise NotImplementedError
+# Of every metric, `lines` are the values in Prometheus' format.
 
 
-class Counter(Metric):
+class Counter:
     kind = "counter"
 
     def __init__(self, name: str, help: str) -> None:
-        super().__init__(name, help)
+        self.name, self.help, self._lock = name, help, threading.Lock()
         self._values: dict[Labels, float] = {}
 
     def add(self, amount: float = 1, **labels: str) -> None:
@@ -97,23 +84,25 @@ class Counter(Metric):
         return (_line(self.name, labels, value) for labels, value in values)
 
 
-class Gauge(Metric):
+@dataclass(frozen=True)
+class Gauge:
+    name: str
+    help: str
+    read: Callable[[], dict[str, float]]
+    """the current values, by label"""
+    label: str = ""
     kind = "gauge"
 
-    def __init__(self, name: str, help: str, read: Read, label: str = "") -> None:
-        super().__init__(name, help)
-        self._read, self._label = read, label
-
     def lines(self) -> Iterator[str]:
-        for key, value in self._read().items():
-            yield _line(self.name, ((self._label, key),) if self._label else (), value)
+        for key, value in self.read().items():
+            yield _line(self.name, ((self.label, key),) if self.label else (), value)
 
 
-class Histogram(Metric):
+class Histogram:
     kind = "histogram"
 
     def __init__(self, name: str, help: str, bounds: tuple[float, ...]) -> None:
-        super().__init__(name, help)
+        self.name, self.help, self._lock = name, help, threading.Lock()
         self._bounds = bounds
         self._values: dict[Labels, list[float]] = {}
         """counts of each bucket, and last the sum of the values"""
@@ -141,9 +130,8 @@ class Metrics:
         self.requests = Counter("regard_requests_total", "Requests by route, method and status.")
         self.seconds = Histogram("regard_request_seconds", "Time to answer, by route.", _SECONDS)
         self.refused = Counter("regard_refused_total", "Requests refused, by reason.")
-        self.sentences = Counter(
-            "regard_sentences_total", "Sentences translated and turns answered, by model."
-        )
+        about = "Sentences translated and turns answered, by model."
+        self.sentences = Counter("regard_sentences_total", about)
         self.tokens = Counter("regard_tokens_total", "Tokens written by chat and story models.")
         self.batches = Histogram("regard_batch_sentences", "Sentences or turns of a batch.", _SIZES)
         self.gauges = [
@@ -153,7 +141,7 @@ class Metrics:
 
     def text(self) -> str:
         counts = (self.requests, self.seconds, self.refused, self.sentences, self.tokens)
-        metrics: list[Metric] = [*counts, self.batches, *self.gauges]
+        metrics: list[Counter | Gauge | Histogram] = [*counts, self.batches, *self.gauges]
         lines: list[str] = []
         for each in metrics:
             lines += [f"# HELP {each.name} {each.help}", f"# TYPE {each.name} {each.kind}"]
@@ -162,25 +150,19 @@ class Metrics:
 
 
 def _line(name: str, labels: Labels, value: float) -> str:
-    inner = ",".join(f'{key}="{_escape(text)}"' for key, text in labels)
+    inner = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels)
     return f"{name}{{{inner}}} {value:.10g}" if inner else f"{name} {value:.10g}"
-
-
-def _escape(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 def _memory() -> dict[str, float]:
     """Resident memory, on Linux."""
-    try:
+    with suppress(OSError):
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return {}
-    return {"": float(pages * os.sysconf("SC_PAGE_SIZE"))}
+        return {"": float(pages * os.sysconf("SC_PAGE_SIZE"))}
+    return {}
 
 
 def _open_files() -> dict[str, float]:
-    try:
+    with suppress(OSError):
         return {"": float(len(os.listdir("/proc/self/fd")))}
-    except OSError:
-        return {}
+    return {}

@@ -30,6 +30,7 @@ from regard.serve.openai_request import (
 )
 from regard.serve.openai_response import ResponseFormat, Usage
 from regard.serve.request import (
+    BadField,
     Fields,
     RequestError,
     flag,
@@ -74,8 +75,7 @@ class OpenAI:
         form = ResponseFormat(model.name, fields, is_chat=False, shows_tokens=shows_tokens)
         count = _count(fields, "n", 1)
         if _count(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
-            message = "best_of must be n, and there may be fewer texts"
-            raise RequestError(400, message, param="best_of")
+            raise BadField("best_of", "best_of must be n, and there may be fewer texts")
         shown = {"shows_tokens": shows_tokens, "echo": flag(fields, "echo")}
         asked: list[TextRequest] = []
         for prompt in prompts:
@@ -120,6 +120,7 @@ class OpenAI:
     async def _events(
         self, texts: list[Text], form: ResponseFormat, usage: Usage
     ) -> AsyncGenerator[bytes, None]:
+        """When the model takes too long, or fails in the middle, the last event is the error."""
         ends = time.monotonic() + self._settings.timeout
         arrived: asyncio.Queue[tuple[int, TextChunk | None | Exception]] = asyncio.Queue()
         tasks = [asyncio.ensure_future(_follow(i, each, arrived)) for i, each in enumerate(texts)]
@@ -127,43 +128,34 @@ class OpenAI:
         num_open = len(tasks)
         try:
             while num_open:
-                async with asyncio.timeout(ends - time.monotonic()):
-                    number, item = await arrived.get()
+                try:
+                    async with asyncio.timeout(ends - time.monotonic()):
+                        number, item = await arrived.get()
+                except TimeoutError:
+                    message = f"this took longer than {self._settings.timeout:g} seconds"
+                    raise RequestError(504, message, code="timeout") from None
                 if item is None:
                     num_open -= 1
                 elif isinstance(item, Exception):
                     raise item
                 elif item.text or item.tokens or item.finish:
-                    if number not in begun and (opening := form.opening(number)):
-                        yield _event(opening)
+                    is_first = number not in begun
                     begun.add(number)
-                    if item.text or item.tokens:
-                        yield _event(form.part(number, item.text, list(item.tokens)))
-                    if item.finish is not None:
-                        yield _event(form.closing(number, item.finish))
+                    for chunk in form.chunks(number, item, is_first=is_first):
+                        yield _event(chunk)
             if form.shows_usage:
                 yield _event({**form.head, "choices": [], "usage": usage.to_dict()})
             yield b"data: [DONE]\n\n"
         except Exception as error:
-            if not begun and not isinstance(error, TimeoutError):
-                raise
-            shown = self._stream_error(error)
             if not begun:
-                raise shown from None
-            yield _event(shown.openai())
+                raise
+            if not isinstance(error, RequestError):
+                self._log.fault("fault", error, route="stream")
+                error = RequestError(500, "something went wrong here")
+            yield _event(error.openai())
         finally:
             for task in tasks:
                 task.cancel()
-
-    def _stream_error(self, error: Exception) -> RequestError:
-        """The error as the client sees it."""
-        if isinstance(error, RequestError):
-            return error
-        if isinstance(error, TimeoutError):
-            message = f"this took longer than {self._settings.timeout:g} seconds"
-            return RequestError(504, message, code="timeout")
-        self._log.fault("fault", error, route="stream")
-        return RequestError(500, "something went wrong here")
 
 
 def _count(fields: Fields, name: str, default: int) -> int:
@@ -197,16 +189,11 @@ async def _written(
     asked: TextRequest, options: TextOptions, number: int, usage: Usage, room: asyncio.Semaphore
 ) -> Text:
     async with room:
-        if asked.prompt is None:
-            last = asked.turns[-1]
-            async with aclosing(translate_in_order(asked.model, last, usage.add)) as texts:
-                async for text in texts:
-                    yield TextChunk(text)
-            yield TextChunk("", (), "stop")
-            return
         if asked.echo:
             yield TextChunk(asked.echo)
-        if asked.model.manifest.task == "chat":
+        if asked.prompt is None:
+            written = translate_in_order(asked.model, asked.turns[-1], usage.add)
+        elif asked.model.manifest.task == "chat":
             written = reply(asked.model, asked.turns, options, number)
         else:
             written = write(asked.model, asked.prompt, options, number)

@@ -10,7 +10,7 @@ from typing import Any
 from regard.generate.prompts import Prompt, chat_prompt, text_prompt
 from regard.serve.answers import TextOptions
 from regard.serve.models import Models, ServedModel
-from regard.serve.request import Fields, RequestError, integer, number, valid_text
+from regard.serve.request import BadField, Fields, RequestError, integer, number, valid_text
 from regard.serve.settings import MAX_MESSAGES, MAX_STOPS, MAX_TEXTS, MAX_TOKENS, Settings
 
 _ROLES = ("system", "developer", "user", "assistant")
@@ -47,22 +47,20 @@ class TextRequest:
 def model_of(models: Models, fields: Fields) -> ServedModel:
     for name, harmless in _UNSUPPORTED.items():
         if fields.get(name) is not None and fields[name] not in harmless:
-            raise RequestError(400, f"{name} is not supported here: leave it out", param=name)
+            raise BadField(name, f"{name} is not supported here: leave it out")
     if not isinstance(fields.get("model"), str):
-        raise RequestError(400, "model must be the name of a model", param="model")
+        raise BadField("model", "model must be the name of a model")
     return find_model(models, fields["model"])
 
 
 def find_model(models: Models, name: str) -> ServedModel:
     if name not in models.all:
         known = ", ".join(f"{each} ({served.manifest.task})" for each, served in models.all.items())
-        raise RequestError(
-            404,
+        message = (
             f"no model here goes by that name: ask for one of {known}, or start the server with "
-            "another:  regard serve --model NAME --model FOLDER",
-            param="model",
-            code="model_not_found",
         )
+        message += "another:  regard serve --model NAME --model FOLDER"
+        raise RequestError(404, message, param="model", code="model_not_found")
     return models.all[name]
 
 
@@ -73,19 +71,17 @@ def turns_of(fields: Fields, settings: Settings) -> list[str]:
     """
     messages = fields.get("messages")
     if not isinstance(messages, list) or not 1 <= len(messages) <= MAX_MESSAGES:
-        message = f"messages must be a list of 1 to {MAX_MESSAGES} messages"
-        raise RequestError(400, message, param="messages")
+        raise BadField("messages", f"messages must be a list of 1 to {MAX_MESSAGES} messages")
     turns = []
     for place, each in enumerate(messages):
         where = f"messages[{place}]"
         if not isinstance(each, dict) or each.get("role") not in _ROLES:
-            message = f"{where} must have one of the roles {', '.join(_ROLES)}"
-            raise RequestError(400, message, param=where)
+            raise BadField(where, f"{where} must have one of the roles {', '.join(_ROLES)}")
         content = _content(each.get("content"), where)
         if each["role"] in ("user", "assistant"):
             turns.append((each["role"], content))
     if not turns or turns[-1][0] != "user":
-        raise RequestError(400, "the last message must be the user's", param="messages")
+        raise BadField("messages", "the last message must be the user's")
     texts = [content for _, content in turns]
     _check_length(texts, "messages", settings)
     return texts
@@ -95,7 +91,7 @@ def prompts_of(fields: Fields, settings: Settings) -> list[str]:
     given = fields.get("prompt", "")
     prompts = given if isinstance(given, list) else [given]
     if not 1 <= len(prompts) <= MAX_TEXTS or not all(isinstance(each, str) for each in prompts):
-        raise RequestError(400, f"prompt must be a text or 1 to {MAX_TEXTS} texts", param="prompt")
+        raise BadField("prompt", f"prompt must be a text or 1 to {MAX_TEXTS} texts")
     _check_length(prompts, "prompt", settings)
     return [valid_text(each, "prompt") for each in prompts]
 
@@ -113,7 +109,7 @@ def options_of(fields: Fields, *max_tokens: str, num_top: str = "top_logprobs") 
     length = next((name for name in max_tokens if name in given), None)
     top_p = number(fields, "top_p", 0, 1)
     if top_p == 0:
-        raise RequestError(400, "top_p must be above 0", param="top_p")
+        raise BadField("top_p", "top_p must be above 0")
     return TextOptions(
         max_tokens=None if length is None else integer(given, length, 1, 1, MAX_TOKENS),
         temperature=number(fields, "temperature", 0, 2),
@@ -153,8 +149,7 @@ async def text_request(
         "frequency_penalty": options.frequency_penalty is not None,
     }
     if name := next((name for name, is_asked in unfit.items() if is_asked), None):
-        message = f"{name} is nothing for a translation: leave it out"
-        raise RequestError(400, message, param=name)
+        raise BadField(name, f"{name} is nothing for a translation: leave it out")
     return TextRequest(model, turns, None)
 
 
@@ -165,32 +160,25 @@ def _check_penalties(model: ServedModel, options: TextOptions) -> None:
         is_sampled = options.temperature > 0
     for name in ("presence_penalty", "frequency_penalty"):
         if getattr(options, name) is not None and not is_sampled:
-            raise RequestError(
-                400,
-                f"{name} is for sampled texts: ask for a temperature above 0 as well, or leave it out",
-                param=name,
-            )
+            message = f"{name} is for sampled texts: ask for a temperature above 0 as well, or leave it out"
+            raise BadField(name, message)
 
 
 def _content(content: object, where: str) -> str:
     """A message's text: a string, or a list of parts that are all texts."""
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if isinstance(parts, list):
-        texts = [
-            part.get("text")
-            for part in parts
-            if isinstance(part, dict) and part.get("type") == "text"
-        ]
-        if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
-            return valid_text("".join(map(str, texts)), where)
-    raise RequestError(400, f"{where}.content must be a text, or parts of type text", param=where)
+        read = [part for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+        texts = [part["text"] for part in read if isinstance(part.get("text"), str)]
+        if len(texts) == len(parts):
+            return valid_text("".join(texts), where)
+    raise BadField(where, f"{where}.content must be a text, or parts of type text")
 
 
 def _stops(given: object) -> tuple[str, ...]:
     stops = given if isinstance(given, list) else [] if given is None else [given]
-    if len(stops) > MAX_STOPS or not all(
-        isinstance(each, str) and 0 < len(each) <= _MAX_STOP_LENGTH for each in stops
-    ):
+    fit = [each for each in stops if isinstance(each, str) and 0 < len(each) <= _MAX_STOP_LENGTH]
+    if len(stops) > MAX_STOPS or fit != stops:
         message = f"stop must be up to {MAX_STOPS} texts of up to {_MAX_STOP_LENGTH} characters"
-        raise RequestError(400, message, param="stop")
-    return tuple(stops)
+        raise BadField("stop", message)
+    return tuple(fit)

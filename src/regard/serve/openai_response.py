@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from regard.generate.stream import WrittenToken
-from regard.serve.request import Fields, RequestError, flag
+from regard.generate.stream import TextChunk, WrittenToken
+from regard.serve.request import BadField, Fields, flag
 
-Tokens = list[WrittenToken]
+Tokens = Sequence[WrittenToken]
 
 
 class ResponseFormat:
@@ -21,7 +23,7 @@ class ResponseFormat:
         self.streams = flag(fields, "stream")
         options = fields.get("stream_options") or {}
         if not isinstance(options, dict):
-            raise RequestError(400, "stream_options must be an object", param="stream_options")
+            raise BadField("stream_options", "stream_options must be an object")
         self.shows_usage = flag(options, "include_usage")
         kind = "text_completion"
         if is_chat:
@@ -38,40 +40,28 @@ class ResponseFormat:
         """One whole answer."""
         message = {"role": "assistant", "content": text, "refusal": None}
         content = {"message": message} if self._is_chat else {"text": text}
-        about = {"logprobs": self._logprobs(tokens), "finish_reason": finish}
-        return {"index": number, **content, **about}
+        return _choice(number, content, self._logprobs(tokens), finish)
 
-    def opening(self, number: int) -> dict[str, Any] | None:
-        """The first chunk of a choice, where there is one."""
-        delta = {"delta": {"role": "assistant", "content": ""}}
-        return self._chunk(number, delta) if self._is_chat else None
-
-    def part(self, number: int, text: str, tokens: Tokens) -> dict[str, Any]:
-        """A chunk with some more of a choice."""
-        delta = {"delta": {"content": text}} if self._is_chat else {"text": text}
-        return self._chunk(number, delta, self._logprobs(tokens))
-
-    def closing(self, number: int, finish: str) -> dict[str, Any]:
-        """The last chunk of a choice."""
-        return self._chunk(number, {"delta": {}} if self._is_chat else {"text": ""}, finish=finish)
-
-    def _chunk(
-        self, number: int, delta: dict[str, Any], logprobs: Any = None, finish: str | None = None
-    ) -> dict[str, Any]:
-        choice = {"index": number, **delta, "logprobs": logprobs, "finish_reason": finish}
-        return {**self.head, "choices": [choice]}
+    def chunks(self, number: int, part: TextChunk, *, is_first: bool) -> list[dict[str, Any]]:
+        """The next part of a choice in a stream."""
+        choices = []
+        if is_first and self._is_chat:
+            choices.append(_choice(number, {"delta": {"role": "assistant", "content": ""}}))
+        if part.text or part.tokens:
+            delta = {"delta": {"content": part.text}} if self._is_chat else {"text": part.text}
+            choices.append(_choice(number, delta, self._logprobs(part.tokens)))
+        if part.finish is not None:
+            last: dict[str, Any] = {"delta": {}} if self._is_chat else {"text": ""}
+            choices.append(_choice(number, last, None, part.finish))
+        return [{**self.head, "choices": [choice]} for choice in choices]
 
     def _logprobs(self, tokens: Tokens) -> dict[str, Any] | None:
         if not self.shows_tokens:
             return None
         if self._is_chat:
-            content = [
-                {
-                    **_logprob(token.text, token.log_probability),
-                    "top_logprobs": [_logprob(*each) for each in token.top],
-                }
-                for token in tokens
-            ]
+            content = [_logprob(token.text, token.log_probability) for token in tokens]
+            for each, token in zip(content, tokens, strict=True):
+                each["top_logprobs"] = [_logprob(*top) for top in token.top]
             return {"content": content, "refusal": None}
         offsets = accumulate((len(token.text) for token in tokens), initial=0)
         return {
@@ -82,15 +72,22 @@ class ResponseFormat:
         }
 
 
+def _choice(
+    number: int, content: dict[str, Any], logprobs: Any = None, finish: str | None = None
+) -> dict[str, Any]:
+    return {"index": number, **content, "logprobs": logprobs, "finish_reason": finish}
+
+
 def _logprob(text: str, log_probability: float) -> dict[str, Any]:
     return {"token": text, "logprob": log_probability, "bytes": list(text.encode())}
 
 
+@dataclass
 class Usage:
     """Tokens read and written."""
 
-    def __init__(self, num_read: int) -> None:
-        self.num_read, self.num_written = num_read, 0
+    num_read: int
+    num_written: int = 0
 
     def add(self, num_read: int, num_written: int) -> None:
         self.num_read += num_read

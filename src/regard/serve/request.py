@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -57,6 +56,13 @@ class RequestError(Exception):
         return {"error": error}
 
 
+class BadField(RequestError):
+    """A field of the request is missing or wrong."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(400, message, param=name)
+
+
 def speaks_openai(path: str) -> bool:
     return path == "/v1" or path.startswith("/v1/")
 
@@ -106,9 +112,8 @@ def _form_pairs(body: bytes) -> list[tuple[str, str]]:
     try:
         return parse_qsl(body.decode("utf-8"), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise RequestError(
-            400, f"Invalid request: a form must be UTF-8 and have at most {_MAX_FIELDS} fields"
-        ) from None
+        message = f"Invalid request: a form must be UTF-8 and have at most {_MAX_FIELDS} fields"
+        raise RequestError(400, message) from None
 
 
 async def _multipart(request: Request) -> Fields:
@@ -141,9 +146,9 @@ def _gather(items: Iterable[tuple[str, Any]]) -> Fields:
 def text_of(fields: Mapping[str, Any], name: str, default: str | None = None) -> str:
     value = fields.get(name, default)
     if value is None:
-        raise RequestError(400, f"Invalid request: missing {name} parameter", param=name)
+        raise BadField(name, f"Invalid request: missing {name} parameter")
     if not isinstance(value, str):
-        raise RequestError(400, f"Invalid request: {name} must be a text", param=name)
+        raise BadField(name, f"Invalid request: {name} must be a text")
     return valid_text(value, name)
 
 
@@ -151,8 +156,7 @@ def valid_text(value: str, name: str) -> str:
     try:
         return check_text(value, name)
     except UsageError as error:
-        message = f"Invalid request: {name} must be UTF-8 text"
-        raise RequestError(400, message, param=name) from error
+        raise BadField(name, f"Invalid request: {name} must be UTF-8 text") from error
 
 
 def integer(fields: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
@@ -166,7 +170,7 @@ def integer(fields: Mapping[str, Any], name: str, default: int, low: int, high: 
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         message = f"Invalid request: {name} must be a whole number from {low} to {high}"
-        raise RequestError(400, message, param=name)
+        raise BadField(name, message)
     return value
 
 
@@ -175,19 +179,14 @@ def number(fields: Mapping[str, Any], name: str, low: float, high: float) -> flo
     value = fields.get(name)
     if value is None:
         return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or (isinstance(value, int) and abs(value) > 1 << 53)
-        or not math.isfinite(value)
-        or not low <= value <= high
-    ):
-        raise RequestError(400, f"{name} must be a number from {low:g} to {high:g}", param=name)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise BadField(name, f"{name} must be a number from {low:g} to {high:g}")
     return float(value)
 
 
 def flag(fields: Mapping[str, Any], name: str) -> bool:
     value = fields.get(name)
     if value not in (None, True, False):
-        raise RequestError(400, f"{name} must be true or false", param=name)
+        raise BadField(name, f"{name} must be true or false")
     return bool(value)

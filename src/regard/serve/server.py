@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import signal
 import socket
@@ -23,6 +22,7 @@ from regard.errors import UsageError
 from regard.serve import settings as limits
 from regard.serve.app import App
 from regard.serve.monitoring import Log, UvicornHandler
+from regard.serve.request import json_bytes
 from regard.serve.settings import Settings
 
 _SWITCH_INTERVAL = 0.001
@@ -30,11 +30,12 @@ _SWITCH_INTERVAL = 0.001
 _GIVE_UP_AFTER = 20.0
 """seconds for which a model may fail before the process ends, so that a supervisor can restart it"""
 
-_FULL_BODY = b'{"error":"too many connections here"}'
-_FULL = (
-    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
-    b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
-)
+
+def _last_response(status: str, message: str) -> bytes:
+    """An error in JSON like every other, for a connection that then ends."""
+    body = json_bytes({"error": message})
+    about = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"HTTP/1.1 {status}\r\nConnection: close\r\n{about}\r\n\r\n".encode() + body
 
 
 def _max_connections() -> int:
@@ -45,9 +46,9 @@ def _max_connections() -> int:
         return limits.MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * limits.MAX_CONNECTIONS
-    if soft == resource.RLIM_INFINITY:
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
         return limits.MAX_CONNECTIONS
-    if soft < wanted and (hard == resource.RLIM_INFINITY or hard >= wanted):
+    with contextlib.suppress(ValueError, OSError):  # more than the system allows
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         return limits.MAX_CONNECTIONS
     return min(limits.MAX_CONNECTIONS, 3 * soft // 4)
@@ -72,7 +73,8 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
-            transport.write(_FULL)
+            status = "503 Service Unavailable\r\nRetry-After: 1"
+            transport.write(_last_response(status, "too many connections here"))
             transport.close()
             return
         self._watch()
@@ -101,20 +103,9 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP in JSON, like every other error."""
-        body = json.dumps({"error": msg}).encode()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(body)).encode()),
-            (b"connection", b"close"),
-        ]
+        """Answer what is no HTTP."""
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-            for event in (
-                h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
-                h11.Data(data=body),
-                h11.EndOfMessage(),
-            ):
-                self.transport.write(self.conn.send(event) or b"")
+            self.transport.write(_last_response("400 Bad Request", msg))
         self.transport.close()
 
     def _watch(self) -> None:
@@ -128,7 +119,6 @@ class Connection(H11Protocol):
             return
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
         self._timeout = timeout
         if timeout is not None and not self.transport.is_closing():
             self._timer = self.loop.call_later(timeout, self.transport.abort)

@@ -94,9 +94,8 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
-    return is_address(host) and ipaddress.ip_address(host).is_loopback
+    is_own = is_address(host) and ipaddress.ip_address(host).is_loopback
+    return is_own or host.lower() == "localhost"
 
 
 def read_keys(path: Path) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from regard.serve.answers import translate
 from regard.serve.models import Models, ServedModel, language_name
 from regard.serve.openai_request import find_model
 from regard.serve.request import (
+    BadField,
     Fields,
     RequestError,
     integer,
@@ -39,12 +40,8 @@ _PASS = "regard_look"
 """name of the cookie that opens pages of look without a key"""
 _MAX_LOOKS = 4
 """open pages of look; each keeps every value of a pass in memory"""
-_TYPES = {
-    ".html": "text/html",
-    ".js": "text/javascript",
-    ".css": "text/css",
-    ".ico": "image/x-icon",
-}
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+_TYPES |= {".ico": "image/x-icon"}
 _FOLDER = resources.files("regard.serve") / "page"
 
 
@@ -143,11 +140,10 @@ class Site:
             if request.method == "POST":
                 if request.headers.get("content-type", "").partition(";")[0] != "application/json":
                     raise UsageError("a change must come as application/json: got something else")
-                body = await request.body()
-                content, kind = await asyncio.to_thread(post, look.session, path, body)
+                asked: Any = (post, look.session, path, await request.body())
             else:
-                query = dict(request.query_params)
-                content, kind = await asyncio.to_thread(get, look.session, path, query)
+                asked = (get, look.session, path, dict(request.query_params))
+            content, kind = await asyncio.to_thread(*asked)
         except NotFound as error:
             raise RequestError(404, str(error)) from error
         return Response(content, media_type=kind)
@@ -162,15 +158,14 @@ class Site:
     def _text(self, fields: Fields) -> str:
         text, most = text_of(fields, "text"), self._settings.characters
         if len(text) > most:
-            message = f"a text must have at most {most} characters"
-            raise RequestError(400, message, param="text")
+            raise BadField("text", f"a text must have at most {most} characters")
         return text
 
     def _pair(self, source: str, target: str) -> ServedModel:
         served = self._models.pairs.get((source, target))
         if served is None:
             names = f"{language_name(source[:20])} into {language_name(target[:20])}"
-            raise RequestError(400, f"no model here translates {names}", param="target")
+            raise BadField("target", f"no model here translates {names}")
         return served
 
 
@@ -185,10 +180,8 @@ def _sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
     targets = []
     for candidate in sentence.candidates:
         links = [
-            [
-                *_utf16_offsets(sentence.source, link.source),
-                *_utf16_offsets(candidate.text, link.target),
-            ]
+            _utf16_offsets(sentence.source, link.source)
+            + _utf16_offsets(candidate.text, link.target)
             for link in candidate.alignment or ()
         ]
         targets.append({"text": candidate.text, "links": links})

@@ -16,12 +16,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import InvalidStateError
 from contextlib import suppress
 from typing import Any
 
-from regard.decode import State, StepModel
+from regard.decode import StepModel
 from regard.serve.jobs import Item, ModelJob, ModelStopped, Overloaded, TextStream
 from regard.serve.monitoring import Metrics
 from regard.translate.pipeline import Translator
@@ -36,8 +36,8 @@ _SHORT = 8
 """tokens up to which all items count as equally long"""
 _STALLED_AFTER = 4.0
 """seconds without a step after which a model counts as dead"""
-_STEP_METHODS = ("step_best", "read", "search_whole")
-"""other methods with which an engine may make steps"""
+_STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")
+"""methods with which an engine makes steps"""
 
 
 class _BatchCancelled(Exception):
@@ -50,12 +50,9 @@ class Worker:
     def __init__(self, name: str, translator: Translator, queue: int, metrics: Metrics) -> None:
         self.name, self.metrics = name, metrics
         self._engine = translator.engine
-        self._translator = _QuietTranslator(
-            _WatchedEngine(translator.engine, self._between_steps),
-            translator.manifest,
-            translator.source,
-            translator.target,
-        )
+        watched: Any = _WatchedEngine(translator.engine, self._between_steps)
+        about = (translator.manifest, translator.source, translator.target)
+        self._translator = _QuietTranslator(watched, *about)
         self._max_waiting = queue
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
         self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
@@ -214,16 +211,8 @@ class _WatchedEngine:
         if name not in _STEP_METHODS or offered is None:
             return offered
 
-        def step(*arguments: Any) -> Any:
+        def step(*arguments: Any, **options: Any) -> Any:
             self._before_step()
-            return offered(*arguments)
+            return offered(*arguments, **options)
 
         return step
-
-    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
-        self._before_step()
-        return self._engine.start(sources, attention=attention)
-
-    def step(self, tokens: Any, state: State) -> tuple[Any, State]:
-        self._before_step()
-        return self._engine.step(tokens, state)

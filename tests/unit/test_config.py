@@ -206,7 +206,7 @@ def test_numbers_out_of_range():
             sentence = f"{name} must be at most {most}: got {value:g}; give a smaller one"
             assert refusal(kind, **{name: value}) == sentence
     assert refusal(DecodeConfig, length_penalty=-11.0) == (
-        "length_penalty must be from -10 to 10: got -11; give one nearer to 0"
+        "length_penalty must be from -10 to 10: got -11.0; give one nearer to 0"
     )
 
 
@@ -216,7 +216,7 @@ def test_numbers_out_of_range():
         (
             TrainConfig,
             dict(ema=1.0),
-            "ema must be below 1, at which nothing is learnt: got 1; give a smaller one",
+            "ema must be below 1, at which nothing is learnt: got 1.0; give a smaller one",
         ),
         (
             TrainConfig,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from regard.errors import UsageError, suggest
 
@@ -53,14 +53,9 @@ def describe(kind: type) -> dict[str, str]:
     return texts
 
 
-_TYPES: dict[type, dict[str, Any]] = {}
-"""Results of `_field_types`, which takes longer than all other checks."""
-
-
+@functools.cache  # it takes longer than all other checks
 def _field_types(kind: type) -> dict[str, Any]:
-    if kind not in _TYPES:
-        _TYPES[kind] = get_type_hints(kind, vars(sys.modules[kind.__module__]))
-    return _TYPES[kind]
+    return get_type_hints(kind)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -115,42 +110,36 @@ def check_choices(config: Any) -> None:
             )
 
 
-def check_positive(config: Any, *names: str) -> None:
-    _check(config, names, lambda value: value > 0, "be above 0", "give a larger one")
+class Rule(NamedTuple):
+    """What a number must be, and what to do where it is not."""
+
+    holds: Callable[[Any], bool]
+    rule: str
+    remedy: str
 
 
-def check_not_negative(config: Any, *names: str) -> None:
-    _check(config, names, lambda value: value >= 0, "not be negative", "give 0 or more")
+POSITIVE = Rule(lambda value: value > 0, "be above 0", "give a larger one")
+NOT_NEGATIVE = Rule(lambda value: value >= 0, "not be negative", "give 0 or more")
+FRACTION = Rule(lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them")
+HYPOTHESES = Rule(
+    lambda value: value <= MOST_HYPOTHESES,
+    f"be at most {MOST_HYPOTHESES}, or memory runs out",
+    "give a smaller one, 4 to 8 is usual",
+)
+BELOW_1 = Rule(
+    lambda value: value < 1, "be below 1, at which nothing is learnt", "give a smaller one"
+)
+WITHIN_10 = Rule(lambda value: -10 <= value <= 10, "be from -10 to 10", "give one nearer to 0")
 
 
-def check_fraction(config: Any, *names: str) -> None:
-    _check(
-        config, names, lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"
-    )
-
-
-def check_at_most(config: Any, most: float, *names: str) -> None:
+def at_most(most: int) -> Rule:
     """Beyond it an output is noise, or empty."""
+    return Rule(lambda value: value <= most, f"be at most {most}", "give a smaller one")
+
+
+def check(config: Any, rule: Rule, *names: str) -> None:
+    """Numbers that are None are left to be chosen, and not checked."""
     for name in names:
         value = getattr(config, name)
-        if not -most <= value <= most:
-            raise UsageError(
-                f"{name} must be from {-most} to {most}: got {value:g}; give one nearer to 0"
-                if value < 0
-                else f"{name} must be at most {most}: got {value:g}; give a smaller one"
-            )
-
-
-def check_hypotheses(config: Any, *names: str) -> None:
-    most = f"be at most {MOST_HYPOTHESES}, or memory runs out"
-    remedy = "give a smaller one, 4 to 8 is usual"
-    _check(config, names, lambda value: value <= MOST_HYPOTHESES, most, remedy)
-
-
-def _check(
-    config: Any, names: tuple[str, ...], holds: Callable[[Any], bool], rule: str, remedy: str
-) -> None:
-    for name in names:
-        value = getattr(config, name)
-        if value is not None and not holds(value):
-            raise UsageError(f"{name} must {rule}: got {value}; {remedy}")
+        if value is not None and not rule.holds(value):
+            raise UsageError(f"{name} must {rule.rule}: got {value}; {rule.remedy}")

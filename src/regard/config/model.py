@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.config.fields import check_choices, check_positive
+from regard.config.fields import POSITIVE, check, check_choices
 from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
@@ -101,19 +101,14 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(
-            self,
-            "source_vocab_size",
-            "target_vocab_size",
-            "d_model",
-            "d_ff",
-            "d_state",
-            "num_heads",
-            "d_k",
-            "max_positions",
-            "max_distance",
-            "norm_epsilon",
+        check(
+            self, POSITIVE, "source_vocab_size", "target_vocab_size", "d_model", "d_ff", "d_state"
         )
+        check(self, POSITIVE, "num_heads", "d_k", "max_positions", "max_distance", "norm_epsilon")
+        if self.has_encoder:
+            check(self, POSITIVE, "num_encoder_layers")
+        if self.has_decoder:
+            check(self, POSITIVE, "num_decoder_layers")
         if self.is_recurrent:
             self.check_recurrent()
         else:
@@ -124,10 +119,6 @@ class ModelConfig:
                     "tied=all shares one table between both languages, so the vocabularies must be equal: got "
                     f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
                 )
-        if self.has_encoder:
-            check_positive(self, "num_encoder_layers")
-        if self.has_decoder:
-            check_positive(self, "num_decoder_layers")
 
     def check_transformer(self) -> None:
         if self.attention != "scaled-dot":

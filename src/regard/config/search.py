@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from regard.config.fields import (
-    check_at_most,
+    FRACTION,
+    HYPOTHESES,
+    NOT_NEGATIVE,
+    POSITIVE,
+    WITHIN_10,
+    at_most,
+    check,
     check_choices,
-    check_fraction,
-    check_hypotheses,
-    check_not_negative,
-    check_positive,
 )
 from regard.errors import UsageError
 
@@ -52,17 +54,16 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(self, "beam", "n_best", "temperature")
-        check_hypotheses(self, "n_best", "beam")
-        check_fraction(self, "top_p")
+        check(self, POSITIVE, "beam", "n_best", "temperature")
+        check(self, HYPOTHESES, "n_best", "beam")
+        check(self, FRACTION, "top_p")
         if self.top_p == 0:
             raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best token")
-        check_not_negative(
-            self, "max_length", "min_length", "no_repeat_ngram", "top_k", "coverage_penalty", "seed"
-        )
-        check_not_negative(self, "presence_penalty", "frequency_penalty")
-        check_at_most(self, 2, "temperature", "presence_penalty", "frequency_penalty")
-        check_at_most(self, 10, "length_penalty", "coverage_penalty")
+        check(self, NOT_NEGATIVE, "max_length", "min_length", "no_repeat_ngram", "top_k", "seed")
+        check(self, NOT_NEGATIVE, "coverage_penalty", "presence_penalty", "frequency_penalty")
+        check(self, at_most(2), "temperature", "presence_penalty", "frequency_penalty")
+        check(self, at_most(10), "coverage_penalty")
+        check(self, WITHIN_10, "length_penalty")
         if self.method == "beam" and self.n_best > self.beam:
             raise UsageError(
                 f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "
@@ -82,11 +83,11 @@ class GenerateConfig:
     """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
 
     def __post_init__(self) -> None:
-        check_positive(self, "best_of")
-        check_hypotheses(self, "best_of")
-        check_not_negative(self, "context_weight")
-        check_at_most(self, 10, "context_weight")
-        check_fraction(self, "min_probability")
+        check(self, POSITIVE, "best_of")
+        check(self, HYPOTHESES, "best_of")
+        check(self, NOT_NEGATIVE, "context_weight")
+        check(self, at_most(10), "context_weight")
+        check(self, FRACTION, "min_probability")
 
 
 MOVED = {

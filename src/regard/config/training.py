@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.config.fields import check_choices, check_fraction, check_not_negative, check_positive
+from regard.config.fields import BELOW_1, FRACTION, NOT_NEGATIVE, POSITIVE, check, check_choices
 from regard.errors import UsageError
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -75,8 +75,8 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(self, "vocabulary", "max_length", "max_ratio", "shuffle_window")
-        check_fraction(self, "sampling")
+        check(self, POSITIVE, "vocabulary", "max_length", "max_ratio", "shuffle_window")
+        check(self, FRACTION, "sampling")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,10 +152,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(
-            self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
-        )
-        check_positive(self, "validate_every", "epsilon", "minutes", "contrast_temperature")
+        check(self, POSITIVE, "steps", "minutes", "batch_tokens", "accumulate", "learning_rate")
+        check(self, POSITIVE, "warmup", "average", "validate_every", "epsilon")
+        check(self, POSITIVE, "contrast_temperature", "mask_share")
         if self.minutes is not None and self.steps is not None:
             raise UsageError(
                 f"a run lasts so many steps or so many minutes: got steps={self.steps} and "
@@ -166,20 +165,15 @@ class TrainConfig:
                 f"minutes needs schedule=cosine, which ends on time: got {self.schedule}; "
                 "leave one out"
             )
-        check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
-        check_fraction(self, "mask_share", "mask_hidden", "mask_random")
-        check_positive(self, "mask_share")
+        check(self, FRACTION, "beta1", "beta2", "label_smoothing", "dropout", "ema")
+        check(self, FRACTION, "mask_share", "mask_hidden", "mask_random")
         if self.mask_hidden + self.mask_random > 1:
             raise UsageError(
                 f"mask_hidden and mask_random are parts of a whole: got {self.mask_hidden} and "
                 f"{self.mask_random}; lower one"
             )
-        for name in ("beta1", "beta2", "dropout", "ema"):
-            if getattr(self, name) == 1:
-                raise UsageError(
-                    f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
-                )
-        check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
+        check(self, BELOW_1, "beta1", "beta2", "dropout", "ema")
+        check(self, NOT_NEGATIVE, "weight_decay", "clip", "r_drop", "patience", "seed")
 
     @property
     def extent(self) -> str:

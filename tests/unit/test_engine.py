@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from regard.engine import open_engine, pad
-from regard.engine.graphs import OnnxEncoder, default_threads
+from regard.engine.graphs import default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
 from regard.engine.torch import TorchEngine, load_model, to_tensors
 from regard.errors import MissingExtra, ModelError, UsageError
@@ -80,27 +80,6 @@ print(logits.shape)
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_engine(saved(), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("opening", "architecture"),
-    [
-        (OnnxEngine, "encoder-decoder"),
-        (OnnxEngine, "decoder-only"),
-        (OnnxEncoder, "encoder-only"),
-    ],
-)
-def test_whoever_opens_graphs_refuses_bytes_that_are_not_there(
-    saved: Saver, opening: Callable[..., Any], architecture: str
-) -> None:
-    folder = saved("fp16", architecture=architecture)
-    with pytest.raises(UsageError) as caught:
-        opening(folder, 1, "int8")
-    assert str(caught.value) == (
-        f"precision=int8 needs a model stored as int8, but {folder} holds fp16; "
-        "export it as int8 first"
-    )
-    assert opening(folder, 1, "fp32").config.architecture == architecture
 
 
 @pytest.mark.parametrize(

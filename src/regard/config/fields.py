@@ -53,9 +53,8 @@ def describe(kind: type) -> dict[str, str]:
     return texts
 
 
-@functools.cache  # it takes longer than all other checks
-def _field_types(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+# Cached, since it takes longer than all other checks.
+_field_types: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:

@@ -7,7 +7,8 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from itertools import pairwise
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from regard.errors import UsageError, suggest
 
@@ -43,14 +44,9 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def describe(kind: type) -> dict[str, str]:
     """The documentation string under each field of a config class."""
-    body = ast.parse(inspect.getsource(kind)).body[0]
-    assert isinstance(body, ast.ClassDef)
-    texts: dict[str, str] = {}
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                texts[field.target.id] = str(after.value.value)
-    return texts
+    body: Any = ast.parse(inspect.getsource(kind)).body[0]
+    fields = [pair for pair in pairwise(body.body) if isinstance(pair[0], ast.AnnAssign)]
+    return {field.target.id: text.value.value for field, text in fields}
 
 
 # Cached, since it takes longer than all other checks.
@@ -109,36 +105,32 @@ def check_choices(config: Any) -> None:
             )
 
 
-class Rule(NamedTuple):
-    """What a number must be, and what to do where it is not."""
-
-    holds: Callable[[Any], bool]
-    rule: str
-    remedy: str
-
-
-POSITIVE = Rule(lambda value: value > 0, "be above 0", "give a larger one")
-NOT_NEGATIVE = Rule(lambda value: value >= 0, "not be negative", "give 0 or more")
-FRACTION = Rule(lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them")
-HYPOTHESES = Rule(
-    lambda value: value <= MOST_HYPOTHESES,
-    f"be at most {MOST_HYPOTHESES}, or memory runs out",
-    "give a smaller one, 4 to 8 is usual",
-)
-BELOW_1 = Rule(
-    lambda value: value < 1, "be below 1, at which nothing is learnt", "give a smaller one"
-)
-WITHIN_10 = Rule(lambda value: -10 <= value <= 10, "be from -10 to 10", "give one nearer to 0")
-
-
-def at_most(most: int) -> Rule:
-    """Beyond it an output is noise, or empty."""
-    return Rule(lambda value: value <= most, f"be at most {most}", "give a smaller one")
+RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "positive": (lambda value: value > 0, "be above 0", "give a larger one"),
+    "not negative": (lambda value: value >= 0, "not be negative", "give 0 or more"),
+    "fraction": (lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"),
+    "below 1": (
+        lambda value: value < 1,
+        "be below 1, at which nothing is learnt",
+        "give a smaller one",
+    ),
+    "hypotheses": (
+        lambda value: value <= MOST_HYPOTHESES,
+        f"be at most {MOST_HYPOTHESES}, or memory runs out",
+        "give a smaller one, 4 to 8 is usual",
+    ),
+    # Beyond these an output is noise, or empty.
+    "at most 2": (lambda value: value <= 2, "be at most 2", "give a smaller one"),
+    "at most 10": (lambda value: value <= 10, "be at most 10", "give a smaller one"),
+    "within 10": (lambda value: abs(value) <= 10, "be from -10 to 10", "give one nearer to 0"),
+}
+"""For each rule its test, what a number must be, and the remedy."""
 
 
-def check(config: Any, rule: Rule, *names: str) -> None:
-    """Numbers that are None are left to be chosen, and not checked."""
+def check(config: Any, rule: str, *names: str) -> None:
+    """Refuse numbers that break the rule; None is left to be chosen."""
+    holds, wanted, remedy = RULES[rule]
     for name in names:
         value = getattr(config, name)
-        if value is not None and not rule.holds(value):
-            raise UsageError(f"{name} must {rule.rule}: got {value}; {rule.remedy}")
+        if value is not None and not holds(value):
+            raise UsageError(f"{name} must {wanted}: got {value}; {remedy}")

@@ -7,15 +7,11 @@ import numpy as np
 import onnx as onnx_package
 import pytest
 import torch
-from fixtures import make_model_folder
+from fixtures import make_model_folder, save_model
 
 from regard.config import ModelConfig, sized
 from regard.engine import Encoder, open_encoder
-from regard.engine.torch import to_tensors
 from regard.errors import ModelError, UsageError
-from regard.exchange import onnx
-from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
 
@@ -31,11 +27,7 @@ def saved(folder: Path, weights: str = "fp32", **changes: Any) -> Transformer:
     torch.manual_seed(5)
     model = build(config).eval()
     assert isinstance(model, Transformer)
-    tokenizer = make_model_folder(folder.with_name("tokenizer")) / "tokenizer.model"
-    manifest = Manifest(model=config, weights=weights, task="search")
-    tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer}
-    checkpoint.save(folder, manifest, tensors, files, "", graphs=onnx.export)
+    save_model(model, folder, weights)
     return model
 
 
@@ -97,12 +89,7 @@ def test_a_recurrent_encoder_reads_as_well(tmp_path: Path) -> None:
         target_vocab_size=VOCABULARY,
     )
     torch.manual_seed(5)
-    model = build(config)
-    tokenizer = make_model_folder(tmp_path / "tokenizer") / "tokenizer.model"
-    tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer}
-    checkpoint.save(tmp_path / "model", Manifest(model=config), tensors, files, "")
-    encoder: Encoder = open_encoder(tmp_path / "model")
+    encoder: Encoder = open_encoder(save_model(build(config), tmp_path / "model", graphs=False))
     found = encoder.vectors(SOURCES)
     assert [each.shape for each in found] == [(len(source), 22) for source in SOURCES]
 

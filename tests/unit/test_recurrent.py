@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fixtures import save_model
 
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
 from regard.engine.edited import EditedEngine, UncachedEngine
-from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.engine.torch import TorchEngine, load_model
 from regard.errors import MissingExtra, UsageError
-from regard.exchange.onnx import export
-from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
 
@@ -121,11 +119,7 @@ def test_dropout_stands_between_the_layers(attention, random_model, sentences):
 
 @pytest.fixture
 def folder(random_model, tmp_path: Path) -> Path:
-    model = random_model(**ADDITIVE)
-    tensors = to_tensors(model.state_dict(), model.config)
-    manifest = Manifest(model=model.config)
-    checkpoint.save(tmp_path / "m", manifest, tensors, {"tokenizer.model": b""}, "", graphs=export)
-    return tmp_path / "m"
+    return save_model(random_model(**ADDITIVE), tmp_path / "m")
 
 
 def test_the_torch_engine_runs_it(folder: Path):

@@ -12,7 +12,7 @@ from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder.checkpoint import save
 from regard.folder.manifest import Manifest
-from regard.model.transformer import build
+from regard.model.transformer import Model, build
 from regard.text.tokenizer import Tokenizer
 
 TEXT = [
@@ -23,6 +23,15 @@ TEXT = [
     "Bonjour, comment allez-vous ? Je vais bien.",
     "Hello, how are you? I am fine.",
 ]
+
+
+def save_model(model: Model, folder: Path, weights: Any = "fp32", *, graphs: bool = True) -> Path:
+    """A folder with a tokenizer's file that is empty."""
+    manifest = Manifest(model=model.config, weights=weights)
+    tensors = to_tensors(model.state_dict(), model.config)
+    files = {"tokenizer.model": b""}
+    save(folder, manifest, tensors, files, "", graphs=onnx.export if graphs else None)
+    return folder
 
 
 def make_model_folder(folder: Path, **changes: Any) -> Path:

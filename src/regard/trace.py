@@ -21,8 +21,6 @@ from regard.files import write_file
 
 Value = TypeVar("Value")
 
-_STEPS = "steps."
-
 
 class UnknownName(UsageError, KeyError):
     """No value has this name; a KeyError too, as of any mapping."""
@@ -116,20 +114,11 @@ class Trace:
         from safetensors.numpy import save
 
         # The file format keeps no order among arrays, so their names stand in the metadata in order.
-        described = {
-            "metadata": self.metadata,
-            "names": list(self._values),
-            "steps": {
-                name: np.asarray(value).tolist()
-                for name, value in self._values.items()
-                if name.startswith(_STEPS)
-            },
+        steps = {
+            name: np.asarray(self[name]).tolist() for name in self if name.startswith("steps.")
         }
-        arrays = {
-            name: np.ascontiguousarray(value)
-            for name, value in self._values.items()
-            if not name.startswith(_STEPS)
-        }
+        arrays = {name: np.ascontiguousarray(self[name]) for name in self if name not in steps}
+        described = {"metadata": self.metadata, "names": list(self), "steps": steps}
         # Not safetensors' own save_file: its files only their owner may read.
         write_file(Path(path), save(arrays, metadata={"regard": json.dumps(described)}))
 

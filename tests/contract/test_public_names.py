@@ -33,11 +33,7 @@ NAMES = [
 def test_the_names() -> None:
     assert sorted(regard.__all__) == NAMES
     assert dir(regard) == NAMES
-
-
-def test_every_name_is_there() -> None:
-    for name in NAMES:
-        assert getattr(regard, name) is not None
+    assert all(getattr(regard, name) is not None for name in NAMES)
 
 
 def test_no_module_hides_a_name() -> None:

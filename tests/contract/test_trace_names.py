@@ -160,14 +160,6 @@ def test_the_shapes_of_a_recurrent_model(random_model, sentences):
     assert shapes["decoder.readout.output"] == (5, 11, 18)
 
 
-def test_layers_are_counted_from_0(random_model, sentences):
-    trace = traced(random_model(num_encoder_layers=2, num_decoder_layers=3), sentences)
-    layers = {name.split(".norm")[0] for name in trace if name.endswith("feed_forward.norm")}
-    assert layers == {f"encoder.layers.{i}.feed_forward" for i in range(2)} | {
-        f"decoder.layers.{i}.feed_forward" for i in range(3)
-    }
-
-
 def test_a_step_has_the_names_of_the_decoder(random_model, sentences):
     model = random_model(num_decoder_layers=1)
     full, step = Trace(), Trace()

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fixtures import save_model
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.onnxruntime import OnnxEngine
-from regard.engine.torch import TorchEngine, load_model, to_tensors
-from regard.exchange.onnx import export
-from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
+from regard.engine.torch import TorchEngine, load_model
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderDecoder, Transformer, build
 
@@ -24,14 +22,6 @@ TOLERANCE = 1e-4
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
 # Rows that repeat, vanish, change places, and stand in unequal numbers for their sentences.
 SELECTIONS = (None, [2, 2, 0, 0], [1, 0, 3], [0, 0, 2, 2, 1, 1], [5, 4], None)
-
-
-def save(model: Transformer, folder: Path, weights: Any) -> Path:
-    manifest = Manifest(model=model.config, weights=weights)
-    tensors = to_tensors(model.state_dict(), model.config)
-    checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "")
-    export(folder)
-    return folder
 
 
 def both(folder: Path, precision: Any = "fp32") -> tuple[TorchEngine, OnnxEngine]:
@@ -71,7 +61,7 @@ def test_fp32_is_torch(
     weights: str,
 ) -> None:
     """Every step of every architecture, whichever form the weights are stored in."""
-    folder = save(random_model(**graph_variant), tmp_path / "model", weights)
+    folder = save_model(random_model(**graph_variant), tmp_path / "model", weights)
     for logits, others, *attention in steps(both(folder)):
         assert logits.shape == others.shape
         assert np.abs(logits - others).max() <= TOLERANCE
@@ -84,7 +74,7 @@ def test_int8_is_near_torch(
     tmp_path: Path, random_model: Callable[..., Transformer], graph_variant: dict[str, Any]
 ) -> None:
     """Activations of 8 bits through a few layers: an error of a few hundredths of the logits' size."""
-    folder = save(random_model(**graph_variant), tmp_path / "model", "int8")
+    folder = save_model(random_model(**graph_variant), tmp_path / "model", "int8")
     for logits, others, *_ in steps(both(folder, "int8")):
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
         assert np.abs(logits - others).max() > 0
@@ -100,7 +90,7 @@ def test_a_row_of_zeros_stays_zero_in_int8(
         for name, weight in model.named_parameters():
             if "feed_forward.hidden" in name:
                 weight.fill_(-1.0 if feed_forward == "relu" and "bias" in name else 0.0)
-    folder = save(model, tmp_path / "model", "int8")
+    folder = save_model(model, tmp_path / "model", "int8")
     for logits, others, *_ in steps(both(folder, "int8")):
         assert np.isfinite(others).all()
         assert np.linalg.norm(logits - others) <= 0.04 * np.linalg.norm(logits)
@@ -112,7 +102,7 @@ def test_neighbours_do_not_matter(
 ) -> None:
     """A sentence alone and the same one in a padded batch, to the bit: else a tie might break otherwise."""
     sizes = dict(d_model=24, num_heads=3, d_ff=40, num_encoder_layers=3)
-    folder = save(random_model(**sizes), tmp_path / "model", "int8")
+    folder = save_model(random_model(**sizes), tmp_path / "model", "int8")
     engine = OnnxEngine(folder, 1, precision)  # type: ignore[arg-type]
     sources = [*SOURCES, [*range(4, 23), 3]]
     together = engine.start(sources)
@@ -163,7 +153,7 @@ def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[
 def test_both_engines_find_the_same_tokens(
     tmp_path: Path, copyist: Transformer, copied: list[list[int]], method: str
 ) -> None:
-    ours, theirs = both(save(copyist, tmp_path / "model", "fp32"))
+    ours, theirs = both(save_model(copyist, tmp_path / "model", "fp32"))
     unequal = [source[-1 - number % 7 :] for number, source in enumerate(copied)]
     changes = dict(method=method, coverage_penalty=0.2 if method == "beam" else 0.0)
     assert best(ours, unequal, **changes) == best(theirs, unequal, **changes)
@@ -171,7 +161,7 @@ def test_both_engines_find_the_same_tokens(
 
 def test_int8_copies_as_well(tmp_path: Path, copyist: Transformer, copied: list[list[int]]) -> None:
     """On a trained model 8 bits change next to nothing: at most one sentence in twenty."""
-    folder = save(copyist, tmp_path / "model", "int8")
+    folder = save_model(copyist, tmp_path / "model", "int8")
     words = [source[:-1] for source in copied]
     exact = best(OnnxEngine(folder, 1, "fp32"), copied)
     near = best(OnnxEngine(folder, 1, "int8"), copied)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.model.attention import KeyValue, MultiHeadAttention
+from regard.model.attention import MultiHeadAttention
 from regard.model.layout import Layout, Visibility
 from regard.model.transformer import EncoderDecoder
 from regard.trace import Trace
@@ -152,30 +152,3 @@ def test_self_attention_equals_torch_multihead_attention(tiny_config):
         )
         torch.testing.assert_close(trace["weights"], weights, atol=1e-6, rtol=0)
         torch.testing.assert_close(trace["output"], output, atol=1e-5, rtol=0)
-
-
-def test_cross_attention_equals_torch_multihead_attention(tiny_config):
-    layer, theirs = MultiHeadAttention(tiny_config(), dropout=0.0), their_attention()
-    copy_attention(layer, theirs)
-    x, memory, lengths = (
-        torch.randn(5, 11, 18),
-        torch.randn(5, 7, 18),
-        torch.tensor([7, 4, 1, 3, 2]),
-    )
-    target = Layout.padded(torch.full((5,), 11), 11)
-    visibility = Visibility(target, Layout.padded(lengths, 7))
-    trace = Trace()
-    remembered = KeyValue(
-        *(layer.split_heads(linear(memory)) for linear in (layer.key, layer.value))
-    )
-    layer.cross_attend(x, remembered, visibility, trace=trace)
-    output, weights = theirs(
-        x,
-        memory,
-        memory,
-        key_padding_mask=torch.arange(7) >= lengths[:, None],
-        average_attn_weights=False,
-    )
-    assert weights.shape == (5, 3, 11, 7)
-    torch.testing.assert_close(trace["weights"], weights, atol=1e-6, rtol=0)
-    torch.testing.assert_close(trace["output"], output, atol=1e-5, rtol=0)

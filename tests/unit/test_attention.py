@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.model import attention as formula
-from regard.model.attention import KeyValue, MultiHeadAttention, attention, written_out
+from regard.model.attention import MultiHeadAttention, attention, written_out
 from regard.model.kernels import attention as kernels
 from regard.model.kernels.attention import fused
 from regard.model.layout import Layout, Visibility
@@ -243,34 +243,3 @@ def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
     monkeypatch.setattr(formula, "takes_packed", lambda projected, visibility: True)
     assert layer.num_heads == 3
     torch.testing.assert_close(layer(x, visibility)[0], expected, atol=1e-5, rtol=1e-5)
-
-
-def test_a_trace_takes_the_written_out_path():
-    trace = Trace()
-    query = heads(2, 5)
-    attention(query, query, query, None, trace)
-    assert list(trace) == ["scores", "scaled", "masked", "weights", "context"]
-
-
-# ------------------------------------------------------------ keys and values
-
-
-def test_keys_and_values_follow_and_are_selected():
-    past = KeyValue(torch.randn(2, 3, 5, 4), torch.randn(2, 3, 5, 4))
-    new = KeyValue(torch.randn(2, 3, 1, 4), torch.randn(2, 3, 1, 4))
-    both = past.append(new)
-    assert torch.equal(both.key[:, :, :5], past.key) and torch.equal(both.key[:, :, 5:], new.key)
-    assert torch.equal(both.value[:, :, 5:], new.value)
-    chosen = both.select(torch.tensor([1, 1, 0]))
-    assert torch.equal(chosen.key[1], both.key[1]) and torch.equal(chosen.value[2], both.value[0])
-
-
-def test_attention_over_the_past_equals_attention_at_once(tiny_config):
-    layer = MultiHeadAttention(tiny_config(), dropout=0.0)
-    x = torch.randn(5, 7, 18)
-    words = Layout.padded(torch.full((5,), 7), 7)
-    at_once, whole = layer(x, Visibility(words, words, causal=True))
-    _, past = layer(x[:, :6])
-    last, present = layer(x[:, 6:], past=past)
-    torch.testing.assert_close(last, at_once[:, 6:], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(present.key, whole.key)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import nn
 
 from regard.model.batch_norm import MOMENTUM, MaskedBatchNorm, mark_words
 from regard.model.layout import Layout
-from regard.trace import Trace
 
 
 def test_on_paper():
@@ -80,17 +77,6 @@ def test_in_training_packed_equals_padded(architecture, placement, random_model,
         torch.testing.assert_close(ours, theirs)
 
 
-def test_in_training_padding_does_not_matter(random_model, sentences):
-    model = random_model(norm="batch").train()
-    first = sentences.real(model)
-    wider = replace(
-        sentences,
-        source=nn.functional.pad(sentences.source, (0, 3)),
-        target=nn.functional.pad(sentences.target, (0, 2)),
-    )
-    torch.testing.assert_close(wider.real(model), first, atol=1e-4, rtol=1e-4)
-
-
 def test_a_packed_row_may_end_in_sentences_of_padding(random_model, sentences):
     """As the feed fills it up: they are sentences to attention and nothing to the statistics."""
     model = random_model(architecture="encoder-only", norm="batch").double().train()
@@ -110,22 +96,3 @@ def test_its_drawback_in_training_neighbours_matter(random_model, sentences):
     model.eval()
     together, alone = sentences.padded(model)[0, :4], sentences.rows(0).padded(model)[0, :4]
     torch.testing.assert_close(alone, together, atol=1e-5, rtol=1e-5)
-
-
-def test_its_drawback_in_training_the_future_matters(random_model, sentences):
-    model = random_model(norm="batch").train()
-    changed = sentences.target.clone()
-    changed[1, 10] = (changed[1, 10] + 1) % 19 + 4
-    other = replace(sentences, target=changed)
-    assert not torch.equal(other.padded(model)[1, :5], sentences.padded(model)[1, :5])
-
-
-def test_a_trace_has_the_norm_as_it_is(random_model, sentences):
-    model = random_model(norm="batch")
-    trace = Trace()
-    sentences.padded(model, trace)
-    norm = model.encoder.layers[0].self_attention.norm
-    spread = (norm.running_variance + 1e-5).sqrt()
-    residual = trace["encoder.layers.0.self_attention.residual"]
-    expected = (residual - norm.running_mean) / spread * norm.weight + norm.bias
-    torch.testing.assert_close(trace["encoder.layers.0.self_attention.norm"], expected)

@@ -36,9 +36,6 @@ def test_by_name_and_as_a_folder(models: Path, made: Path) -> None:
     assert find("fr-en") == models.parent / "bundled" / "fr-en"
     assert find(made) == made
     assert find(str(made)) == made
-
-
-def test_a_bundled_model_is_called_by_its_name(models: Path, made: Path) -> None:
     assert shown(find("fr-en")) == "fr-en"
     assert shown(made) == str(made)
 

@@ -76,15 +76,11 @@ def test_the_same_seed_throws_the_same_coins(drop: Drop) -> None:
     assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
 
 
-def test_nothing_falls_without_training_or_without_a_probability() -> None:
+def test_nothing_falls_without_training_and_everything_with_certainty() -> None:
     x = torch.randn(3, 5)
     layer = Dropout(0.5)
     assert (layer(x) == 0).any()
     assert torch.equal(layer.eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
-
-
-def test_everything_falls_with_certainty() -> None:
-    x = torch.randn(3, 5)
     assert not Dropout(1.0)(x).any()
     assert (quartered_dropout(x, 0.9999999) == 0).float().mean() > 0.5

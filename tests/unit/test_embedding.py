@@ -37,15 +37,6 @@ def test_the_embedding_norm_follows_the_sum(tiny_config):
     torch.testing.assert_close(x, torch.nn.functional.layer_norm(total, [18]))
 
 
-@pytest.mark.parametrize("position", ["rotary", "none"])
-def test_nothing_is_added_where_positions_are_not_added(position, tiny_config):
-    layer = InputEmbedding(tiny_config(position=position), vocab_size=23, dropout=0.0)
-    trace = Trace()
-    x = layer(torch.tensor([[5, 7]]), torch.tensor([[0, 1]]), trace=trace)
-    assert list(trace) == ["tokens", "embedding", "input"]
-    assert torch.equal(x, trace["embedding"])
-
-
 @pytest.mark.parametrize(
     ("tied", "num_tables"),
     [("all", 1), ("decoder", 2), ("none", 3)],
@@ -70,9 +61,3 @@ def test_one_sided_models_tie_their_only_table(architecture, tied, tiny_config):
     model = build(tiny_config(architecture=architecture, tied=tied))
     side = model.target if architecture == "decoder-only" else model.source
     assert (side.embedding.weight is model.output.weight) == (tied != "none")
-
-
-def test_separate_vocabularies(tiny_config):
-    model = build(tiny_config(tied="decoder", source_vocab_size=29))
-    assert model.source.embedding.weight.shape == (29, 18)
-    assert model.target.embedding.weight.shape == model.output.weight.shape == (23, 18)

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fixtures import save_model
 
 from regard.engine import open_engine, pad
-from regard.engine.graphs import OnnxEncoder, default_threads
+from regard.engine.graphs import default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
-from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.engine.torch import TorchEngine, load_model
 from regard.errors import MissingExtra, ModelError, UsageError
 from regard.exchange.onnx import export
 from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
 from regard.model.transformer import Transformer
 
 Saver = Callable[..., Path]
@@ -29,13 +29,7 @@ Saver = Callable[..., Path]
 @pytest.fixture
 def saved(tmp_path: Path, random_model: Callable[..., Transformer]) -> Saver:
     def save(weights: Any = "fp32", graphs: bool = True, **changes: Any) -> Path:
-        model = random_model(**changes)
-        manifest = Manifest(model=model.config, weights=weights)
-        tensors = to_tensors(model.state_dict(), model.config)
-        checkpoint.save(tmp_path / "model", manifest, tensors, {"tokenizer.model": b""}, "")
-        if graphs:
-            export(tmp_path / "model")
-        return tmp_path / "model"
+        return save_model(random_model(**changes), tmp_path / "model", weights, graphs=graphs)
 
     return save
 
@@ -80,27 +74,6 @@ print(logits.shape)
 def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         open_engine(saved(), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("opening", "architecture"),
-    [
-        (OnnxEngine, "encoder-decoder"),
-        (OnnxEngine, "decoder-only"),
-        (OnnxEncoder, "encoder-only"),
-    ],
-)
-def test_whoever_opens_graphs_refuses_bytes_that_are_not_there(
-    saved: Saver, opening: Callable[..., Any], architecture: str
-) -> None:
-    folder = saved("fp16", architecture=architecture)
-    with pytest.raises(UsageError) as caught:
-        opening(folder, 1, "int8")
-    assert str(caught.value) == (
-        f"precision=int8 needs a model stored as int8, but {folder} holds fp16; "
-        "export it as int8 first"
-    )
-    assert opening(folder, 1, "fp32").config.architecture == architecture
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The encoder's vectors: the same by both engines, in every batch, for every model that has an encoder."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +7,11 @@ import numpy as np
 import onnx as onnx_package
 import pytest
 import torch
-from fixtures import make_model_folder
+from fixtures import make_model_folder, save_model
 
 from regard.config import ModelConfig, sized
 from regard.engine import Encoder, open_encoder
-from regard.engine.torch import to_tensors
 from regard.errors import ModelError, UsageError
-from regard.exchange import onnx
-from regard.folder import checkpoint
-from regard.folder.checkpoint import read_tensors
-from regard.folder.manifest import Manifest, read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
 
@@ -33,11 +27,7 @@ def saved(folder: Path, weights: str = "fp32", **changes: Any) -> Transformer:
     torch.manual_seed(5)
     model = build(config).eval()
     assert isinstance(model, Transformer)
-    tokenizer = make_model_folder(folder.with_name("tokenizer")) / "tokenizer.model"
-    manifest = Manifest(model=config, weights=weights, task="search")
-    tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer}
-    checkpoint.save(folder, manifest, tensors, files, "", graphs=onnx.export)
+    save_model(model, folder, weights)
     return model
 
 
@@ -99,12 +89,7 @@ def test_a_recurrent_encoder_reads_as_well(tmp_path: Path) -> None:
         target_vocab_size=VOCABULARY,
     )
     torch.manual_seed(5)
-    model = build(config)
-    tokenizer = make_model_folder(tmp_path / "tokenizer") / "tokenizer.model"
-    tensors = to_tensors(model.state_dict(), config)
-    files = {"tokenizer.model": tokenizer}
-    checkpoint.save(tmp_path / "model", Manifest(model=config), tensors, files, "")
-    encoder: Encoder = open_encoder(tmp_path / "model")
+    encoder: Encoder = open_encoder(save_model(build(config), tmp_path / "model", graphs=False))
     found = encoder.vectors(SOURCES)
     assert [each.shape for each in found] == [(len(source), 22) for source in SOURCES]
 
@@ -134,10 +119,3 @@ def test_a_graph_from_before_is_named_and_still_translates(tmp_path: Path) -> No
     assert regard.load(folder).translate("Bonjour.") == expected
     with pytest.raises(ModelError, match="made before search"):
         open_encoder(folder)
-
-
-def test_what_was_saved_is_what_is_read(tmp_path: Path) -> None:
-    saved(tmp_path / "model", architecture="encoder-only")
-    manifest = read_manifest(tmp_path / "model")
-    assert manifest.task == "search" and dataclasses.asdict(manifest.model)["num_heads"] == 2
-    assert "source.embedding.weight" in read_tensors(tmp_path / "model")

@@ -23,10 +23,6 @@ def test_one_base_catches_all():
 @pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
 def test_a_wrong_request_exits_2_and_everything_else_1(kind):
     assert kind.exit_code == (2 if kind is UsageError else 1)
-
-
-@pytest.mark.parametrize("kind", every_error(), ids=lambda kind: kind.__name__)
-def test_the_docstring_draws_the_tree_whole(kind):
     assert kind.__name__ in errors.__doc__
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 
 from regard.model.layout import Layout, Visibility
@@ -27,12 +26,6 @@ def test_packed_on_paper():
     assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
     assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
     assert layout.lengths_by_place().tolist() == [[3, 3, 3, 1, 2, 2]]
-
-
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
-def test_boundaries_are_what_the_kernel_wants(dtype):
-    layout = Layout.packed(torch.tensor([3, 1], dtype=dtype), 4, 3)
-    assert layout.boundaries.dtype == torch.int32
 
 
 def test_padding_is_hidden_on_paper():
@@ -65,15 +58,3 @@ def test_a_packed_target_sees_its_own_source_on_paper():
     assert Visibility(target, source).may_attend().tolist() == [
         [[[T, T, T, F], [F, F, F, T], [F, F, F, T]]]
     ]
-
-
-def test_every_real_word_sees_itself():
-    lengths = torch.tensor([5, 2, 7, 1])
-    padded = Layout.padded(lengths, 7)
-    packed = Layout.packed(lengths, 15, 7)
-    for layout in (padded, packed):
-        for causal in (True, False):
-            visible = Visibility(layout, layout, causal=causal).may_attend()
-            own = visible.diagonal(dim1=-2, dim2=-1)[:, 0]
-            real = own if layout.is_packed else own[torch.arange(7) < lengths[:, None]]
-            assert real.all()

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fixtures import save_model
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, score, search
 from regard.engine.onnxruntime import OnnxEngine
-from regard.engine.torch import to_tensors
-from regard.exchange.onnx import export
-from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
 from regard.model.transformer import Transformer
 
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
@@ -34,11 +31,7 @@ def engine(
 
 
 def open_saved(model: Transformer, folder: Path, weights: Any) -> OnnxEngine:
-    manifest = Manifest(model=model.config, weights=weights)
-    tensors = to_tensors(model.state_dict(), model.config)
-    checkpoint.save(folder, manifest, tensors, {"tokenizer.model": b""}, "")
-    export(folder)
-    return OnnxEngine(folder, 1)
+    return OnnxEngine(save_model(model, folder, weights), 1)
 
 
 class Plain:

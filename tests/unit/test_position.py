@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from regard.model.position import PositionalEncoding, angles, rotate, rotation, sinusoidal
+from regard.model.position import PositionalEncoding, rotate, rotation, sinusoidal
 
 PLACES = torch.arange(5)[None]
 
@@ -23,15 +23,6 @@ def test_sinusoids_on_paper():
     assert encoding[3].tolist() == pytest.approx(third, abs=1e-6)
 
 
-def test_sinusoids_follow_the_formula_at_every_place():
-    for d_model, place in ((6, 4), (512, 77), (512, 1023)):
-        row = sinusoidal(torch.tensor([[place]]), d_model)[0, 0]
-        for i in range(d_model // 2):
-            angle = place / 10000 ** (2 * i / d_model)
-            assert row[2 * i].item() == pytest.approx(math.sin(angle), abs=2e-4)
-            assert row[2 * i + 1].item() == pytest.approx(math.cos(angle), abs=2e-4)
-
-
 def test_a_fixed_offset_is_a_rotation():
     """Section 3.5: PE(pos + k) is the same linear function of PE(pos) wherever pos is."""
     d_model, k = 6, 3
@@ -44,31 +35,10 @@ def test_a_fixed_offset_is_a_rotation():
     torch.testing.assert_close(encoding[:-k] @ turn.T, encoding[k:], atol=1e-5, rtol=0)
 
 
-def test_every_sinusoidal_vector_has_the_same_length():
-    encoding = sinusoidal(torch.arange(997)[None], 18)
-    torch.testing.assert_close(encoding.norm(dim=-1), torch.full((1, 997), 3.0))
-
-
 def test_integer_positions_are_the_integers(tiny_config):
     encoding = PositionalEncoding(tiny_config(position="integer"))(PLACES)
     assert encoding.shape == (1, 5, 18)
     assert encoding[0, :, 0].tolist() == encoding[0, :, 17].tolist() == [0, 1, 2, 3, 4]
-
-
-def test_scaled_positions_run_from_0_to_1_in_every_sentence(tiny_config):
-    position = PositionalEncoding(tiny_config(position="scaled"))
-    places = torch.tensor([[0, 1, 2, 3, 4], [0, 1, 2, 0, 0]])
-    position.lengths = torch.tensor([[5] * 5, [3] * 3 + [1] * 2])
-    encoding = position(places)[..., 0].tolist()
-    assert encoding == [[0, 0.25, 0.5, 0.75, 1], [0, 0.5, 1, 0, 0]]
-
-
-def test_scaled_positions_of_a_sentence_being_written(tiny_config):
-    """Its length is not known yet, so the longest allowed stands for it."""
-    position = PositionalEncoding(tiny_config(position="scaled", max_positions=5))
-    assert position(PLACES)[0, :, 0].tolist() == [0, 0.25, 0.5, 0.75, 1]
-    alone = PositionalEncoding(tiny_config(position="scaled", max_positions=1))
-    assert alone(PLACES[:, :1]).tolist() == [[[0.0] * 18]]
 
 
 def test_learned_positions_are_rows_of_a_table(tiny_config):
@@ -76,20 +46,8 @@ def test_learned_positions_are_rows_of_a_table(tiny_config):
     assert position.weight.shape == (37, 18)
     encoding = position(torch.tensor([[2, 0, 36]]))
     assert torch.equal(encoding[0], position.weight[[2, 0, 36]])
-
-
-def test_learned_positions_beyond_the_table_take_its_last_row(tiny_config):
-    position = PositionalEncoding(tiny_config(position="learned"))
-    encoding = position(torch.tensor([[36, 37, 500]]))[0]
-    assert torch.equal(encoding[1], encoding[0]) and torch.equal(encoding[2], encoding[0])
-
-
-def test_only_added_kinds_are_added(tiny_config):
-    added = {
-        kind: PositionalEncoding(tiny_config(position=kind)).is_added
-        for kind in ("sinusoidal", "learned", "scaled", "integer", "rotary", "none")
-    }
-    assert [kind for kind, is_added in added.items() if not is_added] == ["rotary", "none"]
+    # Beyond the table its last row.
+    assert torch.equal(position(torch.tensor([[500]]))[0, 0], position.weight[36])
 
 
 def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
@@ -102,12 +60,6 @@ def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
         assert torch.equal(layer(positions), expected), "how far they go is not known"
         found = layer(positions, longest=length)
         torch.testing.assert_close(found, expected + 1 if length <= 7 else expected)
-
-
-def test_only_learned_positions_are_weights(tiny_config):
-    for kind in ("sinusoidal", "learned", "scaled", "integer", "rotary", "none"):
-        position = PositionalEncoding(tiny_config(position=kind))
-        assert list(position.state_dict()) == (["weight"] if kind == "learned" else [])
 
 
 def test_rotary_positions_on_paper():
@@ -135,17 +87,3 @@ def test_rotary_scores_depend_on_the_distance_only():
     torch.testing.assert_close(score(0, 7), score(13, 20), atol=1e-4, rtol=0)
     assert not torch.allclose(score(5, 2), score(5, 3), atol=1e-2)
     assert not torch.allclose(score(5, 2), score(2, 5), atol=1e-2)
-
-
-def test_rotation_keeps_lengths():
-    x = torch.randn(2, 3, 5, 10)
-    turned = rotate(x, rotation(torch.arange(10).reshape(2, 5), 10))
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1))
-    assert not torch.allclose(turned[:, :, 1:], x[:, :, 1:])
-
-
-def test_angles_have_one_column_a_pair():
-    assert angles(PLACES, 6).shape == (1, 5, 3)
-    assert angles(PLACES, 6)[0, 3].tolist() == pytest.approx(
-        [3, 3 / 10000 ** (1 / 3), 3 / 10000 ** (2 / 3)], rel=1e-5
-    )

@@ -8,17 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fixtures import save_model
 
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
 from regard.engine.edited import EditedEngine, UncachedEngine
-from regard.engine.torch import TorchEngine, load_model, to_tensors
+from regard.engine.torch import TorchEngine, load_model
 from regard.errors import MissingExtra, UsageError
-from regard.exchange.onnx import export
-from regard.folder import checkpoint
-from regard.folder.manifest import Manifest
-from regard.model.layout import Layout
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
 
@@ -31,21 +28,6 @@ def find(engine: TorchEngine, sources: list[list[int]], **more: Any) -> list[Any
     config = DecodeConfig(**{"max_length": 9, **more})
     ids = dict(bos_id=2, eos_id=3, pad_id=0)
     return search(engine, sources, config, attention=attention, **ids)
-
-
-def test_a_beam_of_one_is_greedy(recurrent_variant, random_model):
-    engine = TorchEngine(random_model(**recurrent_variant))
-    beam, greedy = find(engine, SOURCES, beam=1), find(engine, SOURCES, method="greedy")
-    assert [found[0].tokens for found in beam] == [found[0].tokens for found in greedy]
-
-
-def test_neighbours_in_the_search_do_not_matter(recurrent_variant, random_model):
-    engine = TorchEngine(random_model(**recurrent_variant))
-    together = find(engine, SOURCES)
-    for source, found in zip(SOURCES, together, strict=True):
-        [alone] = find(engine, [source])
-        assert alone[0].tokens == found[0].tokens
-        assert alone[0].score == pytest.approx(found[0].score, abs=1e-4)
 
 
 def test_the_search_shows_the_alignment_of_the_full_pass(random_model):
@@ -135,39 +117,9 @@ def test_dropout_stands_between_the_layers(attention, random_model, sentences):
     assert torch.equal(upper(words), upper(others))
 
 
-def test_a_row_holds_one_sentence(random_model):
-    model = random_model(**ADDITIVE)
-    packed = Layout.packed(torch.tensor([2, 1]), 3, 2)
-    with pytest.raises(AssertionError, match="one sentence a row"):
-        model.encode(torch.tensor([[5, 3, 3]]), packed)
-
-
-@pytest.mark.parametrize("form", ["fp32", "int8"])
-def test_a_folder_there_and_back(form, recurrent_variant, random_model, tmp_path: Path):
-    model = random_model(**recurrent_variant)
-    manifest = Manifest(model=model.config, weights=form)
-    for name, tensors in (
-        ("first", to_tensors(model.state_dict(), model.config)),
-        ("second", None),
-    ):
-        tensors = checkpoint.read_tensors(tmp_path / "first") if tensors is None else tensors
-        checkpoint.save(tmp_path / name, manifest, tensors, {"tokenizer.model": b""}, "")
-    for file in ("config.json", "model.safetensors"):
-        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes()
-    loaded, again = load_model(tmp_path / "first")
-    assert again == manifest
-    if form == "fp32":
-        for name, value in model.state_dict().items():
-            assert torch.equal(value, loaded.state_dict()[name]), name
-
-
 @pytest.fixture
 def folder(random_model, tmp_path: Path) -> Path:
-    model = random_model(**ADDITIVE)
-    tensors = to_tensors(model.state_dict(), model.config)
-    manifest = Manifest(model=model.config)
-    checkpoint.save(tmp_path / "m", manifest, tensors, {"tokenizer.model": b""}, "", graphs=export)
-    return tmp_path / "m"
+    return save_model(random_model(**ADDITIVE), tmp_path / "m")
 
 
 def test_the_torch_engine_runs_it(folder: Path):

@@ -9,7 +9,7 @@ import torch
 
 from regard.model.decoder import DecoderState
 from regard.model.layout import Layout
-from regard.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly, build
+from regard.model.transformer import DecoderOnly, build
 from regard.trace import Trace
 
 CLOSE = dict(atol=1e-5, rtol=1e-5)
@@ -51,14 +51,6 @@ def test_selected_rows_go_on_from_their_own_past(any_writing_variant, random_mod
     torch.testing.assert_close(logits, whole.padded(model)[:, 4], **CLOSE)
 
 
-def test_select_before_the_first_step(random_model, sentences):
-    model = random_model()
-    state = model.start(sentences.source, sentences.source_lengths).select(torch.tensor([4, 0]))
-    logits, _ = model.step(torch.tensor([2, 2]), state)
-    alone = model.start(sentences.source[[4, 0]], sentences.source_lengths[[4, 0]])
-    torch.testing.assert_close(logits, model.step(torch.tensor([2, 2]), alone)[0])
-
-
 def test_a_step_leaves_the_state_it_was_given(random_model, sentences):
     """A search may step twice from one state."""
     model = random_model()
@@ -80,16 +72,6 @@ def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, s
     )
     assert not torch.equal(other.source, sentences.source)
     assert torch.equal(other.real(model), sentences.real(model))
-
-
-def test_more_padding_does_not_matter(any_variant, random_model, sentences):
-    model = random_model(**any_variant)
-    wider = replace(
-        sentences,
-        source=torch.nn.functional.pad(sentences.source, (0, 3)),
-        target=torch.nn.functional.pad(sentences.target, (0, 2)),
-    )
-    torch.testing.assert_close(wider.real(model), sentences.real(model), **CLOSE)
 
 
 def test_padding_gets_no_gradient(random_model, sentences):
@@ -181,28 +163,6 @@ def test_dropout_stands_on_the_sums_of_embeddings(random_model, sentences):
     sentences.padded(random_model(dropout=1.0).train(), trace)
     assert trace["source.embedding"].any() and trace["target.embedding"].any()
     assert not trace["source.input"].any() and not trace["target.input"].any()
-
-
-def test_dropout_is_off_in_evaluation(random_model, sentences):
-    model = random_model(dropout=0.5)
-    assert torch.equal(sentences.padded(model), sentences.padded(model))
-    model.train()
-    assert not torch.equal(sentences.padded(model), sentences.padded(model))
-
-
-@pytest.mark.parametrize(
-    ("architecture", "kind"),
-    [
-        ("encoder-decoder", EncoderDecoder),
-        ("decoder-only", DecoderOnly),
-        ("encoder-only", EncoderOnly),
-    ],
-)
-def test_build_makes_the_architecture_it_is_told(architecture, kind, tiny_config):
-    model = build(tiny_config(architecture=architecture))
-    assert type(model) is kind
-    assert hasattr(model, "encoder") == (architecture != "decoder-only")
-    assert hasattr(model, "decoder") == (architecture != "encoder-only")
 
 
 def test_fresh_weights_start_well_scaled(tiny_config):

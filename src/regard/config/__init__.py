@@ -16,8 +16,16 @@ from regard.config.model import (
     shape_of,
     sized,
 )
-from regard.config.search import MOVED, DecodeConfig, GenerateConfig, with_generate_section
-from regard.config.training import DataConfig, Objective, Precision, TrainConfig
+from regard.config.run import (
+    MOVED,
+    DataConfig,
+    DecodeConfig,
+    GenerateConfig,
+    Objective,
+    Precision,
+    TrainConfig,
+    with_generate_section,
+)
 
 __all__ = [
     "DataConfig",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
-import sys
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from regard.errors import UsageError, suggest
@@ -43,24 +44,13 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def describe(kind: type) -> dict[str, str]:
     """The documentation string under each field of a config class."""
-    body = ast.parse(inspect.getsource(kind)).body[0]
-    assert isinstance(body, ast.ClassDef)
-    texts: dict[str, str] = {}
-    for field, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                texts[field.target.id] = str(after.value.value)
-    return texts
+    body: Any = ast.parse(inspect.getsource(kind)).body[0]
+    fields = [pair for pair in pairwise(body.body) if isinstance(pair[0], ast.AnnAssign)]
+    return {field.target.id: text.value.value for field, text in fields}
 
 
-_TYPES: dict[type, dict[str, Any]] = {}
-"""Results of `_field_types`, which takes longer than all other checks."""
-
-
-def _field_types(kind: type) -> dict[str, Any]:
-    if kind not in _TYPES:
-        _TYPES[kind] = get_type_hints(kind, vars(sys.modules[kind.__module__]))
-    return _TYPES[kind]
+# Cached, since it takes longer than all other checks.
+_field_types: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
 
 
 def _choices(hint: Any) -> tuple[Any, ...]:
@@ -115,42 +105,32 @@ def check_choices(config: Any) -> None:
             )
 
 
-def check_positive(config: Any, *names: str) -> None:
-    _check(config, names, lambda value: value > 0, "be above 0", "give a larger one")
+RULES: dict[str, tuple[Callable[[Any], bool], str, str]] = {
+    "positive": (lambda value: value > 0, "be above 0", "give a larger one"),
+    "not negative": (lambda value: value >= 0, "not be negative", "give 0 or more"),
+    "fraction": (lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"),
+    "below 1": (
+        lambda value: value < 1,
+        "be below 1, at which nothing is learnt",
+        "give a smaller one",
+    ),
+    "hypotheses": (
+        lambda value: value <= MOST_HYPOTHESES,
+        f"be at most {MOST_HYPOTHESES}, or memory runs out",
+        "give a smaller one, 4 to 8 is usual",
+    ),
+    # Beyond these an output is noise, or empty.
+    "at most 2": (lambda value: value <= 2, "be at most 2", "give a smaller one"),
+    "at most 10": (lambda value: value <= 10, "be at most 10", "give a smaller one"),
+    "within 10": (lambda value: abs(value) <= 10, "be from -10 to 10", "give one nearer to 0"),
+}
+"""For each rule its test, what a number must be, and the remedy."""
 
 
-def check_not_negative(config: Any, *names: str) -> None:
-    _check(config, names, lambda value: value >= 0, "not be negative", "give 0 or more")
-
-
-def check_fraction(config: Any, *names: str) -> None:
-    _check(
-        config, names, lambda value: 0 <= value <= 1, "lie between 0 and 1", "give one between them"
-    )
-
-
-def check_at_most(config: Any, most: float, *names: str) -> None:
-    """Beyond it an output is noise, or empty."""
-    for name in names:
-        value = getattr(config, name)
-        if not -most <= value <= most:
-            raise UsageError(
-                f"{name} must be from {-most} to {most}: got {value:g}; give one nearer to 0"
-                if value < 0
-                else f"{name} must be at most {most}: got {value:g}; give a smaller one"
-            )
-
-
-def check_hypotheses(config: Any, *names: str) -> None:
-    most = f"be at most {MOST_HYPOTHESES}, or memory runs out"
-    remedy = "give a smaller one, 4 to 8 is usual"
-    _check(config, names, lambda value: value <= MOST_HYPOTHESES, most, remedy)
-
-
-def _check(
-    config: Any, names: tuple[str, ...], holds: Callable[[Any], bool], rule: str, remedy: str
-) -> None:
+def check(config: Any, rule: str, *names: str) -> None:
+    """Refuse numbers that break the rule; None is left to be chosen."""
+    holds, wanted, remedy = RULES[rule]
     for name in names:
         value = getattr(config, name)
         if value is not None and not holds(value):
-            raise UsageError(f"{name} must {rule}: got {value}; {remedy}")
+            raise UsageError(f"{name} must {wanted}: got {value}; {remedy}")

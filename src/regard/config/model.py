@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regard.config.fields import check_choices, check_positive
+from regard.config.fields import check, check_choices
 from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
@@ -101,33 +101,24 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(
-            self,
-            "source_vocab_size",
-            "target_vocab_size",
-            "d_model",
-            "d_ff",
-            "d_state",
-            "num_heads",
-            "d_k",
-            "max_positions",
-            "max_distance",
-            "norm_epsilon",
+        check(
+            self, "positive", "source_vocab_size", "target_vocab_size", "d_model", "d_ff", "d_state"
         )
+        check(self, "positive", "num_heads", "d_k", "max_positions", "max_distance", "norm_epsilon")
+        if self.has_encoder:
+            check(self, "positive", "num_encoder_layers")
+        if self.has_decoder:
+            check(self, "positive", "num_decoder_layers")
         if self.is_recurrent:
             self.check_recurrent()
         else:
             self.check_transformer()
-        if self.tied == "all" and self.has_encoder and self.has_decoder:
-            if self.source_vocab_size != self.target_vocab_size:
-                raise UsageError(
-                    "tied=all shares one table between both languages, so the vocabularies must be equal: got "
-                    f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
-                )
-        if self.has_encoder:
-            check_positive(self, "num_encoder_layers")
-        if self.has_decoder:
-            check_positive(self, "num_decoder_layers")
+        shares_all = self.tied == "all" and self.has_encoder and self.has_decoder
+        if shares_all and self.source_vocab_size != self.target_vocab_size:
+            raise UsageError(
+                "tied=all shares one table between both languages, so the vocabularies must be equal: got "
+                f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
+            )
 
     def check_transformer(self) -> None:
         if self.attention != "scaled-dot":

@@ -125,14 +125,14 @@ def _choose_engine(
         raise UsageError(
             f"threads must be at least 1: got {threads}; leave it out to have it chosen"
         )
-    purpose = "the torch engine"
+    purpose, model = "the torch engine", read_manifest(folder).model
     if kind == "auto":
         has_graphs = any((Path(folder) / name).is_file() for name in GRAPHS)
         on_cpu = device in ("auto", "cpu") and precision != "bf16"
         kind = "onnxruntime" if has_graphs and on_cpu else "torch"
         if has_graphs:
             purpose = "precision=bf16" if precision == "bf16" else f"device={device}"
-        elif read_manifest(folder).model.is_recurrent:
+        elif model.is_recurrent:
             purpose = "running a recurrent model"
         else:
             purpose = "running a model without the CPU engine's graphs"
@@ -140,21 +140,17 @@ def _choose_engine(
         raise UsageError(
             f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
         )
-    if kind == "onnxruntime":
-        _check_onnxruntime(folder, device, precision)
-    return kind, purpose
-
-
-def _check_onnxruntime(folder: str | Path, device: str, precision: Precision) -> None:
+    if kind == "torch":
+        return kind, purpose
     if device not in ("auto", "cpu"):
         raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
     if precision == "bf16":
         raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
-    model = read_manifest(folder).model
     if model.is_recurrent:
         raise UsageError(
             f"the onnxruntime engine runs Transformers: got architecture={model.architecture}; use torch"
         )
+    return kind, purpose
 
 
 def _open_torch(

@@ -8,9 +8,9 @@ memory costs more than filling it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -58,24 +58,19 @@ class Call:
         self._session, self._binding = session, session.io_binding()
         self._inputs = inputs  # must live as long as they are bound
         for name, array in inputs.items():
-            self._bind("input", name, array)
+            _bind(self._binding.bind_input, name, array)
         self.read_from(sources)
         for index, array in enumerate(cache):
             name = f"{('key', 'value')[index % 2]}.{index // 2}"
-            self._bind("input", name, array)
-            self._bind("output", f"new_{name}", array)
+            _bind(self._binding.bind_input, name, array)
+            _bind(self._binding.bind_output, f"new_{name}", array)
         for name, array in outputs.items():
-            self._bind("output", name, array)
+            _bind(self._binding.bind_output, name, array)
 
     def read_from(self, sources: Sources) -> None:
         self.sources = sources
         for name, array in sources.arrays.items():
-            self._bind("input", name, array)
-
-    def _bind(self, way: Literal["input", "output"], name: str, array: np.ndarray) -> None:
-        assert array.flags.c_contiguous
-        bind = self._binding.bind_input if way == "input" else self._binding.bind_output
-        bind(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
+            _bind(self._binding.bind_input, name, array)
 
     def run(self, position: int) -> None:
         """Read the tokens, which begin at this position."""
@@ -84,6 +79,11 @@ class Call:
         self._last.fill(position + length - 1)
         self._total.fill(position + length)
         self._session.run_with_iobinding(self._binding)
+
+
+def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
+    assert array.flags.c_contiguous
+    way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
 class Block:

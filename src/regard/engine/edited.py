@@ -33,7 +33,7 @@ class EditedEngine(TorchEngine):
         super().__init__(model)
         self.edits_at = edits_at
 
-    def _trace(self, position: int) -> Trace | None:
+    def _trace(self, position: int) -> Trace:
         return Trace(self.edits_at(position))
 
 
@@ -48,15 +48,12 @@ class WrittenState:
     attention: Tensor | None = None
 
     def select(self, indices: Tensor) -> WrittenState:
-        def chosen(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values.index_select(0, indices)
-
-        return WrittenState(
-            self.tokens.index_select(0, indices),
-            chosen(self.memory),
-            chosen(self.source_lengths),
-            chosen(self.attention),
-        )
+        chosen = {
+            name: values.index_select(0, indices)
+            for name, values in vars(self).items()
+            if values is not None
+        }
+        return replace(self, **chosen)
 
 
 class UncachedEngine(EditedEngine):
@@ -82,7 +79,6 @@ class UncachedEngine(EditedEngine):
         target = torch.cat([written.tokens, tokens[:, None]], dim=1)
         layout = Layout.padded(target.new_full((len(target),), target.shape[1]), target.shape[1])
         trace = self._trace(0)
-        assert trace is not None
         if isinstance(self.model, DecoderOnly):
             logits = self.model(target, layout, trace=trace)[:, -1]
         else:

@@ -95,18 +95,20 @@ def available() -> list[ModelInfo]:
     return list(found.values())
 
 
+def _models_for(task: str) -> list[ModelInfo]:
+    return [info for info in available() if info.manifest.task == task]
+
+
 def find(name_or_folder: str | Path) -> Path:
     """The folder of a model, given by its name or its path."""
-    name = str(name_or_folder)
-    for info in available():
-        if info.name == name:
-            return info.folder
-    folder = Path(name_or_folder)
+    name, folder = str(name_or_folder), Path(name_or_folder)
+    known = {info.name: info.folder for info in available()}
+    if name in known:
+        return known[name]
     if (folder / CONFIG).is_file():
         return folder
     if folder.exists() or folder.name != name:
         read_manifest(folder)  # says what is wrong with it
-    known = [info.name for info in available()]
     raise UsageError(
         f"a model must be a folder or the name of an installed one ({', '.join(known) or 'there is none'}): "
         f"got {name!r}{suggest(name, known)}"
@@ -120,7 +122,7 @@ def shown(folder: Path) -> str:
 
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that a model translates (into the target, if given)."""
-    models = [info for info in available() if info.manifest.task == "translate"]
+    models = _models_for("translate")
     known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
     scores = dict(rank(" ".join(texts)))
     best = max(scores, key=lambda language: scores[language], default="")
@@ -141,18 +143,14 @@ def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
 def direction_of(texts: Sequence[str]) -> tuple[str, str]:
     """The default direction, reversed if all texts are surely in its target language."""
     source, target = DEFAULT_LANGUAGES
-    return (
-        (target, source)
-        if language_of_all(texts, DEFAULT_LANGUAGES) == target
-        else DEFAULT_LANGUAGES
-    )
+    is_reversed = language_of_all(texts, DEFAULT_LANGUAGES) == target
+    return (target, source) if is_reversed else (source, target)
 
 
 def find_by_task(task: str) -> Path:
     """The first model for this task."""
-    for info in available():
-        if info.manifest.task == task:
-            return info.folder
+    for info in _models_for(task):
+        return info.folder
     raise UsageError(
         f"no model is there to {task}: name one with --model, or import one and put its folder into "
         f"{user_folder()}"
@@ -163,9 +161,8 @@ def find_for_search(name_or_folder: str | Path | None = None) -> Path:
     """The named model, or the first trained to search, or else one that translates."""
     if name_or_folder is not None:
         return find(name_or_folder)
-    for info in available():
-        if info.manifest.task == "search":
-            return info.folder
+    for info in _models_for("search"):
+        return info.folder
     folder = find_by_languages(None, None)
     warnings.warn(
         f"no model for search is there: the encoder of {folder.name} reads the texts instead, which finds less; "
@@ -199,7 +196,7 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
     if not source and not target:
         source, target = DEFAULT_LANGUAGES
     source, target = (code and code.lower() for code in (source, target))
-    models = [info for info in available() if info.manifest.task == "translate"]
+    models = _models_for("translate")
     for info in models:
         reads, writes = (code.lower() for code in info.languages)
         if source in (None, "", reads) and target in (None, "", writes):

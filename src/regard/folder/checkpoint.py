@@ -20,13 +20,7 @@ import safetensors.numpy
 from regard.errors import ModelError
 from regard.files import finish_replacing, fresh_folder, replace_files, write_file
 from regard.folder.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
-from regard.folder.tensors import (
-    Tensors,
-    dequantize,
-    expected_tensors,
-    in_form,
-    stored_tensors,
-)
+from regard.folder.tensors import Tensors, dequantize, expected_tensors, in_form, stored_tensors
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_base import TokenizerBase
 
@@ -93,15 +87,16 @@ def read_header(folder: str | Path) -> bytes:
 
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
-    files = {}
-    for name in sorted(manifest.tokenizer.names):
-        path = Path(folder) / name
-        if not path.is_file():
-            raise ModelError(
-                f"{folder}: the tokenizer's file {name} is missing; get the model again"
-            )
-        files[name] = path.read_bytes()
-    return files
+    return {name: _read_file(Path(folder) / name) for name in sorted(manifest.tokenizer.names)}
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"{path} must be a tokenizer file: {error.strerror}; get the model again"
+        ) from error
 
 
 def open_tokenizers(
@@ -117,19 +112,12 @@ def open_tokenizers(
         return own, own if files.joint else Tokenizer.load(folder / files.target)
     from regard.text.foreign import JsonTokenizer, VocabularyTokenizer
 
-    def content(name: str) -> bytes:
-        try:
-            return (folder / name).read_bytes()
-        except OSError as error:
-            raise ModelError(
-                f"{folder / name} must be a tokenizer file: {error.strerror}; import the model again"
-            ) from error
-
     def opened(file: str, vocabulary: str, **beginning: Any) -> TokenizerBase:
-        name = str(folder / file)
+        name, content = str(folder / file), _read_file(folder / file)
         if files.kind == "tokenizers":
-            return JsonTokenizer(content(file), name=name, **beginning)
-        return VocabularyTokenizer(content(file), content(vocabulary), name=name, **beginning)
+            return JsonTokenizer(content, name=name, **beginning)
+        ids = _read_file(folder / vocabulary)
+        return VocabularyTokenizer(content, ids, name=name, **beginning)
 
     prompt, first = files.prompt, files.source_beginning
     source = opened(files.source, files.vocabulary, prompt=prompt, beginning=first)
@@ -153,12 +141,11 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
                 got[name] = (part.get_dtype(), tuple(part.get_shape()))
             _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
             for name, (kind, _) in got.items():
-                if not all_of and kind == "I8":
-                    continue
-                tensor = file.get_tensor(name)
-                _check_finite({name: tensor}, path)
-                if all_of:
-                    tensors[name] = tensor
+                if all_of or kind != "I8":
+                    tensor = file.get_tensor(name)
+                    _check_finite({name: tensor}, path)
+                    if all_of:
+                        tensors[name] = tensor
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
     check_sum(path)

@@ -108,23 +108,17 @@ def read_manifest(folder: str | Path) -> Manifest:
 
 
 def _manifest(values: dict[str, Any], where: str) -> Manifest:
-    parts = {
-        "model": ModelConfig,
-        "tokenizer": TokenizerFiles,
-        "decode": DecodeConfig,
-        "generate": GenerateConfig,
-    }
-    values = with_generate_section(values)
+    parts = dict(
+        model=ModelConfig, tokenizer=TokenizerFiles, decode=DecodeConfig, generate=GenerateConfig
+    )
+    values = {"model": None, **with_generate_section(values)}
     try:
-        if "model" not in values:
-            raise UsageError(f"{where}: model is missing; get the model again")
-        for name, kind in parts.items():
-            if name in values:
-                if not isinstance(values[name], dict):
-                    raise UsageError(
-                        f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
-                    )
-                values[name] = from_dict(kind, values[name], f"{where}: {name}")
+        for name in (name for name in parts if name in values):
+            if not isinstance(values[name], dict):
+                raise UsageError(
+                    f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
+                )
+            values[name] = from_dict(parts[name], values[name], f"{where}: {name}")
         manifest = from_dict(Manifest, values, where)
     except UsageError as error:
         raise ModelError(str(error)) from None

@@ -58,14 +58,10 @@ def position_vectors(
 ) -> Float[Tensor, "length features"]:
     """What distinguishes the positions of a sentence; `seed` initialises a learned table."""
     # A learned table has as many rows as the longest sentence that was foreseen.
+    config = replace(config, position=kind, max_positions=LONG)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return _position_vectors(replace(config, position=kind, max_positions=LONG), kind, length)
-
-
-def _position_vectors(
-    config: ModelConfig, kind: Position, length: int
-) -> Float[Tensor, "length features"]:
+        encoding, bias = PositionalEncoding(config), RelativePositionBias(config, looks_ahead=True)
     positions = torch.arange(length)[None]
     if kind == "none":
         return torch.zeros(length, 1)
@@ -73,11 +69,9 @@ def _position_vectors(
         turn = rotation(positions, config.head_dim)
         return torch.cat([turn.cos, turn.sin], dim=-1)[0, 0]
     if kind == "relative":
-        bias = RelativePositionBias(config, looks_ahead=True)
         bias.weight.copy_(torch.arange(len(bias.weight))[:, None].expand_as(bias.weight))
         buckets = bias(positions, torch.zeros(1, 1, dtype=torch.long))[0, 0, :, 0]
         return torch.nn.functional.one_hot(buckets.long(), config.num_buckets).float()
-    encoding = PositionalEncoding(config)
     encoding.lengths = torch.full((1, length), length)
     found: Tensor = encoding(positions)[0]
     # The simple schemes have one number a position, the same in every feature.

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -60,18 +60,10 @@ class RecurrentState:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> RecurrentState:
         """The state of these rows; a row may be repeated or left out."""
-
-        def chosen(values: Tensor | None) -> Tensor | None:
-            return None if values is None else values.index_select(0, rows)
-
-        return RecurrentState(
-            self.position,
-            tuple(cell.index_select(1, rows) for cell in self.cells),
-            chosen(self.summary),
-            chosen(self.memory),
-            chosen(self.keys),
-            chosen(self.source_lengths),
-        )
+        tensors = {name: each for name, each in vars(self).items() if isinstance(each, Tensor)}
+        chosen: dict[str, Any] = {n: each.index_select(0, rows) for n, each in tensors.items()}
+        cells = tuple(cell.index_select(1, rows) for cell in self.cells)
+        return replace(self, cells=cells, **chosen)
 
     def may_attend(self) -> Bool[Tensor, "batch 1 source_len"]:
         """Each target word sees its own source sentence, not the padding behind it."""

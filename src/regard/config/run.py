@@ -1,11 +1,12 @@
-"""Which text to train on, and how: the settings of a run."""
+"""Which text to train on, how to train, and how to search."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from regard.config.fields import check_choices, check_fraction, check_not_negative, check_positive
+from regard.config.fields import check, check_choices
 from regard.errors import UsageError
 
 Precision = Literal["auto", "fp32", "bf16"]
@@ -75,8 +76,8 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(self, "vocabulary", "max_length", "max_ratio", "shuffle_window")
-        check_fraction(self, "sampling")
+        check(self, "positive", "vocabulary", "max_length", "max_ratio", "shuffle_window")
+        check(self, "fraction", "sampling")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,10 +153,9 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         check_choices(self)
-        check_positive(
-            self, "steps", "batch_tokens", "accumulate", "learning_rate", "warmup", "average"
-        )
-        check_positive(self, "validate_every", "epsilon", "minutes", "contrast_temperature")
+        check(self, "positive", "steps", "minutes", "batch_tokens", "accumulate", "learning_rate")
+        check(self, "positive", "warmup", "average", "validate_every", "epsilon")
+        check(self, "positive", "contrast_temperature", "mask_share")
         if self.minutes is not None and self.steps is not None:
             raise UsageError(
                 f"a run lasts so many steps or so many minutes: got steps={self.steps} and "
@@ -166,22 +166,111 @@ class TrainConfig:
                 f"minutes needs schedule=cosine, which ends on time: got {self.schedule}; "
                 "leave one out"
             )
-        check_fraction(self, "beta1", "beta2", "label_smoothing", "dropout", "ema")
-        check_fraction(self, "mask_share", "mask_hidden", "mask_random")
-        check_positive(self, "mask_share")
+        check(self, "fraction", "beta1", "beta2", "label_smoothing", "dropout", "ema")
+        check(self, "fraction", "mask_share", "mask_hidden", "mask_random")
         if self.mask_hidden + self.mask_random > 1:
             raise UsageError(
                 f"mask_hidden and mask_random are parts of a whole: got {self.mask_hidden} and "
                 f"{self.mask_random}; lower one"
             )
-        for name in ("beta1", "beta2", "dropout", "ema"):
-            if getattr(self, name) == 1:
-                raise UsageError(
-                    f"{name} must be below 1, at which nothing is learnt: got 1; give a smaller one"
-                )
-        check_not_negative(self, "weight_decay", "clip", "r_drop", "patience", "seed")
+        check(self, "below 1", "beta1", "beta2", "dropout", "ema")
+        check(self, "not negative", "weight_decay", "clip", "r_drop", "patience", "seed")
 
     @property
     def extent(self) -> str:
         """How long a run is, in words."""
         return f"{self.minutes:g} minutes of steps" if self.minutes else f"{self.steps:,} steps"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecodeConfig:
+    """How to search for an output."""
+
+    method: Literal["beam", "greedy", "sample"] = "beam"
+    """beam search, the single best token each time (greedy), or sampling"""
+    beam: int = 4
+    """hypotheses kept alive, at most 256 (the paper: 4)"""
+    length_penalty: float = 0.6
+    """alpha: scores are divided by ((5 + length) / 6) ** alpha (the paper: 0.6)"""
+    coverage_penalty: float = 0.0
+    """beta: rewards hypotheses that have attended to the whole source (Wu et al. 2016, eq. 14)"""
+    n_best: int = 1
+    """texts returned for each input, all different unless sampled; at most beam, which widens to it if not given"""
+    max_length: int = 0
+    """longest output in tokens; 0 means input length * 2 + 50 (for an input of n tokens)"""
+    min_length: int = 0
+    """tokens before the end may come"""
+    no_repeat_ngram: int = 0
+    """no n-gram of this size appears twice in one output; 0 turns it off"""
+    temperature: float = 1.0
+    """sampling: below 1 sharper, above 1 flatter; at most 2"""
+    top_k: int = 0
+    """sampling: only the k most probable tokens; 0 means all"""
+    top_p: float = 1.0
+    """sampling: only the smallest set with this much probability"""
+    presence_penalty: float = 0.0
+    """sampling: taken from the score of every token that was written before; a prompt's own tokens are not counted"""
+    frequency_penalty: float = 0.0
+    """sampling: the same, as often as the token was written"""
+    seed: int | None = None
+    """sampling: the same seed gives the same text"""
+
+    def __post_init__(self) -> None:
+        check_choices(self)
+        check(self, "positive", "beam", "n_best", "temperature")
+        check(self, "hypotheses", "n_best", "beam")
+        check(self, "fraction", "top_p")
+        if self.top_p == 0:
+            raise UsageError("top_p must be above 0: got 0; use top_k=1 for the single best token")
+        check(self, "not negative", "max_length", "min_length", "no_repeat_ngram", "top_k", "seed")
+        check(self, "not negative", "coverage_penalty", "presence_penalty", "frequency_penalty")
+        check(self, "at most 2", "temperature", "presence_penalty", "frequency_penalty")
+        check(self, "at most 10", "coverage_penalty")
+        check(self, "within 10", "length_penalty")
+        if self.method == "beam" and self.n_best > self.beam:
+            raise UsageError(
+                f"n_best must be at most beam: got n_best={self.n_best}, beam={self.beam}; "
+                "raise beam or lower n_best"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GenerateConfig:
+    """How chat and write use the search."""
+
+    best_of: int = 1
+    """write, sampling: continuations started side by side; the most probable one is continued"""
+    context_weight: float = 0.0
+    """write, sampling: weight of the prompt in context-aware decoding (Shi et al. 2023); takes twice the time"""
+    min_probability: float = 0.0
+    """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
+
+    def __post_init__(self) -> None:
+        check(self, "positive", "best_of")
+        check(self, "hypotheses", "best_of")
+        check(self, "not negative", "context_weight")
+        check(self, "at most 10", "context_weight")
+        check(self, "fraction", "min_probability")
+
+
+MOVED = {
+    "attempts": "best_of",
+    "prompt_strength": "context_weight",
+    "least_probability": "min_probability",
+}
+"""settings that older versions kept in [decode], with their names in [generate]"""
+
+
+def with_generate_section(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a recipe, run or model folder with MOVED settings in their present place.
+
+    >>> with_generate_section({"decode": {"beam": 4, "attempts": 12}})
+    {'decode': {'beam': 4}, 'generate': {'best_of': 12}}
+    """
+    found = dict(sections)
+    decode, generate = found.get("decode"), found.get("generate", {})
+    if isinstance(decode, Mapping) and isinstance(generate, Mapping):
+        moved = {MOVED[key]: value for key, value in decode.items() if key in MOVED}
+        found["decode"] = {key: value for key, value in decode.items() if key not in MOVED}
+        found["generate"] = {**moved, **generate}
+    return found

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.text.ragged import Ragged
+from regard.text.tokenizer_base import SPACE_MARK
 
-_SPACE_MARK = "\u2581"
 _NO_MERGE = np.int32(2**31 - 1)
 _WORDS_AT_ONCE = 1 << 15
 _CHARACTERS_AT_ONCE = 1 << 18
@@ -71,7 +71,7 @@ class Sampler:
     def _sample_words(
         self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int
     ) -> Ragged:
-        spelled = [self._spell(_SPACE_MARK + word) for word in words]
+        spelled = [self._spell(SPACE_MARK + word) for word in words]
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
         generator = np.random.default_rng(seed)
         draw = self._draw_bpe if self._is_bpe else self._draw_unigram

@@ -144,9 +144,8 @@ class Tokenizer(TokenizerBase):
         return ids
 
     def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
-        ids: list[list[int]] = self._processor.encode(
-            [_escape(text) for text in texts], num_threads=num_threads
-        )
+        escaped = [_escape(text) for text in texts]
+        ids: list[list[int]] = self._processor.encode(escaped, num_threads=num_threads)
         return ids
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:

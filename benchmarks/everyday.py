@@ -10,6 +10,7 @@ yet counts as wrong, and `--to-judge` prints it in the form of that file. Apostr
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ import judging
 import record
 
 import regard
-from regard.data.fr_en import plain, plain_french
+
+sys.path.append(str(Path(__file__).parents[1] / "recipes" / "text"))
+from fr_en import plain, plain_french
 
 HERE = Path(__file__).parent / "everyday"
 JUDGED = HERE / "judged.tsv"

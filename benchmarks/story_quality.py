@@ -14,6 +14,7 @@ import argparse
 import math
 import re
 import statistics
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ import record
 import regard
 from regard.api import Model
 from regard.config import to_dict
-from regard.data.fr_en import plain
 from regard.data.lines import read_lines
 from regard.decode import score
 from regard.text.repetition import is_looping
+
+sys.path.append(str(Path(__file__).parents[1] / "recipes" / "text"))
+from fr_en import plain
 
 HERE = Path(__file__).parent
 BEGINNINGS = HERE / "story_beginnings.txt"

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from regard.config import ModelConfig
-from regard.data.batches import Batch, Buffer, group_by_length, pack, packed_batch, padded_batch
+from regard.data.batches import Batch, Buffer, group_by_length, make_batch, pack
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 from regard.train.prefetch import DeviceBatch, to_tensors
@@ -40,14 +40,14 @@ class Sentences:
         longest = max(MAX_LENGTH, int(max(source.max(), target.max())))
         buffer = Buffer.sized(batch_tokens, float(source.mean()), float(target.mean()), longest)
         groups = pack(source, target, buffer)[:-1][:num_batches]
-        return [packed_batch(self.source, self.target, rows, buffer) for rows in groups]
+        return [make_batch(self.source, self.target, rows, buffer) for rows in groups]
 
     def padded(self, batch_tokens: int, num_batches: int) -> list[Batch]:
         """Some of the batches of like lengths, as many short as long ones, in random order."""
         groups = group_by_length(*self.lengths, batch_tokens)[:-1]
         places = (np.arange(num_batches) + 0.5) * len(groups) / num_batches
         chosen = np.random.default_rng(1).permutation(np.unique(places.astype(np.int64)))
-        return [padded_batch(self.source, self.target, groups[place]) for place in chosen]
+        return [make_batch(self.source, self.target, groups[place]) for place in chosen]
 
     def packed_whole(self) -> Batch:
         """All of them in one packed row, with room to spare."""
@@ -57,10 +57,10 @@ class Sentences:
         buffer = Buffer(
             *tokens, slots=len(source) + 16 + sum(tokens) // MAX_LENGTH, max_length=MAX_LENGTH
         )
-        return packed_batch(self.source, self.target, np.arange(len(source)), buffer)
+        return make_batch(self.source, self.target, np.arange(len(source)), buffer)
 
     def padded_whole(self) -> Batch:
-        return padded_batch(self.source, self.target, np.arange(len(self.source)))
+        return make_batch(self.source, self.target, np.arange(len(self.source)))
 
 
 def mixed(num_tokens: int, vocab_size: int) -> Sentences:

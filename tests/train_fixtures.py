@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.data.batches import Buffer, packed_batch, padded_batch
+from regard.data.batches import Buffer
+from regard.data.batches import make_batch as batch_of
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
@@ -58,11 +59,8 @@ def make_batch(packed: bool, lengths: list[int] = SENTENCES, seed: int = 3) -> D
     source = Ragged.of([[*text, EOS_ID] for text in texts])
     target = Ragged.of([[BOS_ID, *reversed(text), text[0], EOS_ID] for text in texts])
     rows = torch.arange(len(texts)).numpy()
-    if packed:
-        buffer = Buffer(source=83, target=89, slots=17, max_length=31)
-        batch = packed_batch(source, target, rows, buffer)
-    else:
-        batch = padded_batch(source, target, rows)
+    buffer = Buffer(source=83, target=89, slots=17, max_length=31) if packed else None
+    batch = batch_of(source, target, rows, buffer)
     num_targets = int((batch.target_output != PAD_ID).sum())
     return DeviceBatch(to_tensors(batch), batch.packed, batch.num_tokens, num_targets, {})
 

@@ -20,7 +20,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.fr_en import is_drawn, key_of, plain
+from fr_en import is_drawn, key_of, plain
+
 from regard.data.lines import read_lines
 from regard.generate.prompts import recent, to_one_line
 from regard.text.repetition import is_looping

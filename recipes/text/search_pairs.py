@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from regard.data.fr_en import key_of
+from fr_en import key_of
+
 from regard.data.lines import read_lines
 from regard.text.sentences import split
 

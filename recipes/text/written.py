@@ -15,7 +15,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from regard.data.fr_en import as_typed, is_held_out, key_of
+from fr_en import as_typed, is_held_out, key_of
+
 from regard.data.lines import read_lines
 
 HERE = Path(__file__).parent

@@ -19,6 +19,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,10 +28,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from regard.data.batches import Batch, Buffer, Rows
-from regard.data.encoding import Builder, EncodedPairs, batch_from_message
-from regard.data.order import Lanes, Order
+from regard.data.encoding import Builder, EncodedPairs, batch_from_message, start_workers
+from regard.data.order import Lanes, Order, check_fingerprint
 from regard.data.workers import Message, Workers, texts_to_arrays, tokens_to_arrays
-from regard.errors import DataError, TrainingError, UsageError
+from regard.errors import DataError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import Tokenizer
 
@@ -65,7 +66,7 @@ class _Lane:
     ahead: deque[Future[Message]] = field(default_factory=deque)
 
 
-class BatchStream:
+class BatchStream(AbstractContextManager["BatchStream"]):
     """Batches without end; `close` it (or use it as a context) if it has workers.
 
     tokenizers: of the source and of the target; no source tokenizer means a language model.
@@ -126,8 +127,7 @@ class BatchStream:
         self._begin({lane: (lane, 0) for lane in self._lanes.own})
         self._workers: Workers | None = None
         if num_workers:
-            firsts = [self._builder.to_message()] * num_workers
-            self._workers = Workers("regard.data.encoding", firsts)
+            self._workers = start_workers(self._builder, num_workers)
 
     def _prepare(self, plain: Builder, packing: bool, sampling: float) -> Builder:
         """Measure the mean length of a pair, and size windows and buffers by it."""
@@ -180,11 +180,7 @@ class BatchStream:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go to a position of all lanes, before an update; the batches after it are the same as they were."""
-        if state["fingerprint"] != self._fingerprint:
-            raise TrainingError(
-                "a run must be resumed with the text and the batch settings it began with: "
-                "they have changed; restore them, or start a new run"
-            )
+        check_fingerprint(state, self._fingerprint)
         self._begin({lane: state["lanes"][str(lane)] for lane in self._lanes.own})
 
     def _begin(self, positions: Mapping[int, Sequence[int]]) -> None:
@@ -249,9 +245,6 @@ class BatchStream:
         if self._workers is not None:
             self._workers.close()
             self._workers = None
-
-    def __enter__(self) -> BatchStream:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

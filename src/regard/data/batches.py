@@ -7,7 +7,7 @@ sequences a model sees, the end mark included.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +38,9 @@ class Buffer:
     ) -> Buffer:
         """Both sides in the proportion of the corpus, so that they fill up together."""
         source = round(batch_tokens * source_mean / (source_mean + target_mean))
-        target = batch_tokens - source
         num_pairs = batch_tokens / (source_mean + target_mean)
-        buffer = cls(source, target, 0, max_length)
-        slots = int(num_pairs * _SLOT_MARGIN) + 16 + buffer.num_dummies
-        return cls(source, target, slots, max_length)
+        buffer = cls(source, batch_tokens - source, int(num_pairs * _SLOT_MARGIN) + 16, max_length)
+        return replace(buffer, slots=buffer.slots + buffer.num_dummies)
 
     @property
     def num_dummies(self) -> int:
@@ -63,12 +61,13 @@ class Buffer:
 
     def lengths_with_tail(self, source: Lengths, target: Lengths) -> tuple[Lengths, Lengths]:
         """The lengths of all slots: the sequences, dummies over the tails, then zeros."""
-        source_tail, target_tail = self.source - source.sum(), self.target - target.sum()
-        num_dummies = -(-max(source_tail, target_tail) // self.max_length)
+        tails = (self.source - source.sum(), self.target - target.sum())
+        num_dummies = -(-max(tails) // self.max_length)
         unused = np.zeros(self.slots - len(target) - num_dummies, np.int64)
+        dummies = [_split(tail, num_dummies) for tail in tails]
         return (
-            np.concatenate([source, _split(source_tail, num_dummies), unused]),
-            np.concatenate([target, _split(target_tail, num_dummies), unused]),
+            np.concatenate([source, dummies[0], unused]),
+            np.concatenate([target, dummies[1], unused]),
         )
 
 
@@ -118,9 +117,8 @@ def _fill(
         if not len(fits):
             break
         source_rest, target_rest = source_rest[fits], target_rest[fits]
-        best = int(
-            fits[np.argmin(source_rest + target_rest + 2 * np.abs(source_rest - target_rest))]
-        )
+        unused = source_rest + target_rest + 2 * np.abs(source_rest - target_rest)
+        best = int(fits[np.argmin(unused)])
         picked.append(best)
         free[best] = False
         source_room -= int(source[best])
@@ -175,61 +173,46 @@ def batches_of(
     source_lengths, target_lengths = source.lengths, target.lengths - 1
     if buffer is not None:
         groups = pack(source_lengths, target_lengths, buffer)
-        return [packed_batch(source, target, rows, buffer) for rows in groups]
+        return [make_batch(source, target, rows, buffer) for rows in groups]
     groups = group_by_length(source_lengths, target_lengths, batch_tokens)
     order = np.random.default_rng(list(seed)).permutation(len(groups))
-    return [padded_batch(source, target, groups[place]) for place in order]
+    return [make_batch(source, target, groups[place]) for place in order]
 
 
-def packed_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer) -> Batch:
-    source_row, input_row, output_row = (
-        np.full((1, length), PAD_ID, np.int64)
-        for length in (buffer.source, buffer.target, buffer.target)
-    )
-    source_ids = source.gather(rows)
-    input_ids = target.gather(rows, skip_last=1)
-    source_row[0, : len(source_ids)] = source_ids
-    input_row[0, : len(input_ids)] = input_ids
-    output_row[0, : len(input_ids)] = target.gather(rows, skip_first=1)
-    source_lengths, target_lengths = buffer.lengths_with_tail(
-        source.lengths[rows], target.lengths[rows] - 1
-    )
+def make_batch(source: Ragged, target: Ragged, rows: Rows, buffer: Buffer | None = None) -> Batch:
+    """Some sequences packed into a buffer, or padded to the longest."""
+    lengths = (source.lengths[rows], target.lengths[rows] - 1)
+    num_tokens = int(lengths[0].sum() + lengths[1].sum())
+    if buffer is None:
+        source_rows, target_rows = lengths
+    else:
+        lengths = buffer.lengths_with_tail(*lengths)
+        source_rows, target_rows = np.array([buffer.source]), np.array([buffer.target])
     return Batch(
-        source=source_row,
-        source_lengths=source_lengths.astype(np.int32),
-        target_input=input_row,
-        target_output=output_row,
-        target_lengths=target_lengths.astype(np.int32),
-        packed=True,
-        num_tokens=len(source_ids) + len(input_ids),
+        source=_pad(source.gather(rows), source_rows),
+        source_lengths=lengths[0].astype(np.int32),
+        target_input=_pad(target.gather(rows, skip_last=1), target_rows),
+        target_output=_pad(target.gather(rows, skip_first=1), target_rows),
+        target_lengths=lengths[1].astype(np.int32),
+        packed=buffer is not None,
+        num_tokens=num_tokens,
     )
 
 
-def padded_batch(source: Ragged, target: Ragged, rows: Rows) -> Batch:
-    source_lengths, target_lengths = source.lengths[rows], target.lengths[rows] - 1
-    return Batch(
-        source=_pad(source.gather(rows), source_lengths),
-        source_lengths=source_lengths.astype(np.int32),
-        target_input=_pad(target.gather(rows, skip_last=1), target_lengths),
-        target_output=_pad(target.gather(rows, skip_first=1), target_lengths),
-        target_lengths=target_lengths.astype(np.int32),
-        packed=False,
-        num_tokens=int(source_lengths.sum() + target_lengths.sum()),
-    )
-
-
-def _pad(ids: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def _pad(ids: NDArray[np.int32], lengths: Lengths) -> NDArray[np.int64]:
+    """The ids in rows of these lengths; a single row may be longer than they are."""
     padded = np.full((len(lengths), int(lengths.max(initial=0))), PAD_ID, np.int64)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
+    if len(lengths) == 1:
+        padded[0, : len(ids)] = ids
+    else:
+        padded[np.arange(padded.shape[1]) < lengths[:, None]] = ids
     return padded
 
 
 def batches_for_inference(ids: Sequence[Sequence[int]], max_tokens: int) -> list[list[int]]:
     """Indices of sequences, longest first, in groups that take at most `max_tokens` when padded."""
-    lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-    order = np.argsort(-lengths, kind="stable")
     groups: list[list[int]] = []
-    for index in order.tolist():
+    for index in sorted(range(len(ids)), key=lambda index: -len(ids[index])):
         if groups and (len(groups[-1]) + 1) * len(ids[groups[-1][0]]) <= max_tokens:
             groups[-1].append(index)
         else:
@@ -244,4 +227,4 @@ def padded_batches(
     source = Ragged.of([[*ids, EOS_ID] for ids in sources] if sources else [()] * len(targets))
     target = Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in targets])
     for rows in group_by_length(source.lengths, target.lengths - 1, batch_tokens):
-        yield padded_batch(source, target, rows)
+        yield make_batch(source, target, rows)

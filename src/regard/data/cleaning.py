@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,15 +17,8 @@ import numpy as np
 
 from regard.config import DataConfig
 from regard.data.corpus import Corpus, Part
-from regard.data.storage import Column, Numbers, Rows, StoredTexts, chunks_of_pairs, taken
-from regard.data.workers import (
-    SIDES,
-    Message,
-    Workers,
-    serve,
-    texts_from_arrays,
-    texts_to_arrays,
-)
+from regard.data.storage import Column, Numbers, StoredTexts, chunks_of_pairs, taken
+from regard.data.workers import SIDES, Message, Workers, serve, texts_from_arrays, texts_to_arrays
 from regard.errors import DataError
 from regard.text import language
 
@@ -54,7 +47,7 @@ _UNWRITTEN = 1 << 14
 """bytes of each bucket before they are written"""
 _WORTH_PROCESSES = 100_000
 """pairs above which processes save more time than they take to start"""
-_DIGEST = np.dtype([("high", np.uint64), ("low", np.uint64), ("row", np.int64)])
+_DIGEST = np.dtype([("hash", "S16"), ("row", np.int64)])
 
 
 @dataclass
@@ -136,34 +129,32 @@ def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
         if not config.duplicates:
             places = np.flatnonzero((chunk == 0) | (chunk == _NUMBER[COPY]))
             numbers = np.searchsorted(part_starts, start + places, side="right").tolist()
-            digests = _digests(sources, targets, places, numbers)
-            digests["row"] = start + places
-            which = digests["high"] % np.uint64(len(buckets))
+            texts = [
+                f"{part}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
+                for place, part in zip(places.tolist(), numbers, strict=True)
+            ]
+            hashes = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
+            digests = np.zeros(len(places), _DIGEST)
+            digests["hash"], digests["row"] = hashes, start + places
+            which = np.array([each[0] + 256 * each[1] for each in hashes]) % len(buckets)
             for number, bucket in enumerate(buckets):
                 bucket.extend(digests[which == number])
     for bucket in buckets:
-        reasons.put(_repeated(bucket), _NUMBER[DUPLICATE])
+        digests = bucket.slice(0, len(bucket))
+        _, first = np.unique(digests["hash"], return_index=True)
+        reasons.put(np.delete(digests["row"], first), _NUMBER[DUPLICATE])
     return reasons
 
 
 def _scale(corpus: Corpus) -> float:
     """The median number of target characters per source character."""
     stride = -(-len(corpus) // _MAX_RATIOS)
-    ratios = []
+    ratios: list[float] = []
     for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
         first = -start % stride
-        lengths = np.array(
-            [
-                (len(source), len(target))
-                for source, target in zip(
-                    sources[first::stride], targets[first::stride], strict=True
-                )
-                if source and target
-            ]
-        ).reshape(-1, 2)
-        ratios.append((lengths[:, 1] / lengths[:, 0]).astype(np.float64))
-    together = np.concatenate(ratios)
-    return float(np.median(together)) if len(together) else 1.0
+        pairs = zip(sources[first::stride], targets[first::stride], strict=True)
+        ratios += [len(target) / len(source) for source, target in pairs if source and target]
+    return float(np.median(ratios)) if ratios else 1.0
 
 
 def _reasons(
@@ -186,38 +177,8 @@ def _reasons(
 
 
 def _is_copy(source: str, target: str) -> bool:
-    return (
-        source == target
-        and len(source) >= _COPY_MIN_CHARACTERS
-        and len(source.split()) >= _COPY_MIN_WORDS
-    )
-
-
-def _digests(
-    sources: Sequence[str], targets: Sequence[str], places: Rows, parts: list[int]
-) -> Numbers:
-    """A 128-bit hash of each pair and its part."""
-    texts = (
-        f"{part}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
-        for place, part in zip(places.tolist(), parts, strict=True)
-    )
-    joined = b"".join(hashlib.blake2b(text, digest_size=16).digest() for text in texts)
-    halves = np.frombuffer(joined, np.uint64).reshape(-1, 2)
-    digests = np.zeros(len(places), _DIGEST)
-    digests["high"], digests["low"] = halves[:, 0], halves[:, 1]
-    return digests
-
-
-def _repeated(bucket: Column) -> Rows:
-    """The rows of pairs that are in the bucket a second time."""
-    digests = bucket.slice(0, len(bucket))
-    order = np.lexsort((digests["row"], digests["low"], digests["high"]))
-    digests = digests[order]
-    same = (digests["high"][1:] == digests["high"][:-1]) & (
-        digests["low"][1:] == digests["low"][:-1]
-    )
-    rows: Rows = digests["row"][1:][same]
-    return rows
+    is_long = len(source) >= _COPY_MIN_CHARACTERS and len(source.split()) >= _COPY_MIN_WORDS
+    return source == target and is_long
 
 
 def _judge_languages(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import itertools
 import json
 import lzma
@@ -74,14 +75,6 @@ def obtain(
     if (folder / _FETCHED).is_dir() and not any((folder / _FETCHED).iterdir()):
         (folder / _FETCHED).rmdir()
     return [folder / file.path for file in corpus.files]
-
-
-def text_sha256(path: Path) -> str:
-    """The checksum of the text inside, however it is packed."""
-    if path.name.removesuffix(".new").endswith(".gz"):
-        with gzip.open(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    return digest(path)
 
 
 class _Checksums:
@@ -163,7 +156,8 @@ def _write_lines(file: DataFile, places: list[Path], output: BinaryIO | gzip.Gzi
 def _check_text(file: DataFile, fresh: Path, accept: bool) -> None:
     if not file.text_sha256 or accept:
         return
-    found = text_sha256(fresh)
+    with gzip.open(fresh) if file.path.endswith(".gz") else fresh.open("rb") as text:
+        found = hashlib.file_digest(cast(io.BufferedIOBase, text), "sha256").hexdigest()
     if found != file.text_sha256:
         fresh.unlink()
         raise DataError(
@@ -195,16 +189,12 @@ def lines_of(fetched: Path, source: Source) -> Iterator[bytes]:
                 elif source.column is None:
                     yield line
                 else:
-                    yield _column(line, source.column)
+                    # A line with too few columns is an empty one.
+                    yield (line.split(b"\t")[source.column : source.column + 1] or [b""])[0]
     except _BROKEN as error:
         raise DataError(
             f"{source.url} must be an intact file: {error}; remove {fetched} and run the same again"
         ) from error
-
-
-def _column(line: bytes, column: int) -> bytes:
-    columns = line.split(b"\t")
-    return columns[column] if column < len(columns) else b""
 
 
 @contextmanager

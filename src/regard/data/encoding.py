@@ -151,8 +151,7 @@ class EncodedPairs:
                 yield builder.encode(sources, targets, [0])
             return
         messages: Iterator[Message] = (({}, texts_to_arrays(*sides)) for sides in chunks())
-        firsts = [builder.to_message()] * num_processes
-        with Workers("regard.data.encoding", firsts) as workers:
+        with start_workers(builder, num_processes) as workers:
             for _, arrays in workers.in_order(messages):
                 yield tokens_from_arrays(arrays)
 
@@ -251,6 +250,10 @@ _ARRAYS = {
     "target_output": np.int64,
     "target_lengths": np.int32,
 }
+
+
+def start_workers(builder: Builder, count: int) -> Workers:
+    return Workers("regard.data.encoding", [builder.to_message()] * count)
 
 
 def main() -> None:

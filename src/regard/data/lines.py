@@ -91,12 +91,11 @@ def decode(line: bytes | None) -> tuple[str, str]:
         return "", NOT_UTF8
 
 
-def read_lines(path: str | Path, *, strict: bool = True) -> list[str]:
-    """The lines of one text; strict=False puts an empty line in place of an unusable one."""
+def read_lines(path: str | Path) -> list[str]:
     lines = []
     for number, line in enumerate(raw_lines(Path(path)), start=1):
         text, problem = decode(line)
-        if problem and strict:
+        if problem:
             raise DataError(f"{path}:{number}: a line must be UTF-8 text: {problem}; mend the file")
         lines.append(text)
     return lines

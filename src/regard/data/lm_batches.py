@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,8 @@ from numpy.typing import NDArray
 
 from regard.data.batches import Batch, Buffer, batches_of
 from regard.data.masking import Masking
-from regard.errors import DataError, TrainingError, UsageError
+from regard.data.order import check_fingerprint
+from regard.errors import DataError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID
 
@@ -86,7 +88,7 @@ class TextChunks:
         return self.documents.between(starts, stops + 1)
 
 
-class ProseStream:
+class ProseStream(AbstractContextManager["ProseStream"]):
     """Batches of running text without end."""
 
     num_too_long = 0
@@ -135,21 +137,12 @@ class ProseStream:
 
     def state(self) -> dict[str, int]:
         """The position after the last batch, for `restore`; fit for JSON."""
-        epoch, window = self._position
-        return {
-            "epoch": epoch,
-            "window": window,
-            "batch": self._next_batch,
-            "fingerprint": self._fingerprint,
-        }
+        values = (*self._position, self._next_batch, self._fingerprint)
+        return dict(zip(("epoch", "window", "batch", "fingerprint"), values, strict=True))
 
     def restore(self, state: Mapping[str, int]) -> None:
         """Go to a position; the batches after it are the same as they were."""
-        if state["fingerprint"] != self._fingerprint:
-            raise TrainingError(
-                "a run must be resumed with the text and the batch settings it began with: "
-                "they have changed; restore them, or start a new run"
-            )
+        check_fingerprint(state, self._fingerprint)
         self._position = (state["epoch"], state["window"])
         self._next_batch = state["batch"]
         self._window: list[Batch] | None = None
@@ -158,8 +151,7 @@ class ProseStream:
         return self
 
     def __next__(self) -> Batch:
-        if self._window is None:
-            self._window = self._build()
+        self._window = self._window or self._build()
         while self._next_batch >= len(self._window):
             epoch, window = self._position
             is_last = window + 1 == self._num_windows
@@ -192,14 +184,8 @@ class ProseStream:
             seed=[self._seed, *self._position],
         )
 
-    def close(self) -> None:
-        """Nothing is open; a `BatchStream` has workers."""
-
-    def __enter__(self) -> ProseStream:
-        return self
-
     def __exit__(self, *_: object) -> None:
-        self.close()
+        """Nothing is open; a `BatchStream` has workers."""
 
 
 def even_batches(

@@ -7,11 +7,14 @@ memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from regard.data.storage import Rows
+from regard.errors import TrainingError
 
 _BLOCKS_IN_A_WINDOW = 256
 
@@ -28,6 +31,15 @@ class Lanes:
     def own(self) -> range:
         # A process without a batch of its own gets one all the same, to take part in the computation.
         return range(self.first % self.count, self.count, self.step)
+
+
+def check_fingerprint(state: Mapping[str, Any], fingerprint: int) -> None:
+    """Refuse the position of a stream over other text, or with other settings."""
+    if state["fingerprint"] != fingerprint:
+        raise TrainingError(
+            "a run must be resumed with the text and the batch settings it began with: "
+            "they have changed; restore them, or start a new run"
+        )
 
 
 class Order:

@@ -10,8 +10,6 @@ from regard.errors import DataError, UsageError, suggest
 
 DATA = "data"
 """the folder in the file names of recipes, and where `regard data get` puts files unless told otherwise"""
-PREPARED = "prepared"
-"""the folder below it for what `regard data prepare` makes"""
 _PACKED = ("", ".gz", ".xz")
 
 
@@ -98,8 +96,8 @@ def find_files(name: str, folder: Path) -> list[str]:
     advice = "put it there, or"
     if known:
         advice = f"run  regard data get {known[0].name}, or"
-    elif path.startswith(f"{PREPARED}/fr-en/"):
-        advice = "make it with  regard data prepare fr-en FILES, or"
+    elif path.startswith("prepared/fr-en/"):
+        advice = "make it with  python recipes/text/prepare.py FILES, or"
     raise DataError(
         f"the recipe reads {folder / path}, which must be there: it is not; "
         f"{advice} name the folder that holds {path} with --data"

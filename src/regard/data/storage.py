@@ -88,19 +88,21 @@ class Column:
 class StoredTexts(Sequence[str]):
     """Texts added at the end and read by index; with `rows`, a selection of them."""
 
-    def __init__(self, data: Column, ends: Column, rows: Column | None = None) -> None:
-        self._data, self._ends, self._rows = data, ends, rows
+    def __init__(self, path: Path, rows: Column | None = None, *, existing: bool) -> None:
+        """In the files PATH.text and PATH.ends."""
+        self._path, self._rows = path, rows
+        self._data = Column(path.with_name(f"{path.name}.text"), np.uint8, existing=existing)
+        self._ends = Column(path.with_name(f"{path.name}.ends"), np.int64, existing=existing)
         self._pending: list[bytes] = []
-        self._end = int(ends.slice(len(ends) - 1, len(ends))[0]) if len(ends) else 0
+        self._end = int(self._ends.map()[-1]) if len(self._ends) else 0
 
     @classmethod
     def new(cls, path: Path) -> StoredTexts:
-        """Empty, in the files PATH.text and PATH.ends."""
-        return cls(Column(_data(path), np.uint8), Column(_ends(path), np.int64))
+        return cls(path, existing=False)
 
     @classmethod
     def open(cls, path: Path, rows: Column | None = None) -> StoredTexts:
-        return cls(Column.open(_data(path), np.uint8), Column.open(_ends(path), np.int64), rows)
+        return cls(path, rows, existing=True)
 
     def append(self, text: str) -> None:
         assert self._rows is None
@@ -181,7 +183,7 @@ class StoredTexts(Sequence[str]):
     def chosen(self, rows: Column) -> StoredTexts:
         """A selection of all that are stored."""
         self.flush()
-        return StoredTexts(self._data, self._ends, rows)
+        return StoredTexts.open(self._path, rows)
 
 
 def rows_of(texts: Sequence[str], start: int, stop: int) -> Rows:
@@ -204,11 +206,3 @@ def chunks_of_pairs(
     """Both sides in chunks, with the index of the first pair of each."""
     for start in range(0, len(targets), size):
         yield start, sources[start : start + size], targets[start : start + size]
-
-
-def _data(path: Path) -> Path:
-    return path.with_name(f"{path.name}.text")
-
-
-def _ends(path: Path) -> Path:
-    return path.with_name(f"{path.name}.ends")

@@ -62,7 +62,7 @@ def _read(file: IO[bytes], size: int) -> bytes:
     return data
 
 
-class Workers:
+class Workers(contextlib.AbstractContextManager["Workers"]):
     """Processes that run `main` of a module, one for each of `firsts`: its first message. Then it answers messages."""
 
     def __init__(self, module: str, firsts: Sequence[Message]) -> None:
@@ -103,9 +103,6 @@ class Workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-    def __enter__(self) -> Workers:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -156,10 +153,12 @@ def serve(begin: Callable[[Message], Callable[[Message], Message]]) -> None:
 
 
 def tokens_to_arrays(source: Ragged, target: Ragged) -> Arrays:
-    arrays: Arrays = {}
-    for side, tokens in zip(SIDES, (source, target), strict=True):
-        arrays |= {f"{side}_ids": tokens.ids, f"{side}_offsets": tokens.offsets}
-    return arrays
+    return {
+        "source_ids": source.ids,
+        "source_offsets": source.offsets,
+        "target_ids": target.ids,
+        "target_offsets": target.offsets,
+    }
 
 
 def tokens_from_arrays(arrays: Arrays) -> tuple[Ragged, Ragged]:

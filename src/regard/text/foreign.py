@@ -9,39 +9,30 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from regard.errors import MissingExtra, ModelError
 from regard.text import Span
-from regard.text.tokenizer_base import spans_of
+from regard.text.tokenizer_base import SPACE_MARK, SURROGATE, TokenizerBase
 
-_SPACE_MARK = "\u2581"
-_CONTINUED = "##"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 
 
-class _Foreign(ABC):
+class _Foreign(TokenizerBase):
     """The base of both; `prompt` is put before every text, and the tokens `beginning` before that."""
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
         self.prompt = prompt
-        self.special_ids: frozenset[int] = frozenset()
-        self.beginning: list[int] = []
-        for token in beginning:
-            id = self.id_of(token)
+        found = [(token, self.id_of(token)) for token in beginning]
+        for token, id in found:
             if id is None:
                 raise ModelError(
                     f"{name} must have the token {token!r}, which config.json names: it has not; "
                     "import the model again"
                 )
-            self.beginning.append(id)
-
-    @abstractmethod
-    def id_of(self, token: str) -> int | None:
-        """The id of a token, or None if the vocabulary lacks it."""
+        self.beginning = [id for _, id in found if id is not None]
 
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
@@ -52,26 +43,20 @@ class _Foreign(ABC):
         """The text of ids none of which is special."""
 
     def encode(self, text: str) -> list[int]:
-        return self._encode(_SURROGATE.sub("\ufffd", self.prompt + text))
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
+        return self._encode(SURROGATE.sub("\ufffd", self.prompt + text))
 
     def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
         ids = self.encode(parts[0])
         for part in parts[1:]:
-            ids += [sign, *self._encode(_SURROGATE.sub("\ufffd", part))]
+            ids += [sign, *self._encode(SURROGATE.sub("\ufffd", part))]
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
         return self._decode([int(id) for id in ids if id not in self.special_ids])
 
-    def spans(self, ids: Sequence[int]) -> list[Span]:
-        return spans_of(ids, self.decode)
-
     def spans_in(self, text: str) -> list[Span]:
         before = len(self.prompt)
-        found = self.spans(self.encode(text))
+        found = super().spans_in(text)
         return [(max(start - before, 0), max(end - before, 0)) for start, end in found]
 
 
@@ -98,10 +83,7 @@ class VocabularyTokenizer(_Foreign):
                 model_proto=proto or b"\xff"
             )
         except (RuntimeError, OSError) as error:
-            raise ModelError(
-                f"{name} must be a SentencePiece model: it is damaged or something else; "
-                "import the model again"
-            ) from error
+            raise _damaged(name, "SentencePiece model") from error
         self._ids = _read_vocabulary(vocabulary, name)
         self._tokens = {id: token for token, id in self._ids.items()}
         self.vocab_size = max(self._tokens) + 1
@@ -125,7 +107,7 @@ class VocabularyTokenizer(_Foreign):
 
     def _decode(self, ids: list[int]) -> str:
         text: str = self._processor.decode_pieces(self.token_strings(ids))
-        return text.replace(_SPACE_MARK, " ").strip()
+        return text.replace(SPACE_MARK, " ").strip()
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._tokens.get(int(id), "") for id in ids]
@@ -146,10 +128,7 @@ class JsonTokenizer(_Foreign):
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
         except Exception as error:  # the library raises plain Exception
-            raise ModelError(
-                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); "
-                "import the model again"
-            ) from error
+            raise _damaged(name, "tokenizer.json", f" ({error})") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -183,11 +162,16 @@ class JsonTokenizer(_Foreign):
             return str(token)
         if self._is_bytes:
             raw = bytes(self._bytes[letter] for letter in token if letter in self._bytes)
-            return raw.decode(errors="replace").replace(" ", _SPACE_MARK)
-        if self._is_words:
-            continued = token.startswith(_CONTINUED)
-            return str(token[len(_CONTINUED) :] if continued else _SPACE_MARK + token)
-        return str(token)
+            return raw.decode(errors="replace").replace(" ", SPACE_MARK)
+        if self._is_words and token.startswith("##"):
+            return str(token[2:])
+        return SPACE_MARK + token if self._is_words else str(token)
+
+
+def _damaged(name: str, kind: str, why: str = "") -> ModelError:
+    return ModelError(
+        f"{name} must be a {kind}: it is damaged or something else{why}; import the model again"
+    )
 
 
 def _read_vocabulary(content: bytes, name: str) -> dict[str, int]:

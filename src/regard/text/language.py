@@ -18,7 +18,6 @@ _MIN_LETTERS = 40
 _SURE = 0.8
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
-
 # A single text.
 NUM_CHARACTERS_RANKED = 1000
 _NUM_RANKED = 20
@@ -37,14 +36,14 @@ Detect = Callable[[str], tuple[str, float]]
 
 def judge(lines: Sequence[str], detect: Detect) -> list[str]:
     """The language of each line if it is long enough and the detector is sure; else an empty string."""
-    judged = []
-    for line in lines:
-        language = ""
-        if len(line) >= _MIN_LETTERS and sum(map(str.isalpha, line)) >= _MIN_LETTERS:
-            found, score = detect(line)
-            language = found if score >= _SURE else ""
-        judged.append(language)
-    return judged
+
+    def language_of(line: str) -> str:
+        if sum(map(str.isalpha, line)) < _MIN_LETTERS:
+            return ""
+        found, score = detect(line)
+        return found if score >= _SURE else ""
+
+    return [language_of(line) for line in lines]
 
 
 def right_language(
@@ -69,15 +68,9 @@ def right_language(
 
 def detector() -> Detect | None:
     """A function from a line to its language and the probability of it; None if no detector is installed."""
-    model = _model()
-    if model is None:
+    if _model() is None:
         return None
-
-    def detect(line: str) -> tuple[str, float]:
-        [(language, probability)] = _predict(model, line[:_NUM_CHARACTERS], 1)
-        return language, probability
-
-    return detect
+    return lambda line: _predict(line[:_NUM_CHARACTERS], 1)[0]
 
 
 def rank(text: str) -> list[tuple[str, float]]:
@@ -85,8 +78,7 @@ def rank(text: str) -> list[tuple[str, float]]:
 
     The codes are those of ISO 639: two letters where there are two.
     """
-    model = _model()
-    if model is None:
+    if _model() is None:
         raise UsageError(
             "telling a text's language needs the package fasttext-predict, which is not installed: "
             "run  pip install fasttext-predict, or name the language"
@@ -95,7 +87,7 @@ def rank(text: str) -> list[tuple[str, float]]:
     if not any(map(str.isalpha, letters)):
         return []
     # The detector, too, has hardly met capitals.
-    return _predict(model, letters.lower() if letters.isupper() else letters, _NUM_RANKED)
+    return _predict(letters.lower() if letters.isupper() else letters, _NUM_RANKED)
 
 
 def has_enough(text: str) -> bool:
@@ -118,13 +110,10 @@ def sure_language(text: str, either: tuple[str, str] | None = None) -> str:
     language, probability = ranked[0]
     if probability >= (_SURE if has_enough(text) else _SURE_OF_FEW):
         return language
-    return _likelier(dict(ranked), *either) if either else ""
-
-
-def _likelier(scores: Mapping[str, float], first: str, second: str) -> str:
-    if scores.get(first, 0) < scores.get(second, 0):
-        first, second = second, first
-    return first if scores.get(first, 0) > _TIMES_LIKELIER * scores.get(second, 0) else ""
+    scores = [(dict(ranked).get(each, 0.0), each) for each in either or ()]
+    if scores and max(scores)[0] > _TIMES_LIKELIER * min(scores)[0]:
+        return max(scores)[1]
+    return ""
 
 
 def language_of_all(texts: Sequence[str], either: tuple[str, str]) -> str:
@@ -154,8 +143,8 @@ def _model() -> Any:
     return fasttext.load_model(str(_MODEL))
 
 
-def _predict(model: Any, line: str, count: int) -> list[tuple[str, float]]:
-    labels, scores = model.predict(" ".join(line.split()), k=count)
+def _predict(line: str, count: int) -> list[tuple[str, float]]:
+    labels, scores = _model().predict(" ".join(line.split()), k=count)
     # The quantized model's numbers can be slightly above one.
     return [
         (label.removeprefix("__label__"), min(score, 1.0))

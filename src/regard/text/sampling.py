@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.text.ragged import Ragged
+from regard.text.tokenizer_base import SPACE_MARK
 
-_SPACE_MARK = "\u2581"
 _NO_MERGE = np.int32(2**31 - 1)
 _WORDS_AT_ONCE = 1 << 15
 _CHARACTERS_AT_ONCE = 1 << 18
@@ -49,10 +49,10 @@ class Sampler:
         self._ids |= {chr(0xDC00 + byte): id for byte, id in byte_ids.items()}
         self._longest = max(map(len, self._ids))
         # The score of a BPE token is its negative rank, that of a unigram token a log-probability.
-        learnt = self._scores[[id for token, id in self._ids.items() if len(token) > 1]]
-        self._is_bpe = bool((learnt == np.round(learnt)).all())
+        learnt = [id for token, id in self._ids.items() if len(token) > 1]
+        self._is_bpe = bool((self._scores[learnt] == np.round(self._scores[learnt])).all())
         if self._is_bpe:
-            self._learn_merges()
+            self._learn_merges(sorted(learnt, key=lambda id: (-self._scores[id], id)))
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
         """A segmentation of each text, drawn with the seed."""
@@ -71,7 +71,7 @@ class Sampler:
     def _sample_words(
         self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int
     ) -> Ragged:
-        spelled = [self._spell(_SPACE_MARK + word) for word in words]
+        spelled = [self._spell(SPACE_MARK + word) for word in words]
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
         generator = np.random.default_rng(seed)
         draw = self._draw_bpe if self._is_bpe else self._draw_unigram
@@ -101,21 +101,16 @@ class Sampler:
             for character in word
         )
 
-    def _learn_merges(self) -> None:
+    def _learn_merges(self, best_first: list[int]) -> None:
         """Every pair of tokens that merges into a token, as sorted keys, and the rank of that token."""
-        best_first = sorted(
-            (id for token, id in self._ids.items() if len(token) > 1),
-            key=lambda id: (-self._scores[id], id),
-        )
         self._made = np.array(best_first, np.int32)
         ranks = {id: rank for rank, id in enumerate(best_first)}
-        found = [
+        found = sorted(
             (self._ids[token[:cut]] * len(self._scores) + self._ids[token[cut:]], ranks[id])
             for token, id in self._ids.items()
             for cut in range(1, len(token))
             if token[:cut] in self._ids and token[cut:] in self._ids
-        ]
-        found.sort()
+        )
         # The last key is larger than any pair: a search always finds one.
         self._keys = np.array([key for key, _ in found] + [2**62], np.int64)
         self._ranks = np.array([rank for _, rank in found] + [_NO_MERGE], np.int32)
@@ -134,7 +129,9 @@ class Sampler:
         generator: np.random.Generator,
     ) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
-        distinct = self._symbols(words)
+        distinct = np.full((len(words), max(map(len, words))), -1, np.int32)
+        for row, word in enumerate(words):
+            distinct[row, : len(word)] = [self._ids[character] for character in word]
         ranks = self._merge_ranks(distinct[:, :-1], distinct[:, 1:])[which]
         symbols = distinct[which]
         finished = np.full_like(symbols, -1)
@@ -163,21 +160,11 @@ class Sampler:
         if symbols.shape[1] == 1:
             return symbols, ranks[:, :0]
         ranks = np.where(after[:, :-1], ranks[:, 1:], ranks[:, :-1])
-        has_left, has_right = place > 0, place < symbols.shape[1] - 1
-        for rows, column in (
-            (every[has_left], place[has_left] - 1),
-            (every[has_right], place[has_right]),
-        ):
-            ranks[rows, column] = self._merge_ranks(
-                symbols[rows, column], symbols[rows, column + 1]
-            )
+        for column in (place - 1, place):
+            rows = np.flatnonzero((column >= 0) & (column < symbols.shape[1] - 1))
+            left = column[rows]
+            ranks[rows, left] = self._merge_ranks(symbols[rows, left], symbols[rows, left + 1])
         return symbols, ranks
-
-    def _symbols(self, words: list[str]) -> Ids:
-        symbols = np.full((len(words), max(map(len, words))), -1, np.int32)
-        for row, word in enumerate(words):
-            symbols[row, : len(word)] = [self._ids[character] for character in word]
-        return symbols
 
     def _draw_unigram(
         self,
@@ -188,7 +175,12 @@ class Sampler:
     ) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
         num_places = max(map(len, words))
-        edges = self._edges(words, num_places)
+        # edges[word, place, n - 1] is the token of n characters at a place, or -1.
+        edges = np.full((len(words), num_places, min(num_places, self._longest)), -1, np.int32)
+        for row, word in enumerate(words):
+            for place in range(len(word)):
+                for size in range(1, min(len(word) - place, self._longest) + 1):
+                    edges[row, place, size - 1] = self._ids.get(word[place : place + size], -1)
         # rest[:, i] is the log of the summed weight of all ways from place i to the word's end.
         lengths = np.fromiter(map(len, words), np.int64, len(words))
         rest = np.full((len(words), num_places + self._longest + 1), -np.inf)
@@ -204,21 +196,12 @@ class Sampler:
         rows = np.arange(len(which))
         for step in range(num_places):
             rows = rows[at[rows] < lengths[which[rows]]]
-            word, here = which[rows], at[rows]
-            chances = np.cumsum(np.exp(weights[word, here] - rest[word, here, None]), axis=1)
+            now = (which[rows], at[rows])
+            chances = np.cumsum(np.exp(weights[now] - rest[now][:, None]), axis=1)
             chosen = (chances < generator.random(len(rows))[:, None] * chances[:, -1:]).sum(axis=1)
-            drawn[rows, step] = edges[word, here, chosen]
+            drawn[rows, step] = edges[(*now, chosen)]
             at[rows] += chosen + 1
         return drawn
-
-    def _edges(self, words: list[str], num_places: int) -> Ids:
-        """edges[word, place, n - 1] is the token of n characters at a place, or -1."""
-        edges = np.full((len(words), num_places, min(num_places, self._longest)), -1, np.int32)
-        for row, word in enumerate(words):
-            for place in range(len(word)):
-                for size in range(1, min(len(word) - place, self._longest) + 1):
-                    edges[row, place, size - 1] = self._ids.get(word[place : place + size], -1)
-        return edges
 
 
 def _blocks(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -7,6 +7,7 @@ not translated; `Parts.join` puts them back.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,9 +24,7 @@ _BULLET = re.compile(rf"\s*+(?:[{_BULLETS}]\s++|>\s*+)++(?=\S)")
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
-
 _NEARBY = 500
-
 # A cut nearer to the edge than this share would leave the other part almost as long as before.
 _EDGE = 0.2
 
@@ -87,11 +86,8 @@ class Parts:
 
     def join(self, sentences: Sequence[str]) -> str:
         """The text with these in place of its sentences."""
-        assert len(sentences) == len(self.sentences)
-        pieces = [self.glue[0]]
-        for sentence, glue in zip(sentences, self.glue[1:], strict=True):
-            pieces += [sentence, glue]
-        return "".join(pieces)
+        pairs = zip(sentences, self.glue[1:], strict=True)
+        return self.glue[0] + "".join(sentence + glue for sentence, glue in pairs)
 
 
 def split(
@@ -111,10 +107,8 @@ def split(
     (['Oui.', 'Non !'], ['', '  ', ''])
     """
     parts: list[str] = []
-    glue = [""]
-    cut: set[int] = set()
-    endless: set[int] = set()
-    num_cut = 0
+    glue, num_cut = [""], 0
+    cut, endless = set[int](), set[int]()
     for piece, picture in _pieces(text, language) if sentences else ((text, ""),):
         sentence = piece.strip()
         if not has_word(sentence):
@@ -153,15 +147,14 @@ def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
 def _sentences(text: str, language: str) -> Iterator[str]:
     """The text in order; only its sentence ends are guessed, no character is lost."""
     fields = (field for line in text.splitlines(keepends=True) for field in _FIELD.findall(line))
-    for field in fields:
-        for stretch in _stretches(field):
-            begun = ""
-            for piece in _segments(stretch, language):
-                if begun and not _is_same_sentence(begun, piece):
-                    yield begun
-                    begun = ""
-                begun += piece
-            yield begun
+    for stretch in itertools.chain.from_iterable(map(_stretches, fields)):
+        begun = ""
+        for piece in _segments(stretch, language):
+            if begun and not _is_same_sentence(begun, piece):
+                yield begun
+                begun = ""
+            begun += piece
+        yield begun
 
 
 def _segments(stretch: str, language: str) -> Iterator[str]:
@@ -181,13 +174,10 @@ def _is_same_sentence(left: str, right: str) -> bool:
     >>> _is_same_sentence("Je vois M. ", "Dupont."), _is_same_sentence("Until 5 p.m. ", "She left.")
     (True, False)
     """
-    # A stop inside of something: ./run, J.-C., <p>Yes.</p>
-    if not left[-1:].isspace() and right.startswith(("/", "-", "</")):
-        return True
-    if left.endswith(".") and _CAPITALS.match(right):
-        return True
     end = left[-_LONGEST_ABBREVIATION:]
-    if _TITLE.search(end):
+    # A stop inside of something: ./run, J.-C., <p>Yes.</p>
+    is_inside = not left[-1:].isspace() and right.startswith(("/", "-", "</"))
+    if is_inside or (left.endswith(".") and _CAPITALS.match(right)) or _TITLE.search(end):
         return True
     if _HOUR.search(end):
         return bool(_GOES_ON.match(right) or _DAY.match(right))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import io
 import itertools
-import os
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
-from regard.text import Span
-from regard.text.tokenizer_base import spans_of
+from regard.files import write_file
+from regard.text.tokenizer_base import SPACE_MARK, SURROGATE, TokenizerBase
 
 if TYPE_CHECKING:
     from regard.text.ragged import Ragged
@@ -38,13 +37,11 @@ UNK_ID = 1
 BOS_ID = 2
 EOS_ID = 3
 
-_SPACE_MARK = "\u2581"
 _ESCAPE = "\U000f2581"
-_ESCAPES = {_ESCAPE: _ESCAPE + "0", _SPACE_MARK: _ESCAPE + "1"}
+_ESCAPES = {_ESCAPE: _ESCAPE + "0", SPACE_MARK: _ESCAPE + "1"}
 _UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
-_TO_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE_MARK}]")
+_TO_ESCAPE = re.compile(f"[{_ESCAPE}{SPACE_MARK}]")
 _TO_UNESCAPE = re.compile(f"{_ESCAPE}[01]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # Characters that get a token of their own if the text holds them, however rare: as bytes they would be lost in translation.
 _WANTED_IF_MET = frozenset(
@@ -65,17 +62,12 @@ _LONGEST_SENTENCE = 20_000
 
 def default_vocabulary(num_pairs: int) -> int:
     """The usual vocabulary size for a corpus of so many pairs."""
-    for at_least, vocabulary in ((2_000_000, 32000), (200_000, 16000), (20_000, 8000)):
-        if num_pairs >= at_least:
-            return vocabulary
-    return 4000 if num_pairs >= 4000 else 1000
+    sizes = ((2_000_000, 32000), (200_000, 16000), (20_000, 8000), (4000, 4000))
+    return next((size for at_least, size in sizes if num_pairs >= at_least), 1000)
 
 
-class Tokenizer:
+class Tokenizer(TokenizerBase):
     """A trained SentencePiece model."""
-
-    pad_id, unk_id, bos_id, eos_id = PAD_ID, UNK_ID, BOS_ID, EOS_ID
-    beginning: Sequence[int] = ()
 
     def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
         """`proto` is the content of a model file; `name` is what errors call it."""
@@ -89,16 +81,17 @@ class Tokenizer:
             special = [
                 getattr(self._processor, f"{kind}_id")() for kind in ("pad", "unk", "bos", "eos")
             ]
-            self.vocab_size: int = self._processor.vocab_size()
+            self.vocab_size = self._processor.vocab_size()
             self._processor.id_to_piece(list(range(self.vocab_size)))  # each must be text
             control = self._processor.is_control(list(range(self.vocab_size)))
         except (RuntimeError, OSError, ValueError) as error:
             raise ModelError(
                 f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
             ) from error
-        if special != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
+        wanted = [PAD_ID, UNK_ID, BOS_ID, EOS_ID]
+        if special != wanted:
             raise ModelError(
-                f"{name} must have the ids pad, unk, bos, eos = {[PAD_ID, UNK_ID, BOS_ID, EOS_ID]}: "
+                f"{name} must have the ids pad, unk, bos, eos = {wanted}: "
                 f"got {special}; use a tokenizer trained by regard"
             )
         self.special_ids = frozenset([UNK_ID, *(id for id, is_one in enumerate(control) if is_one)])
@@ -143,21 +136,16 @@ class Tokenizer:
         return cls(proto, str(path))
 
     def save(self, path: Path | str) -> None:
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(path.name + ".unfinished")
-        unfinished.write_bytes(self.proto)
-        os.replace(unfinished, path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_file(Path(path), self.proto)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text, without beginning and end."""
         ids: list[int] = self._processor.encode(_escape(text))
         return ids
 
     def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
-        ids: list[list[int]] = self._processor.encode(
-            [_escape(text) for text in texts], num_threads=num_threads
-        )
+        escaped = [_escape(text) for text in texts]
+        ids: list[list[int]] = self._processor.encode(escaped, num_threads=num_threads)
         return ids
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
@@ -180,30 +168,21 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the ids; special ids have none."""
         text: str = self._processor.decode([int(id) for id in ids if id not in self.special_ids])
         return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
-        """Each id as the vocabulary spells it, U+2581 for a space: for display."""
         return [self._processor.id_to_piece(int(id)) for id in ids]
 
     def id_of(self, token: str) -> int | None:
         id = int(self._processor.piece_to_id(token))
         return None if id == UNK_ID else id
 
-    def spans(self, ids: Sequence[int]) -> list[Span]:
-        return spans_of(ids, self.decode)
-
-    def spans_in(self, text: str) -> list[Span]:
-        """Where each token of a text stands in it."""
-        return self.spans(self.encode(text))
-
 
 def _escape(text: str) -> str:
     if text.isascii():
         return text
-    text = _SURROGATE.sub("\ufffd", text)
+    text = SURROGATE.sub("\ufffd", text)
     return _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
 
 
@@ -228,12 +207,9 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
 
 def _required(sample: Iterable[str]) -> str:
     """The characters of `_WANTED_IF_MET` that the text holds."""
-    missing = set(_WANTED_IF_MET)
-    for line in sample:
-        # The trainer passes over longer lines, and stops the process at a character that it has not met.
-        if len(line.encode()) <= _LONGEST_SENTENCE:
-            missing.difference_update(line)
-    return "".join(sorted(_WANTED_IF_MET - missing))
+    # The trainer passes over longer lines, and stops the process at a character that it has not met.
+    read = (line for line in sample if len(line.encode()) <= _LONGEST_SENTENCE)
+    return "".join(sorted(_WANTED_IF_MET.intersection(set().union(*read))))
 
 
 def _train(

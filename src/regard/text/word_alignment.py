@@ -17,8 +17,6 @@ import numpy as np
 from regard.text import Span
 
 _WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
-
-
 # A word that was looked at less than this is not meant.
 _LEAST_LOOK = 0.1
 
@@ -44,9 +42,9 @@ def align(
     if not source_words or not target_words or not len(attention):
         return []
     weights = np.asarray(attention, dtype=np.float64)[: len(target_spans), : len(source_spans)]
-    looked = _shares(target_words, target_spans) @ weights @ _shares(source_words, source_spans).T
-    total = np.maximum(_shares(target_words, target_spans).sum(axis=1, keepdims=True), 1e-9)
-    looked = looked / total
+    shares = _shares(target_words, target_spans)
+    looked = shares @ weights @ _shares(source_words, source_spans).T
+    looked = looked / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
     return [
         Link(source_words[place], target_words[row], round(float(looked[row, place]), 4))
         for row, place in enumerate(_chosen(looked))
@@ -55,18 +53,16 @@ def align(
 
 def _chosen(looked: np.ndarray) -> list[int]:
     """For each target word its source word."""
-    chosen = looked.argmax(axis=1)
-    taken_rows: set[int] = set()
-    taken_places: set[int] = set()
+    linked: dict[int, int] = {}
+    taken: set[int] = set()
     for index in np.argsort(-looked, axis=None).tolist():
         row, place = divmod(index, looked.shape[1])
         if looked[row, place] < _LEAST_LOOK:
             break
-        if row not in taken_rows and place not in taken_places:
-            taken_rows.add(row)
-            taken_places.add(place)
-            chosen[row] = place
-    return [int(place) for place in chosen]
+        if row not in linked and place not in taken:
+            linked[row] = place
+            taken.add(place)
+    return [linked.get(row, most) for row, most in enumerate(looked.argmax(axis=1).tolist())]
 
 
 def words(text: str) -> list[Span]:
@@ -79,5 +75,4 @@ def _shares(words: Sequence[Span], pieces: Sequence[Span]) -> np.ndarray:
     starts, ends = np.array(words).T
     begins, stops = np.array(pieces).reshape(-1, 2).T
     common = np.minimum(ends[:, None], stops) - np.maximum(starts[:, None], begins)
-    lengths = np.maximum(stops - begins, 1)
-    return np.asarray(np.maximum(common, 0) / lengths)
+    return np.asarray(np.maximum(common, 0) / np.maximum(stops - begins, 1))

@@ -9,9 +9,7 @@ import functools
 from collections.abc import Iterator
 from itertools import islice
 
-from regard.text.tokenizer_base import TokenizerBase
-
-_SPACE_MARK = "\u2581"
+from regard.text.tokenizer_base import SPACE_MARK, TokenizerBase
 
 # A long word of a large vocabulary has thousands of spellings; those that begin with the longest pieces
 # come first. A text that is far too long for a word gets fewer.
@@ -39,7 +37,7 @@ class Spellings:
         """The word in pieces, as one that begins after a space and as one that does not."""
         own = self._tokenizer.encode(word)
         found = [own]
-        steps = self._steps(_SPACE_MARK + word.replace(" ", _SPACE_MARK))
+        steps = self._steps(SPACE_MARK + word.replace(" ", SPACE_MARK))
         for start in (0, 1):
             spellings = (each for each in _paths(steps, start) if each != own)
             room = _MAX_PIECES

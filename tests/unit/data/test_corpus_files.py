@@ -12,10 +12,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from prepare import prepare
 from web_fixtures import Page, Web
 
 from regard.data.corpus_files import CHECKSUMS, MOST_BYTES, obtain
-from regard.data.preparation import prepare
 from regard.data.public_corpora import (
     CORPORA,
     DataFile,
@@ -256,14 +256,14 @@ def test_what_can_be_fetched_can_be_prepared(tmp_path: Path) -> None:
         assert corpus_of(f"fr-en/{name}.tsv.gz") is not None
         with gzip.open(tmp_path / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
             file.write(f"Ceci vient de {name}.\tThis is from {name}.\n")
-    made = prepare("fr-en", [tmp_path / f"{name}.tsv.gz" for name in fetched], tmp_path)
+    made = prepare([tmp_path / f"{name}.tsv.gz" for name in fetched], tmp_path, workers=1)
     counts = {path.name: count for path, count in made.kept.items()}
     assert counts == {
         "europarl.tsv.gz": 1,
         "everyday.tsv.gz": 1,
         "news.tsv.gz": 2,
     }
-    with pytest.raises(DataError, match="make it with  regard data prepare fr-en FILES, or"):
+    with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
         find_files("data/prepared/fr-en/docs.tsv.gz", tmp_path)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.data.batches import Batch, padded_batch
+from regard.data.batches import Batch, make_batch
 from regard.data.masking import MASK, Masking, num_asked
 from regard.errors import ModelError
 from regard.text.ragged import Ragged
@@ -21,7 +21,7 @@ def batch_of(num_rows: int, length: int, seed: int = 1) -> Batch:
     rng = np.random.default_rng(seed)
     lengths = rng.integers(2, length, num_rows)
     target = Ragged.of([[EOS_ID, *rng.choice(ordinary, n), EOS_ID] for n in lengths])
-    return padded_batch(Ragged.of([()] * num_rows), target, np.arange(num_rows))
+    return make_batch(Ragged.of([()] * num_rows), target, np.arange(num_rows))
 
 
 def test_what_is_asked_for_and_what_stands_there() -> None:

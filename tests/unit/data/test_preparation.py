@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
+import sys
 from pathlib import Path
 
+import fr_en
+import prepare as script
 import pytest
-from typer.testing import CliRunner
-
-from regard.cli.main import app
-from regard.data import fr_en
-from regard.data.fr_en import (
+from fr_en import (
     CleanPair,
     PairCleaner,
     as_typed,
@@ -20,8 +18,9 @@ from regard.data.fr_en import (
     plain,
     plain_french,
 )
-from regard.data.preparation import prepare
-from regard.errors import DataError, UsageError
+from prepare import prepare
+
+from regard.errors import DataError
 
 
 def packed_lines(path: Path) -> list[str]:
@@ -116,8 +115,8 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     lines = [f"Le chat numéro {n} dort.\tCat number {n} sleeps.\ttatoeba" for n in range(3000)]
     lines += ["Le chat numéro 7 dort !\tcat number 7 sleeps\tphrases/x", "Oui.\tYes.\teuroparl"]
     raw.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    made = prepare("fr-en", [raw], tmp_path / "data", workers=workers)
-    folder = tmp_path / "data" / "prepared" / "fr-en"
+    made = prepare([raw], tmp_path / "made", workers=workers)
+    folder = tmp_path / "made"
     everyday = packed_lines(folder / "everyday.tsv.gz")
     valid = (folder / "valid.fr").read_text("utf-8").splitlines()
     assert len(valid) == len((folder / "valid.en").read_text("utf-8").splitlines()) > 0
@@ -135,51 +134,29 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
 def test_a_file_of_two_columns_is_of_the_domain_in_its_name(tmp_path: Path) -> None:
     raw = tmp_path / "ntrex.tsv"
     raw.write_text("Oui, bien sûr.\tYes, of course.\nSeul.\n", encoding="utf-8")
-    made = prepare("fr-en", [raw], tmp_path)
-    news = tmp_path / "prepared" / "fr-en" / "news.tsv.gz"
-    assert packed_lines(news) == ["Oui, bien sûr.\tYes, of course."]
+    made = prepare([raw], tmp_path / "made", workers=1)
+    assert packed_lines(tmp_path / "made" / "news.tsv.gz") == ["Oui, bien sûr.\tYes, of course."]
     assert made.dropped == {fr_en.COLUMNS: 1}
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    ran = CliRunner().invoke(app, ["data", *map(str, words)])
-    return ran.exit_code, ran.stdout, ran.stderr
-
-
-def test_the_command(tmp_path: Path) -> None:
-    raw = tmp_path / "tatoeba.tsv"
+def test_the_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw, made = tmp_path / "tatoeba.tsv", tmp_path / "made"
     raw.write_text("Oui, bien sûr.\tYes, of course.\nSeul.\n", encoding="utf-8")
-    words = ("prepare", "fr-en", raw, "--data", tmp_path, "--workers", 1)
-    code, shown, _ = run(*words, "--json")
-    made = tmp_path / "prepared" / "fr-en" / "everyday.tsv.gz"
-    assert code == 0 and json.loads(shown) == {
-        "read": 2,
-        "kept": {str(made): 1},
-        "dropped": {fr_en.COLUMNS: 1},
-    }
-    code, _, said = run(*words)
-    assert code == 0 and "everyday.tsv.gz: 1 lines" in said
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["prepare", "stories", "x"], "must be fr-en: got 'stories'"),
-        (["prepare", "fr-en"], "is made from files: got none"),
-        (["prepare", "fr-en", "no-such-file"], "must be a readable file"),
-        (["prepare"], "write  regard data get multi30k"),
-    ],
-)
-def test_what_cannot_be_meant(words: list[str], message: str) -> None:
-    code, _, said = run(*words)
-    assert code in (1, 2) and message in said and said.count("\n") == 1
+    words = [str(raw), "--output", str(made), "--workers", "1"]
+    monkeypatch.setattr(sys, "argv", ["prepare.py", *words])
+    script.main()
+    said = capsys.readouterr().err
+    assert "everyday.tsv.gz: 1 lines" in said and "left out: not two or three columns 1" in said
+    monkeypatch.setattr(sys, "argv", ["prepare.py", "no-such-file", *words[1:]])
+    with pytest.raises(SystemExit, match="must be a readable file"):
+        script.main()
 
 
 def test_nothing_is_left_of_what_could_not_be_made(tmp_path: Path) -> None:
     raw = tmp_path / "raw.tsv"
     raw.write_text("one column\n")
     with pytest.raises(DataError, match="none kept \\(not two or three columns\\)"):
-        prepare("fr-en", [raw], tmp_path, workers=1)
-    assert list((tmp_path / "prepared" / "fr-en").iterdir()) == []
-    with pytest.raises(UsageError, match="must be fr-en"):
-        prepare("poems", [raw], tmp_path)
+        prepare([raw], tmp_path / "made", workers=1)
+    assert list((tmp_path / "made").iterdir()) == []

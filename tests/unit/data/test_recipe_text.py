@@ -10,9 +10,9 @@ import dialogues
 import pytest
 import search_pairs
 import written
+from fr_en import key_of
 from search_pairs import keywords, of_dialogue, of_paragraph, of_translation, pairs
 
-from regard.data.fr_en import key_of
 from regard.data.lines import read_lines
 from regard.generate.prompts import MARK
 

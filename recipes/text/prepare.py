@@ -1,29 +1,31 @@
-"""Training files made from raw ones: `regard data prepare fr-en europarl.tsv.gz …`.
+"""Training files made from raw French and English ones, cleaned and sorted by domain.
 
-Lines of French TAB English [TAB domain] are cleaned and sorted by domain into prepared/fr-en/europarl.tsv.gz and so on;
-one pair of a thousand goes into prepared/fr-en/valid.fr and valid.en. All files appear whole, or none does.
+    python recipes/text/prepare.py raw/train.tsv.xz europarl.tsv.gz --held-out newstest2013.fr --vary
+
+Lines of French TAB English [TAB domain] go into data/prepared/fr-en/europarl.tsv.gz and so on; one pair of a thousand
+goes into valid.fr and valid.en beside them. All files appear whole, or none does.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import gzip
 import itertools
 import multiprocessing
 import os
+import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from regard.data.fr_en import DUPLICATE, CleanPair, PairCleaner, is_drawn, key_of
-from regard.data.lines import decode, raw_lines
-from regard.data.public_corpora import PREPARED
-from regard.errors import DataError, UsageError
+from fr_en import DUPLICATE, CleanPair, PairCleaner, is_drawn, key_of
 
-KIND = "fr-en"
+from regard.data.lines import decode, raw_lines
+from regard.errors import DataError, RegardError
 
 _PORTION = 5000
 """lines that a worker cleans at a time"""
@@ -51,26 +53,18 @@ class Prepared:
 
 
 def prepare(
-    kind: str,
     files: Sequence[Path],
     folder: Path,
     *,
     held_out: Sequence[Path] = (),
     vary: bool = False,
     workers: int | None = None,
-    say: Callable[[int], None] = lambda num_read: None,
 ) -> Prepared:
-    """Make the training files below a folder.
+    """Make the training files in a folder.
 
     held_out: files of sentences, one a line, that must not be trained on. vary: spell the French in many ways, for
-    models that read it. `say` is told now and then how many lines have been read.
+    models that read it.
     """
-    if kind != KIND:
-        raise UsageError(
-            f"what to prepare must be {KIND}: got {kind!r}; write  regard data prepare {KIND} FILES"
-        )
-    if not files:
-        raise UsageError(f"{kind} is made from files: got none; name them after {kind}")
     report = Prepared()
     keys = frozenset(
         key_of(text)
@@ -79,13 +73,13 @@ def prepare(
         for text in decode(line)[0].split("\t")
         if text
     )
-    with _Outputs(folder / PREPARED / kind, report) as outputs:
-        lines = _labelled_lines(files, report, say)
+    with _Outputs(folder, report) as outputs:
+        lines = _labelled_lines(files, report)
         _sort(_clean(lines, keys, vary, workers or os.cpu_count() or 1), outputs, report)
         if not report.kept:
             raise DataError(
                 f"the files must hold something to train on: {report.num_read:,} lines were read and none "
-                f"kept ({', '.join(report.dropped) or 'they are empty'}); check that they are of {kind}"
+                f"kept ({', '.join(report.dropped) or 'they are empty'}); check that they are French and English"
             )
     return report
 
@@ -125,17 +119,15 @@ def _unfinished(path: Path) -> Path:
     return path.with_name(path.name + ".unfinished")
 
 
-def _labelled_lines(
-    files: Sequence[Path], report: Prepared, say: Callable[[int], None]
-) -> Iterator[str]:
+def _labelled_lines(files: Sequence[Path], report: Prepared) -> Iterator[str]:
     """A file of two columns is of the domain that its name begins with."""
     for path in files:
         label = path.name.partition(".")[0]
         for line in raw_lines(path):
             text, problem = decode(line)
             report.num_read += 1
-            if report.num_read % _PORTION == 0:
-                say(report.num_read)
+            if report.num_read % _PORTION == 0 and sys.stderr.isatty():
+                print(f"\r{report.num_read:,} lines", end="", file=sys.stderr, flush=True)
             if problem:
                 report.dropped[_UNREADABLE] += 1
             else:
@@ -191,3 +183,28 @@ def _start_worker(held_out: frozenset[int], vary: bool) -> None:
 
 def _clean_portion(lines: list[str]) -> list[CleanPair | str]:
     return [_worker_cleaner(line) for line in lines]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--output", type=Path, default=Path("data/prepared/fr-en"))
+    parser.add_argument("--held-out", type=Path, action="append", default=[])
+    parser.add_argument("--vary", action="store_true", help="spell the French in many ways")
+    parser.add_argument("--workers", type=int, help="processes that clean; by default one a core")
+    options = parser.parse_args()
+    try:
+        made = prepare(
+            options.files,
+            options.output,
+            held_out=options.held_out,
+            vary=options.vary,
+            workers=options.workers,
+        )
+    except RegardError as error:
+        sys.exit(str(error))
+    print(("\r" if sys.stderr.isatty() else "") + str(made), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -25,7 +25,6 @@ from regard.train.memory import (
     fit_to_memory,
     is_out_of_memory,
     most_tokens,
-    num_bytes_kept,
     split,
     trial_batch,
 )
@@ -81,7 +80,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 def test_what_fits_is_left_alone_and_what_does_not_is_divided(gpu: dict[str, int]) -> None:
     config = sized("tiny", source_vocab_size=37, target_vocab_size=37)
     settings = TrainConfig(batch_tokens=9000, accumulate=2)
-    kept = num_bytes_kept(sum(p.numel() for p in build(config).parameters()), settings)
+    kept = 4 * 5 * sum(p.numel() for p in build(config).parameters())
     gpu["free"] = round((kept + 10_000_000) / memory.SHARE)
     assert fit_to_memory(settings, config, CPU) == (settings, "")
     gpu["free"] = round((kept + 4_000_000) / memory.SHARE)

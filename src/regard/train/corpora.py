@@ -95,7 +95,13 @@ def read_corpora(
         _report_overlap(f"the test set {name}", sources, references, corpus, say)
     if folder is None:
         return corpus, valid
-    _store(valid, folder)
+    for side, texts in (("source", valid.sources), ("target", valid.targets)):
+        stored = StoredTexts.new(folder / f"valid.{side}")
+        stored.extend(texts)
+        stored.flush()
+    for rows in (folder / "kept", folder / "not held out"):
+        if rows.exists():
+            rows.replace(folder / "rows")
     write_file(folder / INDEX, json.dumps(_index(data, seed)).encode())
     return open_corpora(folder)
 
@@ -108,28 +114,13 @@ def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
     return Corpus(sources, targets), Corpus(valid[0], valid[1])
 
 
-def _store(valid: Corpus, folder: Path) -> None:
-    """Store the validation pairs, and give the rows of the training text their name."""
-    for side, texts in (("source", valid.sources), ("target", valid.targets)):
-        stored = StoredTexts.new(folder / f"valid.{side}")
-        stored.extend(texts)
-        stored.flush()
-    for rows in (folder / "kept", folder / "not held out"):
-        if rows.exists():
-            rows.replace(folder / "rows")
-
-
 def _index(data: DataConfig, seed: int) -> dict[str, Any]:
     """Settings, sizes and times of the files, to recognise text that was read from the same files."""
     names = [*data.source, *data.target, *data.valid_source, *data.valid_target]
     names += [split_label(name)[0] for name in data.pairs]
-    files: list[list[Any]] = []
-    for name in names:
-        try:
-            stat = os.stat(name)
-            files.append([name, stat.st_size, stat.st_mtime_ns])
-        except OSError:
-            files.append([name])  # the reader raises the error
+    # A missing file is left out: the text is read anew, and the reader raises the error.
+    stats = [(name, os.stat(name)) for name in names if os.path.exists(name)]
+    files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
     settings = json.loads(json.dumps(to_dict(data)))
     return {"data": settings, "seed": seed, "files": files}
 

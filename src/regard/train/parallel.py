@@ -81,12 +81,12 @@ class Processes:
             self._connect("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
             yield
             self._part()
-        except dist.DistError as error:
-            raise TrainingError(_lost(error)) from error
         except RuntimeError as error:
-            if not any(word in str(error) for word in _CONNECTION):
+            is_lost = any(word in str(error) for word in _CONNECTION)
+            if not is_lost and not isinstance(error, dist.DistError):
                 raise
-            raise TrainingError(_lost(error)) from error
+            reason = lost(f"one has ended ({str(error).splitlines()[0]})")
+            raise TrainingError(reason) from error
         finally:
             if self._watch is not None:
                 self._watch.end()
@@ -135,9 +135,8 @@ class Processes:
         """The position in the data of all processes; each knows only the lanes it reads."""
         if self.alone or "lanes" not in position:
             return position
-        lanes: dict[str, Any] = {}
-        for each in self._gather(position["lanes"]):
-            lanes |= each
+        gathered = self._gather(position["lanes"])
+        lanes = {lane: place for each in gathered for lane, place in each.items()}
         return {**position, "lanes": lanes}
 
     def seed(self, seed: int, step: int) -> None:
@@ -163,11 +162,11 @@ class Processes:
 
     def add(self, sums: Tensor) -> Tensor:
         """The sum over all processes."""
-        if not self.alone:
-            held = sums.cpu()
-            dist.all_reduce(held, group=self._patient)
-            sums = held
-        return sums
+        if self.alone:
+            return sums
+        held = sums.cpu()
+        dist.all_reduce(held, group=self._patient)
+        return held
 
     def wait(self) -> None:
         """A barrier with the long timeout."""
@@ -255,7 +254,3 @@ def _without_answers(batch: DeviceBatch) -> DeviceBatch:
     return batch._replace(
         tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
     )
-
-
-def _lost(error: BaseException) -> str:
-    return lost(f"one has ended ({str(error).splitlines()[0]})")

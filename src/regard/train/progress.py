@@ -1,5 +1,10 @@
 """The progress of a run: learning rate, validations and early stopping, by steps or by minutes.
 
+    rate(step) = d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)                  (equation 3)
+
+This schedule of Vaswani et al. 2017, section 5.3, is a linear warm-up to the peak (d_model * warmup)^-0.5, then an
+inverse square root. The cosine schedule shares the warm-up and falls to zero at the last step.
+
 A run counted in steps depends on its settings alone, and a resumed one is the same run. A run counted in minutes
 depends on the machine's speed as well: it ends on time, and a resumed one continues with the minutes left.
 """
@@ -12,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from regard.config import TrainConfig
-from regard.train.optimizer import Schedule
 from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
 
 
@@ -28,7 +32,12 @@ class Progress:
         assert peak is not None
         if settings.minutes is None:
             assert settings.steps and settings.warmup
-            return Schedule(settings.schedule, peak, settings.warmup, settings.steps).rate(step)
+            if step <= settings.warmup:
+                return peak * step / settings.warmup
+            if settings.schedule == "inverse-sqrt":
+                return peak * math.sqrt(settings.warmup / step)
+            done = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
+            return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
         done = self.done(step, seconds)
         warm = step / settings.warmup if settings.warmup else done / WARMUP_SHARE
         return peak * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * done))

@@ -69,11 +69,6 @@ def test_the_loss_and_its_gradient_are_theirs(kind: str, packed: bool, tmp_path:
         total = total + torch.nn.functional.cross_entropy(
             logits[0], labels[0], reduction="sum", ignore_index=-100
         )
-        if kind == "bert" and (labels != -100).any():
-            own = theirs(input_ids=torch.tensor([read]), labels=labels).loss
-            assert own.item() == pytest.approx(
-                torch.nn.functional.cross_entropy(logits[0], labels[0]).item(), rel=1e-5
-            )
     total.backward()
     assert sums.negative_log_likelihood.item() == pytest.approx(total.item(), rel=1e-5)
     weights = {"gpt2": "transformer.wte.weight", "bert": "bert.embeddings.word_embeddings.weight"}

@@ -152,12 +152,3 @@ def test_bleu_decides_and_the_loss_between_equals() -> None:
     assert history.add(11, Validation(2.0, 30.0)), "as high, and a lower loss"
     assert not history.add(13, Validation(2.0, 30.0)), "the same is no better"
     assert 5 not in history.best_steps
-
-
-def test_it_goes_on_from_what_it_was() -> None:
-    history = History(num_kept=2)
-    for step, loss in ((3, 2.0), (5, 1.0), (7, 1.5)):
-        history.add(step, Validation(loss, None))
-    again = History(num_kept=2)
-    again.restore(json.loads(json.dumps(history.state())))
-    assert again.best == history.best and again.without_improvement == 1

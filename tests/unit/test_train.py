@@ -78,10 +78,10 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(
     assert told("whole") == told("parts")
 
 
-def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig) -> None:
+def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path: Path) -> None:
     data = dataclasses.replace(corpus, test_source=corpus.source, test_target=corpus.target)
     said: list[str] = []
-    training, _ = read_corpora(data, 1, said.append)
+    training, _ = read_corpora(data, 1, said.append, tmp_path / "text")
     [told] = [line for line in said if "as well" in line]
     known = set(zip(training.sources, training.targets, strict=True))
     texts = [Path(file[0]).read_text().splitlines() for file in (corpus.source, corpus.target)]
@@ -154,9 +154,6 @@ def test_patience_ends_a_run_that_no_longer_improves(
     assert said[-1].startswith(
         "stopped early: no better validation in the last 2; --set patience=0"
     )
-    said.clear()
-    run(corpus, tmp_path / "whole", dataclasses.replace(settings, steps=4, patience=0))
-    assert said and not any("stopped early" in line for line in said)
 
 
 def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:

@@ -63,7 +63,6 @@ def model_card(
 
 
 def _front(name: str, task: Task, languages: list[str], scores: Sequence[AnyScore]) -> list[str]:
-    """The YAML header for the hub."""
     kind, _ = TASKS[task]
     lines = ["---", "library_name: regard", f"pipeline_tag: {kind}", "license: other"]
     if languages:

@@ -104,7 +104,6 @@ def _measure(
     valid: Corpus | Prose,
     processes: Processes,
 ) -> Sequence[AnyScore]:
-    """Scores of the validation text and of each test set."""
     precision = plan.train.precision
 
     def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:

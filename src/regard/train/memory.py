@@ -198,7 +198,6 @@ def _num_sequences(batch: DeviceBatch) -> int:
 
 
 def _part(batch: DeviceBatch, start: int, stop: int) -> DeviceBatch:
-    """The sequences from `start` to `stop`."""
     tensors = batch.tensors
 
     def cut(tokens: Tensor, lengths: Tensor) -> Tensor:

@@ -57,8 +57,6 @@ def step_unless(optimizer: torch.optim.AdamW, skips: Float[Tensor, ""]) -> None:
 
 
 class SkippedSteps(NamedTuple):
-    """Counts of skipped steps."""
-
     total: int
     in_a_row: int
     longest_row: int

@@ -53,7 +53,6 @@ class Processes:
 
     @property
     def local_size(self) -> int:
-        """Number of processes on this machine."""
         return 1 if self.alone else int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
 
     @property
@@ -77,10 +76,20 @@ class Processes:
             return
         if on_gpu:
             torch.cuda.set_device(self.local_rank)
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
         try:
-            self._connect("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
+            with ended_after(TIMEOUT):
+                store, self._known = connect(is_first=self.is_first)
+                dist.init_process_group(
+                    backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
+                )
+                self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+                self._watch = Watch(store, self.rank, self.size)
             yield
-            self._part()
+            # Leave together: a process that left earlier would not notice a first one that hangs while it writes.
+            self.wait()
+            self._watch.end()
+            self.agree(0.0)  # so that nobody asks a process that is gone
         except RuntimeError as error:
             is_lost = any(word in str(error) for word in _CONNECTION)
             if not is_lost and not isinstance(error, dist.DistError):
@@ -92,22 +101,6 @@ class Processes:
                 self._watch.end()
             if dist.is_initialized():
                 dist.destroy_process_group()
-
-    def _connect(self, backend: str) -> None:
-        with ended_after(TIMEOUT):
-            store, self._known = connect(is_first=self.is_first)
-            dist.init_process_group(
-                backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
-            )
-            self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
-            self._watch = Watch(store, self.rank, self.size)
-
-    def _part(self) -> None:
-        """Leave together: a process that left earlier would not notice a first one that hangs while it writes."""
-        self.wait()
-        assert self._watch is not None
-        self._watch.end()
-        self.agree(0.0)  # so that nobody asks a process that is gone
 
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""
@@ -161,7 +154,6 @@ class Processes:
         return held
 
     def add(self, sums: Tensor) -> Tensor:
-        """The sum over all processes."""
         if self.alone:
             return sums
         held = sums.cpu()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regard.config import TrainConfig
@@ -63,14 +63,12 @@ class Clock:
     """Training seconds; the first steps, which compile and record, are counted apart."""
 
     def __init__(self) -> None:
-        self._seconds = 0.0
-        self.first_seconds = 0.0
+        self._seconds = self.first_seconds = 0.0
         self._since: float | None = None
         self._is_first = False
 
     @property
     def seconds(self) -> float:
-        """Training seconds so far, without the first steps."""
         if self._since is None or self._is_first:
             return self._seconds
         return self._seconds + time.perf_counter() - self._since
@@ -102,15 +100,15 @@ class Validation(NamedTuple):
     """BLEU of greedy translations; None where the run does not measure it"""
 
 
+@dataclass
 class History:
     """Validation history: the best checkpoints so far, and early stopping."""
 
-    def __init__(self, num_kept: int) -> None:
-        self.num_kept = num_kept
-        self.best: list[tuple[float, float, int]] = []
-        """the best validations, best first: score, tie-breaking score, step"""
-        self.without_improvement = 0
-        """number of validations since the best"""
+    num_kept: int
+    best: list[tuple[float, float, int]] = field(default_factory=list)
+    """the best validations, best first: score, tie-breaking score, step"""
+    without_improvement: int = 0
+    """number of validations since the best"""
 
     @property
     def best_steps(self) -> list[int]:
@@ -125,7 +123,6 @@ class History:
         return improved
 
     def state(self) -> dict[str, Any]:
-        """The history as JSON values."""
         return {"best": self.best, "without_improvement": self.without_improvement}
 
     def restore(self, state: dict[str, Any]) -> None:

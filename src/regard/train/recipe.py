@@ -128,7 +128,6 @@ class Recipe:
 
 
 def read_recipe(name_or_file: str) -> Recipe:
-    """A named recipe, or the TOML file of that name."""
     return Recipe(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
 
 

@@ -41,8 +41,6 @@ from regard.translate.evaluate import AnyScore
 
 @dataclass(frozen=True)
 class TrainResult:
-    """The result of a finished run."""
-
     folder: Path
     scores: Sequence[AnyScore]
     seconds: float

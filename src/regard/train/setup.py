@@ -110,7 +110,6 @@ def set_up(
 
 
 def num_cores() -> int:
-    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -177,7 +177,6 @@ def retrieval_score(
 def text_vectors(
     model: EncoderOnly, tokenizer: Tokenizer, texts: Sequence[str], precision: Precision
 ) -> Float[Tensor, "texts d_model"]:
-    """A vector for each text, in their order."""
     ids = [[*tokens, EOS_ID] for tokens in tokenizer.encode_batch(texts)]
     device = next(model.parameters()).device
     vectors = torch.empty(len(ids), model.config.d_model, device=device)

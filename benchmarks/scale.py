@@ -61,15 +61,18 @@ def feed(asked: dict[str, Any]) -> dict[str, Any]:
     """In a process of its own: from files to batches, by way of files or all in memory."""
     from regard.config import DataConfig
     from regard.data.batch_stream import BatchStream
+    from regard.data.corpus import Corpus
     from regard.text.tokenizer import Tokenizer
     from regard.train.corpora import read_corpora
 
-    folder = Path(asked["folder"]) / "text" if asked["in_files"] else None
+    folder = Path(asked["folder"]) / "text"
     tokenizer = Tokenizer.load(asked["tokenizer"])
     data = DataConfig(pairs=tuple(asked["shards"]))
     empty = _memory()["VmRSS"]
     began = _seconds()
     corpus, _ = read_corpora(data, 1, lambda _: None, folder, os.cpu_count() or 1)
+    if not asked["in_files"]:
+        corpus = Corpus(list(corpus.sources), list(corpus.targets))
     read = _seconds()
     with BatchStream(
         corpus,
@@ -77,7 +80,7 @@ def feed(asked: dict[str, Any]) -> dict[str, Any]:
         batch_tokens=8192,
         packing=True,
         sampling=0.15,
-        folder=folder,
+        folder=folder if asked["in_files"] else None,
         num_readers=os.cpu_count() or 1 if asked["in_files"] else 1,
         shuffle_window=asked["window"],
     ) as stream:
@@ -85,7 +88,7 @@ def feed(asked: dict[str, Any]) -> dict[str, Any]:
         num_tokens = sum(batch.num_tokens for batch in islice(stream, NUM_BATCHES) if batch)
         made = _seconds()
     memory = _memory()
-    kept = sum(path.stat().st_size for path in folder.iterdir()) if folder else 0
+    kept = sum(path.stat().st_size for path in folder.iterdir()) if asked["in_files"] else 0
     return {
         "num_pairs": stream.num_pairs,
         "megabytes_before": round(empty, 1),

@@ -8,18 +8,10 @@ from regard.train.card import model_card
 
 
 @pytest.mark.parametrize(
-    "languages, purpose", [(("", ""), "translation"), (("fr", "en"), "fr to en")]
-)
-def test_what_a_model_is_for(languages: tuple[str, str], purpose: str) -> None:
-    source, target = languages
-    manifest = Manifest(source_language=source, target_language=target, model=ModelConfig())
-    card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
-    assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
-
-
-@pytest.mark.parametrize(
     "task, languages, purpose",
     [
+        ("translate", ("", ""), "translation"),
+        ("translate", ("fr", "en"), "fr to en"),
         ("chat", ("en", "en"), "conversation in en"),
         ("chat", ("", ""), "conversation"),
         ("search", ("fr", "en"), "search in fr and en"),
@@ -32,5 +24,5 @@ def test_a_language_is_named_once(task: Task, languages: tuple[str, str], purpos
         task=task, source_language=source, target_language=target, model=ModelConfig()
     )
     card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
-    assert f" for {purpose}, trained with regard." in card
+    assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
     assert all(card.count(f"- {language}\n") == 1 for language in {source, target} - {""})

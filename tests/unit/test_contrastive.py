@@ -10,15 +10,14 @@ from torch import Tensor
 from torch.nn import functional as F
 from train_fixtures import QUICK, SENTENCES, VOCABULARY, counting_corpus, make_batch, run
 
-from regard.config import TrainConfig, sized
+from regard.config import sized
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
-from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, build
 from regard.text.tokenizer import Tokenizer
-from regard.train.loss import Sums, Tensors, contrastive_loss, pair_loss
-from regard.train.parallel import Processes, _without_answers
+from regard.train.loss import Sums, Tensors, contrastive_loss
+from regard.train.parallel import _without_answers
 from regard.train.prefetch import DeviceBatch
 from regard.train.validation import retrieval_score, text_vectors
 from regard.translate.evaluate import Retrieval
@@ -27,16 +26,10 @@ TEMPERATURE = 0.07
 CONTRASTIVE = dataclasses.replace(QUICK, objective="contrastive", steps=40, validate_every=20)
 
 
-def encoder() -> EncoderOnly:
+def encoder(vocabulary: int = VOCABULARY) -> EncoderOnly:
     torch.manual_seed(5)
-    model = build(
-        sized(
-            "tiny",
-            architecture="encoder-only",
-            source_vocab_size=VOCABULARY,
-            target_vocab_size=VOCABULARY,
-        )
-    )
+    sizes = dict(source_vocab_size=vocabulary, target_vocab_size=vocabulary)
+    model = build(sized("tiny", architecture="encoder-only", **sizes))
     assert isinstance(model, EncoderOnly)
     return model
 
@@ -89,25 +82,6 @@ def test_the_loss_and_its_gradient_are_those_of_cross_entropy(packed: bool) -> N
         torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-5)
 
 
-def test_vectors_are_the_same_packed_and_padded() -> None:
-    model, fed = encoder(), make_batch(packed=True)
-    lengths = fed.tensors.source_lengths
-    layout = Layout.packed(lengths, fed.tensors.source.shape[1], 31)
-    packed = sentence_vectors(model.encode(fed.tensors.source, layout), layout)
-    alone, _ = one_by_one(model, make_batch(packed=False))
-    torch.testing.assert_close(packed[: len(SENTENCES)], alone)
-    assert packed[lengths == 0].eq(0).all() and (lengths == 0).any()
-
-
-def test_what_is_no_pair_counts_nothing() -> None:
-    torch.manual_seed(3)
-    queries, passages = F.normalize(torch.randn(2, 5, 11), dim=-1)
-    is_pair = torch.tensor([True, False, True, True, False])
-    some = pair_loss(queries, passages, is_pair, TEMPERATURE)
-    alone = pair_loss(queries[is_pair], passages[is_pair], is_pair[is_pair], TEMPERATURE)
-    torch.testing.assert_close(some, alone)
-
-
 def test_empty_places_behind_a_full_row_are_no_pairs() -> None:
     model, fed = encoder(), make_batch(packed=True)
     count, (source, source_lengths, given, wanted, target_lengths) = len(SENTENCES), fed.tensors
@@ -135,16 +109,7 @@ def test_a_batch_without_answers_changes_nothing(packed: bool) -> None:
 def test_each_finds_its_own(tmp_path: Path) -> None:
     folder = make_model_folder(tmp_path / "model")
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
-    torch.manual_seed(3)
-    model = build(
-        sized(
-            "tiny",
-            architecture="encoder-only",
-            source_vocab_size=tokenizer.vocab_size,
-            target_vocab_size=tokenizer.vocab_size,
-        )
-    )
-    assert isinstance(model, EncoderOnly)
+    model = encoder(tokenizer.vocab_size)
     texts = ["Bonjour.", "Le chat dort.", "Jane visits Africa.", "Hello"]
     found = retrieval_score(model, tokenizer, texts, texts, "fp32", name="same")
     assert found == Retrieval(recall_1=100, recall_10=100, mrr=100, num_queries=4, name="same")
@@ -174,13 +139,3 @@ def test_a_run_starts_from_the_encoder_of_a_translator(tmp_path: Path) -> None:
     assert set(after) == {name for name in before if name.startswith(("source.", "encoder."))}
     for name in after:
         torch.testing.assert_close(*(torch.from_numpy(each[name]) for each in (before, after)))
-
-
-def test_nothing_is_divided_where_pairs_count_for_one_another() -> None:
-    from regard.train.optimizer import make_optimizer
-    from regard.train.update import Updater
-
-    model = encoder()
-    settings = TrainConfig(objective="contrastive", compile=False, packing=False)
-    updater = Updater(model, make_optimizer(model, settings), settings, longest=31)
-    assert not updater.can_retry and Processes().alone

@@ -52,12 +52,6 @@ def start(model: Translating, tokenizer: Tokenizer, *files: str, freeze: bool = 
     return "\n".join(said)
 
 
-def test_whole_words_are_pieces_after_a_space(tokenizer: Tokenizer) -> None:
-    words = whole_words(tokenizer)
-    assert {"un", "deux", "one", "two"} <= set(words.values())
-    assert all(tokenizer.token_strings([id]) == [f"\u2581{word}"] for id, word in words.items())
-
-
 def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer) -> None:
     model = network(tokenizer)
     before = model.source.embedding.weight.detach().clone()

@@ -38,7 +38,7 @@ from regard.train.plan import shared_out
 from regard.train.update import Updater
 
 SETTINGS = dataclasses.replace(
-    QUICK, steps=20, batch_tokens=350, accumulate=4, validate_every=10, dropout=0.0, patience=0
+    QUICK, steps=10, batch_tokens=350, accumulate=4, validate_every=5, dropout=0.0, patience=0
 )
 
 
@@ -81,23 +81,22 @@ def alone(corpus: DataConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("sharded", [False, True], ids=["ddp", "fsdp"])
-def test_two_processes_do_what_one_does(
-    corpus: DataConfig, alone: Path, tmp_path: Path, sharded: bool
+def test_two_sharded_processes_do_what_one_does(
+    corpus: DataConfig, alone: Path, tmp_path: Path
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, sharded=sharded)
+    settings = dataclasses.replace(SETTINGS, sharded=True)
     done = torchrun(2, corpus, tmp_path / "run", settings)
     assert done.returncode == 0, done.stderr
     one, two = lines(alone, "train"), lines(tmp_path / "run", "train")
-    assert [line["step"] for line in two] == list(range(1, 21)), "one process writes"
+    assert [line["step"] for line in two] == list(range(1, 11)), "one process writes"
     for expected, found in zip(one, two, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5), found["step"]
     for expected, found in zip(
         lines(alone, "valid"), lines(tmp_path / "run", "valid"), strict=True
     ):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-4)
-    assert position(alone, 20) == position(tmp_path / "run", 20)
-    whole, other = checkpoint_of(alone, 20), checkpoint_of(tmp_path / "run", 20)
+    assert position(alone, 10) == position(tmp_path / "run", 10)
+    whole, other = checkpoint_of(alone, 10), checkpoint_of(tmp_path / "run", 10)
     assert {name: t.shape for name, t in whole.items()} == {n: t.shape for n, t in other.items()}
     assert "BLEU" in done.stdout and done.stdout.count("BLEU") == 1, "the result is told once"
 
@@ -105,13 +104,13 @@ def test_two_processes_do_what_one_does(
 def test_a_run_goes_on_with_another_number_of_processes(
     corpus: DataConfig, alone: Path, tmp_path: Path
 ) -> None:
-    run(corpus, tmp_path / "run", SETTINGS, stop_at=10)
+    run(corpus, tmp_path / "run", SETTINGS, stop_at=5)
     done = torchrun(3, corpus, tmp_path / "run", SETTINGS, "--resume")
     assert done.returncode == 0, done.stderr
     one, three = lines(alone, "train"), lines(tmp_path / "run", "train")
     for expected, found in zip(one, three, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5), found["step"]
-    assert position(alone, 20) == position(tmp_path / "run", 20)
+    assert position(alone, 10) == position(tmp_path / "run", 10)
 
 
 def worker(agent: int, rank: int) -> int:

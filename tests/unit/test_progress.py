@@ -13,21 +13,31 @@ from train_fixtures import run
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import UsageError
 from regard.train import progress as progress_module
-from regard.train.optimizer import Schedule
 from regard.train.plan import LARGEST_ON_CPU, NUM_VALIDATIONS, WARMUP_SHARE, complete
 from regard.train.progress import Clock, History, Progress, Validation
 
 TIMED = TrainConfig(minutes=3, learning_rate=0.5)
 
 
-def test_counted_in_steps_it_is_the_schedule() -> None:
-    settings = TrainConfig(steps=70, warmup=7, learning_rate=0.5, validate_every=20)
-    progress, schedule = Progress(settings), Schedule("cosine", 0.5, 7, 70)
-    assert [progress.rate(n, seconds=n * 9.0) for n in range(1, 71)] == [
-        schedule.rate(n) for n in range(1, 71)
-    ]
-    due = [n for n in range(1, 71) if progress.is_due(n, 5.0, 0.0)]
-    assert due == [20, 40, 60, 70] and progress.done(70, 0.0) == 1 > progress.done(69, 1e9)
+def test_inverse_square_root_is_equation_3_of_the_paper() -> None:
+    asked = TrainConfig(schedule="inverse-sqrt", steps=100_000, warmup=4000)
+    plan = complete(asked, sized("base"), num_pairs=10**6, num_tokens=10**8, on_gpu=True)
+    # 512^-0.5 * 4000^-0.5 = 1 / sqrt(2,048,000) = 1 / 1431.08
+    assert plan.learning_rate == pytest.approx(6.98771e-4, rel=1e-5)
+    for step in (1, 17, 3999, 4000, 4001, 25_000, 100_000):
+        paper = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+        assert Progress(plan).rate(step, 0.0) == pytest.approx(paper, rel=1e-12)
+
+
+def test_counted_in_steps_cosine_warms_up_linearly_and_ends_at_zero() -> None:
+    settings = TrainConfig(steps=110, warmup=10, learning_rate=0.8, validate_every=40)
+    progress = Progress(settings)
+    # Half-way after the warm-up cos(pi / 2) = 0.
+    expected = {5: 0.4, 10: 0.8, 35: 0.8 * (1 + math.sqrt(0.5)) / 2, 60: 0.4, 110: 0.0}
+    for step, rate in expected.items():
+        assert progress.rate(step, step * 9.0) == pytest.approx(rate, abs=1e-15)
+    assert [n for n in range(1, 111) if progress.is_due(n, 5.0, 0.0)] == [40, 80, 110]
+    assert progress.done(110, 0.0) == 1 > progress.done(109, 1e9)
 
 
 def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
@@ -142,12 +152,3 @@ def test_bleu_decides_and_the_loss_between_equals() -> None:
     assert history.add(11, Validation(2.0, 30.0)), "as high, and a lower loss"
     assert not history.add(13, Validation(2.0, 30.0)), "the same is no better"
     assert 5 not in history.best_steps
-
-
-def test_it_goes_on_from_what_it_was() -> None:
-    history = History(num_kept=2)
-    for step, loss in ((3, 2.0), (5, 1.0), (7, 1.5)):
-        history.add(step, Validation(loss, None))
-    again = History(num_kept=2)
-    again.restore(json.loads(json.dumps(history.state())))
-    assert again.best == history.best and again.without_improvement == 1

@@ -6,7 +6,7 @@ import pytest
 
 from regard.config import TrainConfig, sized
 from regard.errors import UsageError
-from regard.train.recipe import SECTIONS, Recipe, named_recipes, parse_settings, read_recipe
+from regard.train.recipe import SECTIONS, named_recipes, parse_settings, read_recipe
 
 RECIPE = """
 [data]
@@ -107,7 +107,3 @@ def test_settings() -> None:
 def test_settings_that_cannot_be_meant(setting: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         parse_settings([setting], SECTIONS)
-
-
-def test_an_empty_recipe_is_all_defaults() -> None:
-    assert Recipe().train == TrainConfig() and Recipe().size is None

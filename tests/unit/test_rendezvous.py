@@ -115,17 +115,6 @@ def test_who_stands_still_is_named_and_the_one_before_it_ends(
     watch.end()
 
 
-def test_several_may_stand_still(store: TCPStore, children: list[subprocess.Popen[str]]) -> None:
-    reasons: SimpleQueue[str] = SimpleQueue()
-    watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
-    assert [told(child) for child in children] == ["watched"] * 2
-    for child in children:
-        child.send_signal(signal.SIGSTOP)
-    reason = reasons.get(timeout=60)
-    assert "process 1 at 127.0.0.1 has not answered" in reason and "--resume" in reason
-    watch.end()
-
-
 @pytest.mark.parametrize("way, says", [("waits", "regard: all processes"), ("held", "Timeout")])
 def test_who_does_not_meet_the_others_ends(way: str, says: str) -> None:
     done = subprocess.run(

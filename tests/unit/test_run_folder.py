@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ import regard.files as lock_module
 from regard.config import DataConfig
 from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
-from regard.train.loop import Trainer
 from regard.train.run_folder import LOCK, check_folder, locked, remove_refused
 
 
@@ -57,21 +55,6 @@ def test_a_lock_that_is_removed_while_it_is_taken_does_not_count(
         assert len(taken) == 2
         with pytest.raises(TrainingError, match="another one trains in"), locked(tmp_path):
             pass
-
-
-def test_a_folder_that_vanishes_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = Trainer._validate
-
-    def vanishing(self: Trainer, reporter: object) -> None:
-        shutil.rmtree(self.run_folder)
-        real(self, reporter)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Trainer, "_validate", vanishing)
-    with pytest.raises(TrainingError, match="has vanished"):
-        run(counting_corpus(tmp_path), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_no_room_for_the_text_is_told_with_what_is_left(

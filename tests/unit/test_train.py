@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sacrebleu
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
@@ -18,9 +19,8 @@ from regard.errors import TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
-from regard.train import corpora
 from regard.train.corpora import read_corpora, with_languages
-from regard.train.plan import choose_dropout, choose_size, complete
+from regard.train.plan import complete
 from regard.train.recipe import read_recipe
 from regard.train.report import Reporter
 from regard.train.request import Request
@@ -43,13 +43,7 @@ def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) 
         json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]
     ]
     assert [line["step"] for line in lines if line["kind"] == "valid"] == [6, 12]
-    assert result.scores[0].bleu_signature.endswith(f"version:{_sacrebleu_version()}")
-
-
-def _sacrebleu_version() -> str:
-    import sacrebleu
-
-    return str(sacrebleu.__version__)
+    assert result.scores[0].bleu_signature.endswith(f"version:{sacrebleu.__version__}")
 
 
 LSTM = dict(architecture="lstm", attention="additive", d_model=24, d_state=20)
@@ -67,11 +61,7 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(
     settings = dataclasses.replace(QUICK, steps=30, validate_every=15, packing=packing, ema=0.9)
     run(corpus, tmp_path / "whole", settings, model=model)
     for stop in (7, 23):
-        resume = stop > 7
-        assert (
-            run(corpus, tmp_path / "parts", settings, model=model, resume=resume, stop_at=stop)
-            is None
-        )
+        run(corpus, tmp_path / "parts", settings, model=model, resume=stop > 7, stop_at=stop)
     run(corpus, tmp_path / "parts", settings, model=model, resume=True)
     whole, parts = checkpoint_of(tmp_path / "whole", 30), checkpoint_of(tmp_path / "parts", 30)
     assert whole.keys() == parts.keys()
@@ -88,24 +78,15 @@ def test_a_run_in_parts_is_the_run_bit_for_bit(
     assert told("whole") == told("parts")
 
 
-def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig) -> None:
+def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path: Path) -> None:
     data = dataclasses.replace(corpus, test_source=corpus.source, test_target=corpus.target)
     said: list[str] = []
-    training, _ = read_corpora(data, 1, said.append)
+    training, _ = read_corpora(data, 1, said.append, tmp_path / "text")
     [told] = [line for line in said if "as well" in line]
     known = set(zip(training.sources, training.targets, strict=True))
     texts = [Path(file[0]).read_text().splitlines() for file in (corpus.source, corpus.target)]
     num_known = sum(pair in known for pair in zip(*texts, strict=True))
     assert 500 < num_known and told.startswith(f"{num_known} of 600 pairs of the test set train")
-
-
-def test_few_pairs_held_out_are_told(corpus: DataConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-    for few, told in ((600, True), (2, False)):
-        monkeypatch.setattr(corpora, "FEW_HELD_OUT", few)
-        said: list[str] = []
-        read_corpora(corpus, 1, said.append)
-        [line] = [line for line in said if "held out" in line]
-        assert ("say little" in line) == told
 
 
 def test_separate_vocabularies_and_pairs_from_one_file(corpus: DataConfig, tmp_path: Path) -> None:
@@ -159,15 +140,6 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
     assert list((result.folder / "tensorboard").iterdir())
 
 
-def test_an_update_of_two_batches_reads_two_batches(corpus: DataConfig, tmp_path: Path) -> None:
-    settings = dataclasses.replace(QUICK, accumulate=2, dropout=0.0, steps=6)
-    run(corpus, tmp_path / "run", settings)
-    state = json.loads((tmp_path / "run/checkpoints/step-00000006/state.json").read_text())
-    lanes = state["position"]["lanes"]
-    assert set(lanes) == {"0", "1"}, "each of an update's batches comes from a lane of its own"
-    assert all(batch > 0 for _, batch in lanes.values())
-
-
 def test_patience_ends_a_run_that_no_longer_improves(
     corpus: DataConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,9 +154,6 @@ def test_patience_ends_a_run_that_no_longer_improves(
     assert said[-1].startswith(
         "stopped early: no better validation in the last 2; --set patience=0"
     )
-    said.clear()
-    run(corpus, tmp_path / "whole", dataclasses.replace(settings, steps=4, patience=0))
-    assert said and not any("stopped early" in line for line in said)
 
 
 def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:
@@ -206,14 +175,6 @@ def test_device_must_exist(corpus: DataConfig, tmp_path: Path) -> None:
         run(corpus, tmp_path / "run", dataclasses.replace(QUICK, device="quantum"))
 
 
-def test_resume_refuses_other_settings(corpus: DataConfig, tmp_path: Path) -> None:
-    run(corpus, tmp_path / "run", stop_at=6)
-    with pytest.raises(UsageError, match=r"as it began, with steps=12: got 50"):
-        run(corpus, tmp_path / "run", dataclasses.replace(QUICK, steps=50), resume=True)
-    with pytest.raises(UsageError, match="with num_encoder_layers=1: got 6"):
-        run(corpus, tmp_path / "run", size="big", model={}, resume=True)
-
-
 def test_paper_recipes_give_the_papers_models() -> None:
     tokenizer = Tokenizer.train(["a b c d e f g"], vocabulary=300, exact=False)
     for size in ("base", "big"):
@@ -225,19 +186,15 @@ def test_paper_recipes_give_the_papers_models() -> None:
         assert request.model_for((tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("train.fr", "fr"),
-        ("a.b.en.xz", "en"),
-        ("a.txt", ""),
-        ("a.tok", ""),
-        ("a.in", ""),
-        ("fr", ""),
-    ],
-)
-def test_languages_come_from_suffixes_that_name_one(name: str, code: str) -> None:
-    assert with_languages(DataConfig(source=(name,))).source_language == code
+def test_languages_come_from_suffixes_that_name_one() -> None:
+    for name, code in {
+        "train.fr": "fr",
+        "a.b.en.xz": "en",
+        "a.tok": "",
+        "a.in": "",
+        "fr": "",
+    }.items():
+        assert with_languages(DataConfig(source=(name,))).source_language == code
 
 
 def test_a_number_is_checked_before_anything_is_saved(corpus: DataConfig, tmp_path: Path) -> None:
@@ -258,25 +215,19 @@ def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
         assert (getattr(plan, field.name) is None) == (field.name == "minutes"), field.name
 
 
-def test_more_text_gets_a_larger_model_and_less_dropout() -> None:
-    assert [choose_size(n) for n in (100, 29_000, 3_000_000)] == ["tiny", "small", "base"]
-    assert choose_dropout(29_000) > choose_dropout(3_000_000) > 0
-
-
 # After a dozen steps it says nothing of sense.
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
-@pytest.mark.parametrize(("cell", "attention"), [("rnn", "none"), ("lstm", "additive")])
-def test_raw_text_becomes_a_folder_that_translates(
-    cell: str, attention: str, corpus: DataConfig, tmp_path: Path
+def test_a_recurrent_model_becomes_a_folder_that_translates(
+    corpus: DataConfig, tmp_path: Path
 ) -> None:
-    shape = dict(architecture=cell, attention=attention, d_model=24, d_state=20)
+    shape = dict(architecture="rnn", attention="none", d_model=24, d_state=20)
     result = run(corpus, tmp_path / "run", model=shape)
     manifest = read_manifest(result.folder)
-    assert (manifest.model.architecture, manifest.model.attention) == (cell, attention)
+    assert (manifest.model.architecture, manifest.model.attention) == ("rnn", "none")
     assert (manifest.model.num_encoder_layers, manifest.model.d_state) == (1, 20)
     assert not (result.folder / "decoder.onnx").exists()
     card = (result.folder / "README.md").read_text()
-    assert f"A recurrent encoder-decoder ({cell.upper()} cells, " in card
+    assert "A recurrent encoder-decoder (RNN cells, no attention)" in card
     assert "| d_model, d_state | 24, 20 |" in card
     translated = regard.load(str(result.folder)).translate(["un deux", "trois"])
     assert len(translated) == 2
@@ -310,10 +261,14 @@ def test_recurrent_models_train_on_padded_batches() -> None:
     assert (transformer.packing, transformer.compile) == (True, True)
 
 
-def test_resume_knows_the_kind_of_the_run(corpus: DataConfig, tmp_path: Path) -> None:
+def test_resume_refuses_other_settings_and_knows_the_kind(
+    corpus: DataConfig, tmp_path: Path
+) -> None:
     shape = dict(architecture="gru", attention="additive")
     quick = dataclasses.replace(QUICK, steps=2, validate_every=1)
     run(corpus, tmp_path / "run", quick, model=shape, stop_at=1)
+    with pytest.raises(UsageError, match="as it began, with steps=2: got 50"):
+        run(corpus, tmp_path / "run", dataclasses.replace(quick, steps=50), resume=True)
     with pytest.raises(UsageError, match="with attention='additive': got 'none'"):
         run(corpus, tmp_path / "run", quick, model={"attention": "none"}, resume=True)
     assert run(corpus, tmp_path / "run", quick, size="tiny", model={}, resume=True) is not None

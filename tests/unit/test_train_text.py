@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from train_fixtures import QUICK, checkpoint_of, run
+from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
 from regard.api import load
 from regard.config import DataConfig
@@ -23,7 +23,6 @@ from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.train.corpora import hold_out_text
 from regard.translate.evaluate import Perplexity
 
-SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=24, d_ff=40, num_heads=2)
 WORDS = "one two three four five six seven eight nine ten".split()
 
 
@@ -47,8 +46,9 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
     )
 
 
-@pytest.mark.parametrize("architecture", ["decoder-only", "encoder-only"])
-@pytest.mark.parametrize("packing", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize(
+    ("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)]
+)
 def test_a_run_in_parts_is_the_run_bit_for_bit(
     text: DataConfig, tmp_path: Path, architecture: str, packing: bool
 ) -> None:

@@ -1,4 +1,4 @@
-"""Updates: harmful steps change nothing and are counted; batches add up; products take the fastest way."""
+"""Updates: harmful steps change nothing and are counted; products take the fastest way; weight decay and running average by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from torch import nn
 from train_fixtures import (
     QUICK,
     checkpoint_of,
@@ -20,15 +22,22 @@ from train_fixtures import (
     run,
 )
 
-from regard.config import TrainConfig, sized
+from regard.config import TrainConfig
+from regard.data.batches import padded_batch
 from regard.errors import TrainingError
-from regard.model.transformer import EncoderDecoder, build
+from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
 from regard.train.checkpoints import load_latest
 from regard.train.device import fastest_products
-from regard.train.loss import Tensors
-from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, make_optimizer
-from regard.train.prefetch import DeviceBatch
+from regard.train.optimizer import (
+    MOST_IN_A_ROW,
+    NUM_USUAL,
+    SPIKE,
+    Guard,
+    RunningAverage,
+    make_optimizer,
+)
+from regard.train.prefetch import Prefetcher
 from regard.train.update import Updater
 
 
@@ -169,35 +178,6 @@ def test_a_rate_a_thousand_times_too_high_is_noticed(tmp_path: Path) -> None:
         run(counting_corpus(tmp_path), tmp_path / "run", settings)
 
 
-def test_gradients_of_two_batches_are_those_of_both_at_once() -> None:
-    config = sized("tiny", source_vocab_size=31, target_vocab_size=31)
-    rows = [[5, 6, 7, 8, 9, 10, 11, EOS_ID], [12, 13, EOS_ID, 0, 0, 0, 0, 0], [14] * 7 + [EOS_ID]]
-    source, lengths = torch.tensor(rows), torch.tensor([8, 3, 8], dtype=torch.int32)
-    target_input = torch.cat([torch.full((3, 1), 2), source[:, :-1]], dim=1)
-
-    def fed(*which: int) -> DeviceBatch:
-        index = torch.tensor(which)
-        sides = (source[index], lengths[index], target_input[index], source[index], lengths[index])
-        return DeviceBatch(Tensors(*sides), False, 0, int(lengths[index].sum()), {})
-
-    results = []
-    for batches in ([fed(0, 1, 2)], [fed(0), fed(1, 2)]):
-        torch.manual_seed(3)
-        model = build(config)
-        assert isinstance(model, EncoderDecoder)
-        settings = TrainConfig(compile=False, packing=False, clip=0.0)
-        updater = Updater(model, make_optimizer(model, settings), settings, longest=8)
-        sums = updater(batches, rate=0.0)
-        for batch in batches:
-            updater.accumulate(batch.tensors, packed=False)
-        results.append((sums, [p.grad for p in model.parameters()]))
-    (once, at_once), (twice, in_parts) = results
-    torch.testing.assert_close(once.loss, twice.loss)
-    for one, other in zip(at_once, in_parts, strict=True):
-        assert one is not None and other is not None
-        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
-
-
 @pytest.mark.parametrize(
     ("machine", "precision", "expected"),
     [("aarch64", "auto", False), ("aarch64", "bf16", True), ("x86_64", "fp32", True)],
@@ -212,9 +192,62 @@ def test_one_dnn_multiplies_only_where_it_is_faster(
     assert torch.backends.mkldnn.enabled
 
 
-def test_the_setting_comes_back_when_a_step_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    monkeypatch.setattr(torch.backends.mkldnn, "enabled", True)
-    with pytest.raises(MemoryError), fastest_products(torch.device("cpu"), "fp32"):
-        raise MemoryError
-    assert torch.backends.mkldnn.enabled
+def test_weight_decay_touches_matrices_only() -> None:
+    model = nn.Sequential(nn.Linear(3, 5), nn.LayerNorm(5))
+    optimizer = make_optimizer(model, TrainConfig(weight_decay=0.25))
+    decayed, spared = optimizer.param_groups
+    assert [tuple(p.shape) for p in decayed["params"]] == [(5, 3)]
+    assert decayed["weight_decay"] == 0.25
+    assert {tuple(p.shape) for p in spared["params"]} == {(5,)}
+    assert spared["weight_decay"] == 0.0
+
+
+def test_the_running_average_by_hand() -> None:
+    parameter = nn.Parameter(torch.tensor([1.0]))
+    average = RunningAverage([parameter], decay=0.5)
+    with torch.no_grad():
+        parameter.fill_(3.0)
+    average.update(step=0)  # 0.1 of the past at the very beginning: 0.1 * 1 + 0.9 * 3
+    assert average.values[0].item() == pytest.approx(2.8)
+    average.update(step=1000)  # 0.5 * 2.8 + 0.5 * 3
+    assert average.values[0].item() == pytest.approx(2.9)
+
+
+def test_swapping_twice_changes_nothing() -> None:
+    parameter = nn.Parameter(torch.tensor([1.0, 2.0]))
+    average = RunningAverage([parameter], decay=0.9)
+    with torch.no_grad():
+        parameter.add_(1.0)
+    average.swap()
+    assert parameter.tolist() == [1.0, 2.0]
+    average.swap()
+    assert parameter.tolist() == [2.0, 3.0]
+    assert average.values[0].tolist() == [1.0, 2.0]
+
+
+def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
+    texts = Ragged.of([[5, number + 6, EOS_ID] for number in range(23)])
+
+    class Stream:
+        def __init__(self) -> None:
+            self.num_read = 0
+
+        def __next__(self) -> Any:
+            self.num_read += 1
+            if self.num_read == 11:
+                raise TrainingError("the text ends")
+            return (
+                padded_batch(texts, texts, np.array([self.num_read])) if self.num_read % 3 else None
+            )
+
+        def state(self) -> dict[str, Any]:
+            return {"read": self.num_read}
+
+    positions = []
+    for device in ("cpu", "cuda"):
+        with Prefetcher(Stream(), torch.device(device)) as batches:  # type: ignore[arg-type]
+            positions.append([(next(batches) is None, batches.position) for _ in range(10)])
+            with pytest.raises(TrainingError, match="the text ends"):
+                next(batches)
+    assert positions[0] == positions[1] and positions[0][-1] == (False, {"read": 10})

@@ -9,21 +9,14 @@ from regard.config import ModelConfig
 from regard.folder.manifest import Manifest, Task
 from regard.translate.evaluate import AnyScore, Perplexity, Score
 
-PIPELINES = {
-    "translate": "translation",
-    "chat": "text-generation",
-    "search": "sentence-similarity",
-    "write": "text-generation",
-    "fill": "fill-mask",
+TASKS: dict[Task, tuple[str, str]] = {
+    "translate": ("translation", "translation"),
+    "chat": ("text-generation", "conversation"),
+    "search": ("sentence-similarity", "search"),
+    "write": ("text-generation", "going on from a text"),
+    "fill": ("fill-mask", "filling in blanks"),
 }
-"""Names of the tasks on the hub."""
-PURPOSES = {
-    "translate": "translation",
-    "chat": "conversation",
-    "search": "search",
-    "write": "going on from a text",
-    "fill": "filling in blanks",
-}
+"""Name on the hub and purpose of each task."""
 
 
 def model_card(
@@ -33,8 +26,6 @@ def model_card(
     num_parameters: int,
     training: Sequence[tuple[str, str]],
     scores: Sequence[AnyScore],
-    licence: str = "other",
-    notes: str = "",
 ) -> str:
     """`training` is shown as a table of names and values."""
     both = (manifest.source_language, manifest.target_language)
@@ -42,7 +33,7 @@ def model_card(
     metrics = [_metrics(score) for score in scores]
     model = manifest.model
     lines = [
-        *_front(name, manifest.task, languages, scores, licence),
+        *_front(name, manifest.task, languages, scores),
         "",
         f"# {name}",
         "",
@@ -68,17 +59,12 @@ def model_card(
         if isinstance(scores[0], Score):
             first = scores[0]
             lines += [f"Signatures: `{first.bleu_signature}`, `{first.chrf_signature}`.", ""]
-    if notes:
-        lines += [notes, ""]
     return "\n".join(lines)
 
 
-def _front(
-    name: str, task: Task, languages: list[str], scores: Sequence[AnyScore], licence: str
-) -> list[str]:
-    """The YAML header for the hub."""
-    kind = PIPELINES[task]
-    lines = ["---", "library_name: regard", f"pipeline_tag: {kind}", f"license: {licence}"]
+def _front(name: str, task: Task, languages: list[str], scores: Sequence[AnyScore]) -> list[str]:
+    kind, _ = TASKS[task]
+    lines = ["---", "library_name: regard", f"pipeline_tag: {kind}", "license: other"]
     if languages:
         lines += ["language:", *(f"- {code}" for code in languages)]
     if scores:
@@ -111,17 +97,18 @@ def _metrics(score: AnyScore) -> list[tuple[str, str, float]]:
         return metrics
     if isinstance(score, Score):
         return [("bleu", "BLEU", score.bleu), ("chrf", "chrF", score.chrf)]
-    recalls = [(1, score.recall_1), (10, score.recall_10)]
     return [
-        *((f"recall_at_{count}", f"recall@{count}", value) for count, value in recalls),
+        ("recall_at_1", "recall@1", score.recall_1),
+        ("recall_at_10", "recall@10", score.recall_10),
         ("mrr", "MRR", score.mrr),
     ]
 
 
 def _purpose(task: Task, languages: list[str]) -> str:
+    _, purpose = TASKS[task]
     if task == "translate":
-        return " to ".join(languages) if len(languages) == 2 else PURPOSES[task]
-    return f"{PURPOSES[task]} in {' and '.join(languages)}" if languages else PURPOSES[task]
+        return " to ".join(languages) if len(languages) == 2 else purpose
+    return f"{purpose} in {' and '.join(languages)}" if languages else purpose
 
 
 def _kind(model: ModelConfig) -> str:

@@ -18,6 +18,7 @@ import re
 import shutil
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +38,18 @@ TENSORS, STATE, SUMS = "training.safetensors", "state.json", "SHA256SUMS"
 NUM_KEPT = 2
 """Number of checkpoints kept."""
 UNFINISHED = ".unfinished"
-_HEAD = 150
-"""Approximate header bytes of a tensor: name, type and offsets."""
 FORMAT = 2
 """Version of the saved state; a run resumes only from this version."""
 
 
-class Damaged(Exception):
-    """A file differs from what was written; the message names it."""
-
-
+@dataclass(frozen=True)
 class TrainingState:
     """Everything that changes during a run, as whole tensors: any number of processes can continue with them."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        optimizer: torch.optim.AdamW,
-        average: RunningAverage | None,
-        guard: Guard,
-    ) -> None:
-        self.model, self.optimizer, self.average, self.guard = model, optimizer, average, guard
-        self.device = next(model.parameters()).device
+    model: nn.Module
+    optimizer: torch.optim.AdamW
+    average: RunningAverage | None
+    guard: Guard
 
     def tensors(self) -> dict[str, Tensor]:
         tensors = {f"weights.{name}": whole(each) for name, each in weights_of(self.model).items()}
@@ -69,8 +60,8 @@ class TrainingState:
                 tensors[f"adam.{key}.{name}"] = whole(torch.as_tensor(value))
         tensors["guard"] = self.guard.numbers
         tensors["generator.cpu"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            tensors["generator.cuda"] = torch.cuda.get_rng_state(self.device)
+        if self.guard.numbers.is_cuda:
+            tensors["generator.cuda"] = torch.cuda.get_rng_state(self.guard.numbers.device)
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
@@ -89,8 +80,8 @@ class TrainingState:
 
     def restore_generators(self, tensors: dict[str, Tensor]) -> None:
         torch.set_rng_state(tensors["generator.cpu"].cpu())
-        if "generator.cuda" in tensors and self.device.type == "cuda":
-            torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.device)
+        if "generator.cuda" in tensors and self.guard.numbers.is_cuda:
+            torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.guard.numbers.device)
 
     def _empty_moment(self, key: str, parameter: Tensor) -> Tensor:
         if key != "step":
@@ -130,7 +121,7 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
             _check(folder)
             state = json.loads((folder / STATE).read_bytes())
             tensors = load_file(folder / TENSORS, device=str(device))
-        except (Damaged, OSError, ValueError, SafetensorError) as problem:
+        except (OSError, ValueError, SafetensorError) as problem:
             problems.append(str(problem))
             continue
         if state.get("format", 1) != FORMAT:
@@ -165,7 +156,7 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
         try:
             _check(folder)
             found.append(load_file(folder / TENSORS))
-        except (Damaged, OSError, SafetensorError) as problem:
+        except (OSError, ValueError, SafetensorError) as problem:
             problems.append(str(problem))
     if not found:
         raise TrainingError(
@@ -196,7 +187,12 @@ def _place(
     final = parent / _name(step)
     unfinished = final.with_name(final.name + UNFINISHED)
     on_host = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    _check_numbers(on_host)
+    for name, tensor in on_host.items():
+        if tensor.is_floating_point() and not tensor.isfinite().all():
+            raise TrainingError(
+                f"a checkpoint must hold numbers: {name} does not; continue from the last one with "
+                "--resume, or start again with a lower learning_rate"
+            )
     try:
         if not run.is_dir():
             raise FileNotFoundError(f"{run} has vanished")
@@ -218,22 +214,14 @@ def _place(
         sync(parent)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        needed = sum(tensor.nbytes + _HEAD for tensor in on_host.values())
+        # The header has some 150 bytes for each tensor: name, type and offsets.
+        needed = sum(tensor.nbytes + 150 for tensor in on_host.values())
         needed += sum(map(len, files.values()))
         raise TrainingError(
             f"{final} must be written, some {needed:,} bytes: {error}{room_left(parent)}; "
             "mend that and continue with --resume, earlier checkpoints are intact"
         ) from error
     return final
-
-
-def _check_numbers(tensors: Mapping[str, Tensor]) -> None:
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise TrainingError(
-                f"a checkpoint must hold numbers: {name} does not; continue from the last one with "
-                "--resume, or start again with a lower learning_rate"
-            )
 
 
 def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
@@ -253,7 +241,7 @@ def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def _check(folder: Path) -> None:
-    """Raise where a file is missing or differs from its checksum."""
+    """Raise an error that names a file that is missing or differs from its checksum."""
     path = folder / SUMS
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -261,9 +249,9 @@ def _check(folder: Path) -> None:
         for name in (STATE, TENSORS) if folder.parent.name == CHECKPOINTS else (TENSORS,):
             path = folder / name
             if _sha256(path) != known.get(name):
-                raise Damaged(f"{path} (its checksum does not match)")
+                raise ValueError("its checksum does not match")
     except (OSError, ValueError) as error:
-        raise Damaged(f"{path} ({getattr(error, 'strerror', None) or error})") from error
+        raise ValueError(f"{path} ({getattr(error, 'strerror', None) or error})") from error
 
 
 def _best_steps(folder: Path) -> set[int]:

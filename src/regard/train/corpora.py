@@ -12,7 +12,6 @@ import os
 import random
 import re
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -55,21 +54,19 @@ def read_corpora(
     data: DataConfig,
     seed: int,
     say: Callable[[str], None],
-    folder: Path | None = None,
+    folder: Path,
     num_processes: int = 1,
 ) -> tuple[Corpus, Corpus]:
     """Training and validation pairs; without validation files some pairs are held out.
 
-    folder: where the training text is kept instead of in memory; text that is already there is used again unless its
-    files have changed.
+    folder: where the text is kept; text that is already there is used again unless its files have changed.
     """
     test_sets = read_test_sets(data)  # first: a broken test set should be known before the training
-    if folder is not None:
-        index = folder / INDEX
-        if index.exists() and _index(data, seed) == json.loads(index.read_bytes()):
-            return open_corpora(folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    index = folder / INDEX
+    if index.exists() and _index(data, seed) == json.loads(index.read_bytes()):
+        return open_corpora(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
     corpus = read_pairs(
         data.source,
         data.target,
@@ -93,10 +90,14 @@ def read_corpora(
         say(f"{len(valid):,} pairs held out for validation{few}")
     for name, sources, references in test_sets:
         _report_overlap(f"the test set {name}", sources, references, corpus, say)
-    if folder is None:
-        return corpus, valid
-    _store(valid, folder)
-    write_file(folder / INDEX, json.dumps(_index(data, seed)).encode())
+    for side, texts in (("source", valid.sources), ("target", valid.targets)):
+        stored = StoredTexts.new(folder / f"valid.{side}")
+        stored.extend(texts)
+        stored.flush()
+    for rows in (folder / "kept", folder / "not held out"):
+        if rows.exists():
+            rows.replace(folder / "rows")
+    write_file(index, json.dumps(_index(data, seed)).encode())
     return open_corpora(folder)
 
 
@@ -108,33 +109,18 @@ def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
     return Corpus(sources, targets), Corpus(valid[0], valid[1])
 
 
-def _store(valid: Corpus, folder: Path) -> None:
-    """Store the validation pairs, and give the rows of the training text their name."""
-    for side, texts in (("source", valid.sources), ("target", valid.targets)):
-        stored = StoredTexts.new(folder / f"valid.{side}")
-        stored.extend(texts)
-        stored.flush()
-    for rows in (folder / "kept", folder / "not held out"):
-        if rows.exists():
-            rows.replace(folder / "rows")
-
-
 def _index(data: DataConfig, seed: int) -> dict[str, Any]:
     """Settings, sizes and times of the files, to recognise text that was read from the same files."""
     names = [*data.source, *data.target, *data.valid_source, *data.valid_target]
     names += [split_label(name)[0] for name in data.pairs]
-    files: list[list[Any]] = []
-    for name in names:
-        try:
-            stat = os.stat(name)
-            files.append([name, stat.st_size, stat.st_mtime_ns])
-        except OSError:
-            files.append([name])  # the reader raises the error
+    # A missing file is left out: the text is read anew, and the reader raises the error.
+    stats = [(name, os.stat(name)) for name in names if os.path.exists(name)]
+    files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
     settings = json.loads(json.dumps(to_dict(data)))
     return {"data": settings, "seed": seed, "files": files}
 
 
-def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path | None) -> tuple[Corpus, Corpus]:
+def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Corpus]:
     held_out = min(MOST_HELD_OUT, max(1, int(len(corpus) * HELD_OUT_SHARE)))
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
@@ -142,16 +128,16 @@ def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path | None) -> tuple[Cor
     sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
     # A pair may occur several times in the corpus; none of its copies may be trained on.
     wanted = set(zip(sources, targets, strict=True))
-    with tempfile.TemporaryDirectory() as scratch:
-        rows = Column((folder or Path(scratch)) / "not held out", np.int64)
-        for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
-            inside = [pair in wanted for pair in zip(*sides, strict=True)]
-            chunk = rows_of(corpus.sources, start, start + len(inside))
-            rows.extend(chunk[~np.array(inside)])
-        rows.flush()
-        rest = select(corpus, rows)
+    rows = Column(folder / "not held out", np.int64)
+    for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
+        inside = [pair in wanted for pair in zip(*sides, strict=True)]
+        chunk = rows_of(corpus.sources, start, start + len(inside))
+        rows.extend(chunk[~np.array(inside)])
+    rows.flush()
     valid = sorted(wanted)
-    return rest, Corpus([source for source, _ in valid], [target for _, target in valid])
+    return select(corpus, rows), Corpus(
+        [source for source, _ in valid], [target for _, target in valid]
+    )
 
 
 def _report_overlap(
@@ -175,7 +161,6 @@ def _report_overlap(
 
 
 def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
-    """Name, sources and references of each test set."""
     if len(data.test_source) != len(data.test_target):
         raise UsageError(
             "test_source and test_target must be as many files: "

@@ -62,8 +62,9 @@ def finish(
     data, files = plan.data, JOINT if plan.data.joint else SEPARATE
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)
+    otherwise: Task = "chat" if data.dialogue else "translate"
     manifest = Manifest(
-        task=_task(plan),
+        task=TASKS.get(plan.train.objective or "translation", otherwise),
         source_language=data.source_language,
         target_language=data.target_language,
         model=plan.model,
@@ -96,11 +97,6 @@ def finish(
     return scores
 
 
-def _task(plan: Plan) -> Task:
-    otherwise: Task = "chat" if plan.data.dialogue else "translate"
-    return TASKS.get(plan.train.objective or "translation", otherwise)
-
-
 def _measure(
     plan: Plan,
     model: Model,
@@ -108,7 +104,6 @@ def _measure(
     valid: Corpus | Prose,
     processes: Processes,
 ) -> Sequence[AnyScore]:
-    """Scores of the validation text and of each test set."""
     precision = plan.train.precision
 
     def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:

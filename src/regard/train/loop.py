@@ -92,11 +92,14 @@ class Trainer:
             update, meter = SplittingUpdater(self.update, reporter.say), Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
-            while self.owes_validation or not self._ends_at(last):
+            while self.owes_validation or not (
+                self.is_done or self._exhausted or self.step >= last
+            ):
                 if not self.owes_validation:
                     self._do_step(batches, update, meter, seconds)
                     if self.step == first_steps.stop:
-                        self._wait_for_device()
+                        if self.device.type == "cuda":
+                            torch.cuda.synchronize(self.device)
                         clock.run()
                 seconds, stops = self._agreed(seconds)
                 if not self.owes_validation:
@@ -134,9 +137,6 @@ class Trainer:
             return STEPS_BEFORE_RECORDING + 1
         return int(bool(self.settings.compile))
 
-    def _ends_at(self, last: int | float) -> bool:
-        return self.is_done or self._exhausted or self.step >= last
-
     @property
     def _exhausted(self) -> bool:
         return 0 < self.settings.patience <= self.history.without_improvement
@@ -154,10 +154,6 @@ class Trainer:
             self.average.update(self.step)
         self.step += 1
         meter.add(mine, sums, self.update.guard.skips)
-
-    def _wait_for_device(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
 
     @property
     def _reads_loss(self) -> bool:
@@ -205,15 +201,11 @@ class Trainer:
                 f"the loss must fall: at step {self.step} {reason}; "
                 "start again with a lower learning_rate or a longer warmup"
             )
-        tensors, state = checkpoint
-        self.state.restore(tensors)
-        reporter.say(f"step {self.step:,}: {reason}; going back to step {state['step']:,}")
-        self.step = state["step"]
-        self.is_done = self.progress.done(self.step, self.clock.seconds) == 1
+        reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")
+        self._load(*checkpoint)
         reporter.forget_after(self.step)
         reporter.record("rollback", self.step, reason=reason, position=position)
         guard.forget_row()
-        self._num_skipped = guard.read().total
         self._num_rollbacks, self._num_bad_readings = self._num_rollbacks + 1, 0
         self.owes_validation = False
         return True
@@ -227,7 +219,12 @@ class Trainer:
                     result = self.validate_model(model)
             except Interrupted:
                 return  # the validation is still owed
-            self._check_finite(result.loss)
+            # Before anything is saved: NaN weights must never replace good ones.
+            if not math.isfinite(result.loss):
+                raise TrainingError(
+                    f"the loss must stay a number: it was {result.loss} at step {self.step}; "
+                    "start again with a lower learning_rate or a longer warmup"
+                )
             improved = self.history.add(self.step, result)
             if self.step in self.history.best_steps and self.processes.is_first:
                 save_best(self.run_folder, self.step, weights_of(model))
@@ -257,14 +254,6 @@ class Trainer:
             if self.settings.ema:
                 self.average.swap()
 
-    def _check_finite(self, loss: float) -> None:
-        """Called before anything is saved: NaN weights must never replace good ones."""
-        if not math.isfinite(loss):
-            raise TrainingError(
-                f"the loss must stay a number: it was {loss} at step {self.step}; "
-                "start again with a lower learning_rate or a longer warmup"
-            )
-
     def save(self, position: dict[str, Any]) -> None:
         """Save a checkpoint; `restore` continues from it bit for bit on the same kind of machine."""
         tensors = self.state.tensors()
@@ -288,13 +277,16 @@ class Trainer:
         if checkpoint is None:
             return False
         tensors, state = checkpoint
-        self.state.restore(tensors)
-        self.state.restore_generators(tensors)
-        self.step = state["step"]
         self.clock.set(state["seconds"], state["first_seconds"])
-        self.is_done = self.progress.done(self.step, self.clock.seconds) == 1
+        self._load(tensors, state)
+        self.state.restore_generators(tensors)
         self.owes_validation = state["owes_validation"]
-        self._num_skipped = self.update.guard.read().total
         self.stream.restore(state["position"])
         self.history.restore(state)
         return True
+
+    def _load(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:
+        self.state.restore(tensors)
+        self.step = state["step"]
+        self.is_done = self.progress.done(self.step, self.clock.seconds) == 1
+        self._num_skipped = self.update.guard.read().total

@@ -51,7 +51,8 @@ def fit_to_memory(
     free, _ = torch.cuda.mem_get_info(device)
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
         network = build(model, settings.dropout or 0.0).to(device)
-        kept = num_bytes_kept(sum(p.numel() for p in network.parameters()), settings)
+        # Weights, gradients, Adam's two moments and the running average, all in fp32.
+        kept = 4 * sum(p.numel() for p in network.parameters()) * (4 + bool(settings.ema))
         measured = measure(network, settings, device)
     del network
     torch.cuda.empty_cache()
@@ -103,11 +104,6 @@ def trial_batch(
     if is_running:
         return Tensors(source[:, :0], torch.zeros_like(lengths), target, target, lengths)
     return Tensors(source, lengths, target, target, lengths)
-
-
-def num_bytes_kept(num_parameters: int, settings: TrainConfig) -> int:
-    """Weights, gradients, Adam's two moments and the running average, all in fp32."""
-    return 4 * num_parameters * (4 + bool(settings.ema))
 
 
 def most_tokens(measured: dict[int, int], free: int) -> int:
@@ -202,7 +198,6 @@ def _num_sequences(batch: DeviceBatch) -> int:
 
 
 def _part(batch: DeviceBatch, start: int, stop: int) -> DeviceBatch:
-    """The sequences from `start` to `stop`."""
     tensors = batch.tensors
 
     def cut(tokens: Tensor, lengths: Tensor) -> Tensor:

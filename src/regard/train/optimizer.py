@@ -1,17 +1,9 @@
-"""Adam, its learning rate (Vaswani et al. 2017, section 5.3), and the guard against harmful steps.
-
-    rate(step) = d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)                  (equation 3)
-
-This is a linear warm-up to the peak (d_model * warmup)^-0.5, then an inverse square root. The cosine schedule shares
-the warm-up and falls to zero at the last step.
-"""
+"""Adam, the running average of its weights, and the guard against harmful steps."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -25,29 +17,6 @@ NUM_USUAL = 100
 """Window of the running gradient-norm average, in steps. Until it is full, only NaN and infinity are rejected."""
 MOST_IN_A_ROW = 10
 """Consecutive skipped steps before the run is rolled back."""
-
-
-def paper_peak(d_model: int, warmup: int) -> float:
-    """The highest rate of equation 3, reached when the warm-up ends."""
-    return float((d_model * warmup) ** -0.5)
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """The learning rate of each step, counted from 1."""
-
-    kind: Literal["inverse-sqrt", "cosine"]
-    peak: float
-    warmup: int
-    steps: int
-
-    def rate(self, step: int) -> float:
-        if step <= self.warmup:
-            return self.peak * step / self.warmup
-        if self.kind == "inverse-sqrt":
-            return self.peak * math.sqrt(self.warmup / step)
-        done = (step - self.warmup) / max(1, self.steps - self.warmup)
-        return self.peak * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
 def make_optimizer(model: nn.Module, settings: TrainConfig) -> torch.optim.AdamW:
@@ -88,8 +57,6 @@ def step_unless(optimizer: torch.optim.AdamW, skips: Float[Tensor, ""]) -> None:
 
 
 class SkippedSteps(NamedTuple):
-    """Counts of skipped steps."""
-
     total: int
     in_a_row: int
     longest_row: int

@@ -53,7 +53,6 @@ class Processes:
 
     @property
     def local_size(self) -> int:
-        """Number of processes on this machine."""
         return 1 if self.alone else int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
 
     @property
@@ -77,37 +76,31 @@ class Processes:
             return
         if on_gpu:
             torch.cuda.set_device(self.local_rank)
+        backend = "cpu:gloo,cuda:nccl" if on_gpu else "gloo"
         try:
-            self._connect("cpu:gloo,cuda:nccl" if on_gpu else "gloo")
+            with ended_after(TIMEOUT):
+                store, self._known = connect(is_first=self.is_first)
+                dist.init_process_group(
+                    backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
+                )
+                self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
+                self._watch = Watch(store, self.rank, self.size)
             yield
-            self._part()
-        except dist.DistError as error:
-            raise TrainingError(_lost(error)) from error
+            # Leave together: a process that left earlier would not notice a first one that hangs while it writes.
+            self.wait()
+            self._watch.end()
+            self.agree(0.0)  # so that nobody asks a process that is gone
         except RuntimeError as error:
-            if not any(word in str(error) for word in _CONNECTION):
+            is_lost = any(word in str(error) for word in _CONNECTION)
+            if not is_lost and not isinstance(error, dist.DistError):
                 raise
-            raise TrainingError(_lost(error)) from error
+            reason = lost(f"one has ended ({str(error).splitlines()[0]})")
+            raise TrainingError(reason) from error
         finally:
             if self._watch is not None:
                 self._watch.end()
             if dist.is_initialized():
                 dist.destroy_process_group()
-
-    def _connect(self, backend: str) -> None:
-        with ended_after(TIMEOUT):
-            store, self._known = connect(is_first=self.is_first)
-            dist.init_process_group(
-                backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
-            )
-            self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
-            self._watch = Watch(store, self.rank, self.size)
-
-    def _part(self) -> None:
-        """Leave together: a process that left earlier would not notice a first one that hangs while it writes."""
-        self.wait()
-        assert self._watch is not None
-        self._watch.end()
-        self.agree(0.0)  # so that nobody asks a process that is gone
 
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""
@@ -135,9 +128,8 @@ class Processes:
         """The position in the data of all processes; each knows only the lanes it reads."""
         if self.alone or "lanes" not in position:
             return position
-        lanes: dict[str, Any] = {}
-        for each in self._gather(position["lanes"]):
-            lanes |= each
+        gathered = self._gather(position["lanes"])
+        lanes = {lane: place for each in gathered for lane, place in each.items()}
         return {**position, "lanes": lanes}
 
     def seed(self, seed: int, step: int) -> None:
@@ -162,12 +154,11 @@ class Processes:
         return held
 
     def add(self, sums: Tensor) -> Tensor:
-        """The sum over all processes."""
-        if not self.alone:
-            held = sums.cpu()
-            dist.all_reduce(held, group=self._patient)
-            sums = held
-        return sums
+        if self.alone:
+            return sums
+        held = sums.cpu()
+        dist.all_reduce(held, group=self._patient)
+        return held
 
     def wait(self) -> None:
         """A barrier with the long timeout."""
@@ -255,7 +246,3 @@ def _without_answers(batch: DeviceBatch) -> DeviceBatch:
     return batch._replace(
         tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
     )
-
-
-def _lost(error: BaseException) -> str:
-    return lost(f"one has ended ({str(error).splitlines()[0]})")

@@ -11,6 +11,7 @@ import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from regard.config import (
     DataConfig,
@@ -24,7 +25,7 @@ from regard.config import (
 )
 from regard.errors import TrainingError
 from regard.files import write_file
-from regard.train.optimizer import paper_peak
+from regard.train.recipe import SECTIONS
 
 RUN_FILE = "run.json"
 
@@ -65,22 +66,18 @@ class Plan:
     generate: GenerateConfig = field(default_factory=GenerateConfig)
 
     def save(self, path: Path) -> None:
-        sections = ("data", "model", "train", "decode", "generate")
-        values = {name: to_dict(getattr(self, name)) for name in sections}
+        values = {name: to_dict(getattr(self, name)) for name in SECTIONS}
         write_file(path, json.dumps({**values, "init": self.init}, indent=1).encode())
 
     @classmethod
     def load(cls, path: Path) -> Plan:
         try:
-            values = with_generate_section(json.loads(path.read_text("utf-8")))
-            return cls(
-                data=from_dict(DataConfig, values["data"], f"{path} data"),
-                model=from_dict(ModelConfig, values["model"], f"{path} model"),
-                train=from_dict(TrainConfig, values["train"], f"{path} train"),
-                decode=from_dict(DecodeConfig, values["decode"], f"{path} decode"),
-                init=str(values["init"]),
-                generate=from_dict(GenerateConfig, values.get("generate", {}), f"{path} generate"),
-            )
+            values = {"generate": {}, **with_generate_section(json.loads(path.read_text("utf-8")))}
+            sections: dict[str, Any] = {
+                name: from_dict(config, values[name], f"{path} {name}")
+                for name, config in SECTIONS.items()
+            }
+            return cls(**sections, init=str(values["init"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
                 f"{path.parent} must be the folder of an earlier run to resume it: {error}; "
@@ -199,6 +196,6 @@ def _warmup(settings: TrainConfig, steps: int) -> int:
 def _peak(settings: TrainConfig, model: ModelConfig, warmup: int | None) -> float:
     if settings.schedule == "inverse-sqrt":
         assert warmup is not None
-        return paper_peak(model.d_model, warmup)
+        return float((model.d_model * warmup) ** -0.5)
     width = model.d_state if model.is_recurrent else model.d_model
     return PEAK_RATE_AT_256 * math.sqrt(256 / width)

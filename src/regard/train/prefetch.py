@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import queue
-import threading
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import torch
@@ -38,42 +38,29 @@ class Prefetcher:
     def __init__(self, stream: BatchStream | ProseStream, device: torch.device) -> None:
         self.stream = stream
         self.position = stream.state()
-        self._queue: queue.Queue[DeviceBatch | None | BaseException] = queue.Queue(AHEAD)
-        self._ahead = device.type == "cuda"
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._ahead = AHEAD if device.type == "cuda" else 0
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._prepared: deque[Future[DeviceBatch | None]] = deque()
 
     def __enter__(self) -> Prefetcher:
-        if self._ahead:
-            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        while self._thread.is_alive():
-            try:
-                self._queue.get_nowait()
-            except queue.Empty:
-                self._thread.join(0.05)
+        self._thread.shutdown(cancel_futures=True)
 
     def __iter__(self) -> Prefetcher:
         return self
 
     def __next__(self) -> DeviceBatch | None:
-        batch = self._queue.get() if self._ahead else self._prepare()
-        if isinstance(batch, BaseException):
-            raise batch
+        if self._ahead:
+            while len(self._prepared) <= self._ahead:
+                self._prepared.append(self._thread.submit(self._prepare))
+            batch = self._prepared.popleft().result()
+        else:
+            batch = self._prepare()
         if batch is not None:
             self.position = batch.position
         return batch
-
-    def _work(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._queue.put(self._prepare())
-            except BaseException as error:  # raised again in the training loop
-                self._queue.put(error)
-                return
 
     def _prepare(self) -> DeviceBatch | None:
         batch = next(self.stream)

@@ -1,5 +1,10 @@
 """The progress of a run: learning rate, validations and early stopping, by steps or by minutes.
 
+    rate(step) = d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)                  (equation 3)
+
+This schedule of Vaswani et al. 2017, section 5.3, is a linear warm-up to the peak (d_model * warmup)^-0.5, then an
+inverse square root. The cosine schedule shares the warm-up and falls to zero at the last step.
+
 A run counted in steps depends on its settings alone, and a resumed one is the same run. A run counted in minutes
 depends on the machine's speed as well: it ends on time, and a resumed one continues with the minutes left.
 """
@@ -8,11 +13,10 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from regard.config import TrainConfig
-from regard.train.optimizer import Schedule
 from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
 
 
@@ -28,7 +32,12 @@ class Progress:
         assert peak is not None
         if settings.minutes is None:
             assert settings.steps and settings.warmup
-            return Schedule(settings.schedule, peak, settings.warmup, settings.steps).rate(step)
+            if step <= settings.warmup:
+                return peak * step / settings.warmup
+            if settings.schedule == "inverse-sqrt":
+                return peak * math.sqrt(settings.warmup / step)
+            done = (step - settings.warmup) / max(1, settings.steps - settings.warmup)
+            return peak * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
         done = self.done(step, seconds)
         warm = step / settings.warmup if settings.warmup else done / WARMUP_SHARE
         return peak * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * done))
@@ -54,14 +63,12 @@ class Clock:
     """Training seconds; the first steps, which compile and record, are counted apart."""
 
     def __init__(self) -> None:
-        self._seconds = 0.0
-        self.first_seconds = 0.0
+        self._seconds = self.first_seconds = 0.0
         self._since: float | None = None
         self._is_first = False
 
     @property
     def seconds(self) -> float:
-        """Training seconds so far, without the first steps."""
         if self._since is None or self._is_first:
             return self._seconds
         return self._seconds + time.perf_counter() - self._since
@@ -93,15 +100,15 @@ class Validation(NamedTuple):
     """BLEU of greedy translations; None where the run does not measure it"""
 
 
+@dataclass
 class History:
     """Validation history: the best checkpoints so far, and early stopping."""
 
-    def __init__(self, num_kept: int) -> None:
-        self.num_kept = num_kept
-        self.best: list[tuple[float, float, int]] = []
-        """the best validations, best first: score, tie-breaking score, step"""
-        self.without_improvement = 0
-        """number of validations since the best"""
+    num_kept: int
+    best: list[tuple[float, float, int]] = field(default_factory=list)
+    """the best validations, best first: score, tie-breaking score, step"""
+    without_improvement: int = 0
+    """number of validations since the best"""
 
     @property
     def best_steps(self) -> list[int]:
@@ -116,7 +123,6 @@ class History:
         return improved
 
     def state(self) -> dict[str, Any]:
-        """The history as JSON values."""
         return {"best": self.best, "without_improvement": self.without_improvement}
 
     def restore(self, state: dict[str, Any]) -> None:

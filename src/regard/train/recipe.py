@@ -46,11 +46,6 @@ SECTIONS: dict[str, type] = {
 SIZE = "size"
 """The one key of [model] that is not a field of ModelConfig."""
 
-_FILES = (
-    *("source", "target", "pairs", "text", "valid_text", "test_text"),
-    *("valid_source", "valid_target", "test_source", "test_target", "embeddings"),
-)
-
 # In a wheel the recipes lie inside the package, in the repository beside `src`.
 FOLDERS = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "recipes")
 
@@ -117,7 +112,7 @@ class Recipe:
     def with_files(self, folder: Path) -> Recipe:
         """The recipe with its files `data/…` found in this folder; other names stay as they are."""
         data = dict(self._section("data"))
-        for key in _FILES:
+        for key in (each.name for each in dataclasses.fields(DataConfig) if each.default == ()):
             names = (data[key],) if isinstance(data.get(key), str) else data.get(key, ())
             data[key] = [
                 path
@@ -133,7 +128,6 @@ class Recipe:
 
 
 def read_recipe(name_or_file: str) -> Recipe:
-    """A named recipe, or the TOML file of that name."""
     return Recipe(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
 
 
@@ -185,30 +179,23 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         if not found:
             every = sorted({key for keys in known.values() for key in keys})
             meant = suggest(key, every)
-            advice = (
-                "docs/reference/settings.md has them all"
-                if meant
-                else f"known are {', '.join(every)}"
-            )
+            advice = "docs/reference/settings.md has them all"
+            if not meant:
+                advice = f"known are {', '.join(every)}"
             raise UsageError(f"unknown setting {path.strip()!r}{meant}; {advice}")
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")
         value = _value(text.strip())
-        resets = value == "none" and key in _open_keys(found[0])
+        defaults = {each.name: each.default for each in dataclasses.fields(SECTIONS[found[0]])}
+        resets = value == "none" and defaults.get(key, "") is None
         values.setdefault(found[0], {})[key] = None if resets else value
     return values
 
 
 def keys_of(section: str) -> list[str]:
-    """The keys of a section."""
     keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
     return [*keys, SIZE] if section == "model" else keys
-
-
-def _open_keys(section: str) -> set[str]:
-    """The keys whose value a run chooses by default."""
-    return {field.name for field in dataclasses.fields(SECTIONS[section]) if field.default is None}
 
 
 def _value(text: str) -> Any:

@@ -82,11 +82,7 @@ class Reporter:
         self._file = self._path.open("a", encoding="utf-8")
         self.forget_after(step)
         self._board = _open_tensorboard(run) if settings.tensorboard and writes else None
-        self._bar: Any = None
-        self._task: Any = None
-        if show:
-            done, total, unit = self._extent(step, seconds)
-            self._bar, self._task = _progress_bar(done, total, unit)
+        self._bar = _progress_bar(*self._extent(step, seconds)) if show else None
 
     def __enter__(self) -> Reporter:
         if self._bar is not None:
@@ -129,7 +125,7 @@ class Reporter:
         done, total, unit = self._extent(step, seconds)
         if self._bar is not None:
             self._bar.update(
-                self._task,
+                self._bar.task_ids[0],
                 completed=done,
                 loss=f"{loss:.3f}",
                 speed=f"{tokens_a_second:,.0f}",
@@ -157,13 +153,14 @@ class Reporter:
             print(text, file=sys.stderr, flush=True)
 
 
-def _progress_bar(done: int, total: int, unit: str) -> tuple[Any, Any]:
+def _progress_bar(done: int, total: int, unit: str) -> Any:
+    """None where there is no terminal."""
     from rich import progress
     from rich.console import Console
 
     text, console = progress.TextColumn, Console(stderr=True)
     if not console.is_terminal:
-        return None, None
+        return None
     bar = progress.Progress(
         text("training"),
         progress.BarColumn(),
@@ -175,8 +172,8 @@ def _progress_bar(done: int, total: int, unit: str) -> tuple[Any, Any]:
         progress.TimeRemainingColumn(),
         console=console,
     )
-    task = bar.add_task("", total=total, completed=done, loss="-", speed="-", rate="-")
-    return bar, task
+    bar.add_task("", total=total, completed=done, loss="-", speed="-", rate="-")
+    return bar
 
 
 def _open_tensorboard(run: Path) -> Any:

@@ -33,8 +33,6 @@ MODEL_SETTINGS = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddi
 
 @dataclass(frozen=True)
 class Request:
-    """The settings a user has given; everything else is chosen."""
-
     data: DataConfig
     train: TrainConfig = field(default_factory=TrainConfig)
     size: str | None = None
@@ -74,7 +72,6 @@ class Request:
             raise UsageError(problem)
 
     def _problems(self) -> Iterator[str]:
-        """Contradictions between model, objective and text."""
         data = self.data
         if self.init is not None:
             given = ["size"] * bool(self.size) + list(self.model)
@@ -121,7 +118,6 @@ class Request:
             )
 
     def _training_problems(self) -> Iterator[str]:
-        """Contradictions among the training settings."""
         train, architecture = self.train, self.architecture
         if architecture in RECURRENT and train.packing:
             yield f"architecture={architecture} reads one sentence a row: got packing=true; leave it out"

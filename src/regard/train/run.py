@@ -16,7 +16,7 @@ import gc
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,8 +41,6 @@ from regard.translate.evaluate import AnyScore
 
 @dataclass(frozen=True)
 class TrainResult:
-    """The result of a finished run."""
-
     folder: Path
     scores: Sequence[AnyScore]
     seconds: float
@@ -88,8 +86,11 @@ def _train(
     stop_at: int | None,
     processes: Processes,
 ) -> TrainResult | None:
+    def say(text: str) -> None:
+        if show:
+            print(text, file=sys.stderr, flush=True)
+
     started = time.monotonic()
-    say = _printer(show)
     plan, corpus, valid, tokenizers = set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
@@ -147,11 +148,3 @@ def _loop(trainer: Trainer, show: bool, stop_at: int | None) -> None:
         writes=trainer.processes.is_first,
     ) as reporter:
         trainer.run(reporter, stop_at)
-
-
-def _printer(show: bool) -> Callable[[str], None]:
-    def say(text: str) -> None:
-        if show:
-            print(text, file=sys.stderr, flush=True)
-
-    return say

@@ -31,16 +31,11 @@ def check_folder(output: Path, resume: bool) -> None:
         return
     if output.exists():
         _remove_first_files(output)
-        if (output / RUN_FILE).exists():
-            raise UsageError(
-                f"--output must be a new or empty folder: {output} holds a training run; "
-                "name another, or continue that run with --resume"
-            )
         if any(output.iterdir()):
-            raise UsageError(
-                f"--output must be a new or empty folder: {output} holds files and no training run "
-                f"(no {RUN_FILE}); name another"
-            )
+            content = f"files and no training run (no {RUN_FILE}); name another"
+            if (output / RUN_FILE).exists():
+                content = "a training run; name another, or continue that run with --resume"
+            raise UsageError(f"--output must be a new or empty folder: {output} holds {content}")
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import torch
 
-from regard.config import DataConfig
 from regard.data.batch_stream import BatchStream
 from regard.data.corpus import Corpus
 from regard.data.lm_batches import ProseStream
@@ -63,15 +62,23 @@ def set_up(
     if resume:
         plan = Plan.load(output / RUN_FILE)
         request.check_against(plan)
-        torch.manual_seed(plan.train.seed)
-        corpus, valid = _read(plan.data, plan.train.seed, say, output / TEXT, processes)
-        files = JOINT if plan.data.joint else SEPARATE
-        return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
-    request.check()
-    device, seed = choose_device(request.train.device), request.train.seed
-    data = with_languages(request.data)
+        data, seed = plan.data, plan.train.seed
+    else:
+        request.check()
+        device = choose_device(request.train.device)
+        data, seed = with_languages(request.data), request.train.seed
     torch.manual_seed(seed)
-    corpus, valid = _read(data, seed, say, output / TEXT, processes)
+    texts: tuple[Corpus, Corpus] | tuple[Prose, Prose]
+    if data.text:
+        texts = read_texts(data, seed, say)
+    elif processes.is_first:
+        texts = read_corpora(data, seed, say, output / TEXT, num_readers())
+    else:
+        texts = open_corpora(output / TEXT)
+    corpus, valid = texts
+    if resume:
+        files = JOINT if data.joint else SEPARATE
+        return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
     if request.init is None:
         masked = request.objective == "masked"
         tokenizers = learn_tokenizers(data, corpus, output / TOKENIZERS, seed, masked=masked)
@@ -102,18 +109,7 @@ def set_up(
     return plan, corpus, valid, tokenizers
 
 
-def _read(
-    data: DataConfig, seed: int, say: Callable[[str], None], folder: Path, processes: Processes
-) -> tuple[Corpus, Corpus] | tuple[Prose, Prose]:
-    if data.text:
-        return read_texts(data, seed, say)
-    if processes.is_first:
-        return read_corpora(data, seed, say, folder, num_readers())
-    return open_corpora(folder)
-
-
 def num_cores() -> int:
-    """Number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

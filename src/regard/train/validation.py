@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 import torch
@@ -41,18 +42,14 @@ VALIDATION_SEED = 1
 """Seed of the validation masks: the same in all validations of all runs with one tokenizer."""
 
 
+@dataclass(frozen=True)
 class Validator:
     """Loss and greedy BLEU on validation pairs."""
 
-    def __init__(
-        self,
-        corpus: Corpus,
-        tokenizers: tuple[Tokenizer, Tokenizer],
-        settings: TrainConfig,
-        processes: Processes,
-    ) -> None:
-        self.corpus, self.tokenizers, self.processes = corpus, tokenizers, processes
-        self.settings = settings
+    corpus: Corpus
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    settings: TrainConfig
+    processes: Processes
 
     def __call__(self, model: Translating) -> Validation:
         if self.settings.metric != "bleu":
@@ -100,8 +97,7 @@ def translate_all(
     precision: Precision,
 ) -> list[str]:
     """One translation for each source, in their order."""
-    source_tokenizer, target_tokenizer = tokenizers
-    ids = [[*tokens, EOS_ID] for tokens in source_tokenizer.encode_batch(sources)]
+    ids = [[*tokens, EOS_ID] for tokens in tokenizers[0].encode_batch(sources)]
     device = next(model.parameters()).device
     engine = TorchEngine(model, str(device), precision)
     max_tokens = MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
@@ -126,17 +122,17 @@ def translate_all(
             groups.extendleft((group[middle:], group[:middle]))
             continue
         for i, hypotheses in zip(group, found, strict=True):
-            translations[i] = target_tokenizer.decode(hypotheses[0].tokens)
+            translations[i] = tokenizers[1].decode(hypotheses[0].tokens)
     return translations
 
 
+@dataclass(frozen=True)
 class RetrievalValidator:
     """The contrastive loss on validation pairs, in their order."""
 
-    def __init__(
-        self, corpus: Corpus, tokenizers: tuple[Tokenizer, Tokenizer], settings: TrainConfig
-    ) -> None:
-        self.corpus, self.tokenizers, self.settings = corpus, tokenizers, settings
+    corpus: Corpus
+    tokenizers: tuple[Tokenizer, Tokenizer]
+    settings: TrainConfig
 
     def __call__(self, model: EncoderOnly) -> Validation:
         queries, passages = (
@@ -181,7 +177,6 @@ def retrieval_score(
 def text_vectors(
     model: EncoderOnly, tokenizer: Tokenizer, texts: Sequence[str], precision: Precision
 ) -> Float[Tensor, "texts d_model"]:
-    """A vector for each text, in their order."""
     ids = [[*tokens, EOS_ID] for tokens in tokenizer.encode_batch(texts)]
     device = next(model.parameters()).device
     vectors = torch.empty(len(ids), model.config.d_model, device=device)

@@ -23,7 +23,8 @@ from train_fixtures import (
 )
 
 from regard.config import TrainConfig
-from regard.data.batches import padded_batch
+from regard.data.batch_stream import BatchStream
+from regard.data.batches import make_batch as padded_batch
 from regard.errors import TrainingError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
@@ -229,7 +230,7 @@ def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     texts = Ragged.of([[5, number + 6, EOS_ID] for number in range(23)])
 
-    class Stream:
+    class Stream(BatchStream):
         def __init__(self) -> None:
             self.num_read = 0
 
@@ -246,7 +247,7 @@ def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPa
 
     positions = []
     for device in ("cpu", "cuda"):
-        with Prefetcher(Stream(), torch.device(device)) as batches:  # type: ignore[arg-type]
+        with Prefetcher(Stream(), torch.device(device)) as batches:
             positions.append([(next(batches) is None, batches.position) for _ in range(10)])
             with pytest.raises(TrainingError, match="the text ends"):
                 next(batches)

@@ -54,7 +54,7 @@ FOLDERS = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "r
 class Recipe:
     """The given settings, by section; all others keep their defaults."""
 
-    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     where: str = "the recipe"
 
     def __post_init__(self) -> None:

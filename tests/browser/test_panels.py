@@ -11,7 +11,7 @@ import pytest
 from browser.reading import assert_traced, reads_as, shown_in
 from playwright.sync_api import Locator, Page, expect
 
-from regard.look.document import pca
+from regard.look.document import pca, probability
 from regard.look.session import Run
 
 Show = Callable[..., Page]
@@ -342,7 +342,7 @@ def test_the_probability_of_a_word_that_is_typed(show: Show, run: Run, word: str
     page.fill("#typed-word", word)
     page.keyboard.press("Enter")
     expect(page.locator("#typed-answer b").first).to_be_visible()
-    right = questions.probability(run, 2, word)["probabilities"]
+    right = probability(run, 2, word)["probabilities"]
     shown = page.locator("#typed-answer [data-role=typed]").evaluate_all(
         "nodes => nodes.map(node => [Number(node.dataset.value), node.textContent])"
     )

@@ -121,7 +121,7 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     assert {each.name for each in shown} == set(by_name)
     for each in shown:
         assert each.value == float(by_name[each.name][each.index]) and each.reads()
-    page.click("#tab-lines")
+    page.click("#tab-attention-lines")
     page.click("#choice-attention-decoder_cross_attention")
     expect(page.locator("#panel .lead")).to_contain_text("cross-attention")
     open_tables(page)

@@ -70,7 +70,6 @@ class Regard:
         predictions: int | None,
         once: bool = False,
     ) -> list[Tokens]:
-        config = self.engine.config
         # The last prediction says whether the output ends or is cut, so it writes no token.
         length = (
             {}
@@ -86,9 +85,6 @@ class Regard:
                 no_repeat_ngram=int(once),
                 **length,
             ),
-            bos_id=config.bos_id,
-            eos_id=config.eos_id,
-            pad_id=config.pad_id,
         )
         return [hypotheses[0].tokens for hypotheses in found]
 

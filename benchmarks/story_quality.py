@@ -76,7 +76,7 @@ def read_chapters(path: Path, most_words: int) -> tuple[list[str], str]:
 def perplexity(model: Model, texts: list[str]) -> dict[str, float]:
     """Each piece is foretold from those before it in its row."""
     own = model._translator
-    config, num_pieces = own.config, own.longest
+    num_pieces = own.longest
     rows = [
         ids[start : start + num_pieces]
         for ids in own.target.encode_batch(texts)
@@ -84,7 +84,7 @@ def perplexity(model: Model, texts: list[str]) -> dict[str, float]:
     ]
     total, count = 0.0, 0
     for row in rows:
-        [found] = score(own.engine, [[]], [row], bos_id=config.bos_id, eos_id=config.eos_id)
+        [found] = score(own.engine, [[]], [row])
         values = found[: len(row)]
         total -= sum(values)
         count += len(values)

@@ -39,9 +39,8 @@ def assert_goes_on_alike(model: Any, theirs: Any, given: list[int]) -> None:
     config = model.config
     prompt = given[1:] if given[0] == config.bos_id else given
     decode = DecodeConfig(method="greedy", max_length=NUM_WRITTEN + len(prompt))
-    ends = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
     before = [Constraints(prefix=prompt)]
-    [[found]] = search(TorchEngine(model), [[]], decode, constraints=before, **ends)
+    [[found]] = search(TorchEngine(model), [[]], decode, constraints=before)
     ours = found.tokens[len(prompt) :]
     tokens = torch.tensor([[config.bos_id, *prompt]])
     written = theirs.generate(tokens, num_beams=1, do_sample=False, max_new_tokens=NUM_WRITTEN)
@@ -73,8 +72,7 @@ if checkpoints():
                 assert_goes_on_alike(model, theirs, ids[:-1])
             return
         decode = DecodeConfig(method="greedy", max_length=NUM_WRITTEN)
-        ends = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
-        [[found]] = search(TorchEngine(model), [ids], decode, **ends)
+        [[found]] = search(TorchEngine(model), [ids], decode)
         target = torch.tensor([[config.bos_id, *found.tokens]])
         length = target.shape[1]
         ours = model(*read, target, Layout.padded(torch.tensor([length]), length))

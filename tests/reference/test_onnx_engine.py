@@ -143,9 +143,7 @@ def copied(copyist: Transformer) -> list[list[int]]:
 
 
 def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[list[int]]:
-    config = engine.config
-    ids = dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
-    found = search(engine, sources, DecodeConfig(**changes), **ids)
+    found = search(engine, sources, DecodeConfig(**changes))
     return [hypotheses[0].tokens for hypotheses in found]
 
 

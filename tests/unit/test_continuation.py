@@ -91,9 +91,6 @@ def test_the_best_of_several_continuations_goes_on(
         own.engine,
         [[]],
         replace(decode, n_best=5, max_length=start + 6),
-        bos_id=own.config.bos_id,
-        eos_id=own.config.eos_id,
-        pad_id=own.config.pad_id,
         constraints=[Constraints(prefix=prompt.prefix)],
     )[0]
     values = [continuation._value(each, start, own.target) for each in drawn]

@@ -40,12 +40,7 @@ class Plain:
     normalised, device = True, None
 
     def __init__(self, engine: OnnxEngine) -> None:
-        self.start, self.step = engine.start, engine.step
-
-
-def ids(engine: OnnxEngine) -> dict[str, int]:
-    config = engine.config
-    return dict(bos_id=config.bos_id, eos_id=config.eos_id, pad_id=config.pad_id)
+        self.config, self.start, self.step = engine.config, engine.start, engine.step
 
 
 @pytest.mark.parametrize("count", [1, 11, 103, VOCABULARY + 1])
@@ -172,13 +167,12 @@ def test_what_is_offered_changes_no_search(
     config = DecodeConfig(max_length=11, **changes)
     constraints = [Constraints(prefix=prefix) for prefix in prefixes]
     found, expected = (
-        search(model, SOURCES, config, constraints=constraints, attention=True, **ids(engine))
+        search(model, SOURCES, config, constraints=constraints, attention=True)
         for model in (engine, Plain(engine))
     )
     assert found == expected
     short, _ = (
-        search(model, SOURCES, config, constraints=constraints, **ids(engine))
-        for model in (engine, Plain(engine))
+        search(model, SOURCES, config, constraints=constraints) for model in (engine, Plain(engine))
     )
     for hypotheses, others in zip(short, expected, strict=True):
         for hypothesis, other in zip(hypotheses, others, strict=True):
@@ -189,12 +183,11 @@ def test_what_is_offered_changes_no_search(
 
 
 def test_scores_of_whole_outputs(engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.decode.scoring.MOST_PLACES", 12)
+    monkeypatch.setattr("regard.decode.MOST_PLACES", 12)
     targets = [[9, 8, 7, 6], [5], [4, 9, 8, 7, 6, 5, 4]]
-    begin_and_end = dict(bos_id=engine.config.bos_id, eos_id=engine.config.eos_id)
     tolerance = 0.05 if engine.quantized else 1e-5
-    found = score(engine, SOURCES, targets, **begin_and_end)
-    expected = score(Plain(engine), SOURCES, targets, **begin_and_end)
+    found = score(engine, SOURCES, targets)
+    expected = score(Plain(engine), SOURCES, targets)
     assert [len(row) for row in found] == [5, 2, 8]
     for row, other in zip(found, expected, strict=True):
         assert row == pytest.approx(other, abs=tolerance)
@@ -210,7 +203,7 @@ def test_a_decoder_alone_reads_a_long_beginning(
     prefix = np.random.default_rng(3).integers(4, VOCABULARY, 300).tolist()
     config = DecodeConfig(method="greedy", max_length=307)
     found, expected = (
-        search(each, [[]], config, constraints=[Constraints(prefix=prefix)], **ids(engine))
+        search(each, [[]], config, constraints=[Constraints(prefix=prefix)])
         for each in (engine, Plain(engine))
     )
     assert found[0][0].tokens == expected[0][0].tokens

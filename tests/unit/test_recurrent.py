@@ -26,8 +26,7 @@ ADDITIVE = dict(architecture="gru", attention="additive", position="none")
 def find(engine: TorchEngine, sources: list[list[int]], **more: Any) -> list[Any]:
     attention = more.pop("attention", False)
     config = DecodeConfig(**{"max_length": 9, **more})
-    ids = dict(bos_id=2, eos_id=3, pad_id=0)
-    return search(engine, sources, config, attention=attention, **ids)
+    return search(engine, sources, config, attention=attention)
 
 
 def test_the_search_shows_the_alignment_of_the_full_pass(random_model):

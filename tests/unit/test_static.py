@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, ModelConfig
 from regard.decode import Hypothesis, search
 from regard.decode.constraints import Constraints, repeats
 from regard.engine.gpu.recording import Room
@@ -19,7 +19,6 @@ from regard.engine.torch import TorchEngine
 from regard.errors import UsageError
 from regard.model.transformer import Transformer
 
-IDS = dict(bos_id=2, eos_id=3, pad_id=0)
 LENGTHS = [7, 1, 3, 5, 2, 11, 1, 4]
 SETTINGS: dict[str, dict[str, Any]] = {
     "greedy": {"method": "greedy"},
@@ -46,7 +45,7 @@ def with_ends(model: Transformer) -> Transformer:
     with torch.no_grad():
         model.output.weight.mul_(2)
         if getattr(norm, "bias", None) is not None:
-            model.output.weight[IDS["eos_id"]].copy_(1.5 * norm.bias)
+            model.output.weight[3].copy_(1.5 * norm.bias)
     return model
 
 
@@ -77,7 +76,7 @@ def test_equals_the_search_over_steps(random_model, sources, settings):
     for seed in range(2):
         torch.manual_seed(seed)
         model = with_ends(random_model())
-        expected = search(TorchEngine(model), sources, config, **IDS)
+        expected = search(TorchEngine(model), sources, config)
         found = static(model, rows=13, sentences=4, source_tokens=29)
         assert_same(found(sources, config, limits(sources, config)), expected)
 
@@ -93,7 +92,7 @@ def test_outputs_end_in_both_ways(random_model, sources):
 def test_every_kind_of_decoder(random_model, writing_variant, sources):
     model = with_ends(random_model(**writing_variant))
     config = DecodeConfig(beam=3, max_length=6)
-    expected = search(TorchEngine(model), sources, config, **IDS)
+    expected = search(TorchEngine(model), sources, config)
     assert_same(static(model, rows=7)(sources, config, limits(sources, config)), expected)
 
 
@@ -102,7 +101,7 @@ def test_limits_of_each_sentence_own(random_model, sources):
     model = random_model()
     config = DecodeConfig(beam=2)
     short = [source for source in sources if len(source) < 4]
-    expected = search(TorchEngine(model), short, config, **IDS)
+    expected = search(TorchEngine(model), short, config)
     assert_same(static(model, rows=4)(short, config, limits(short, config)), expected)
 
 
@@ -135,7 +134,7 @@ def test_nothing_possible_is_cut_at_once(random_model, sources):
     with torch.no_grad():
         model.decoder.layers[0].feed_forward.output.bias.fill_(float("nan"))
     config = DecodeConfig(beam=2, max_length=5)
-    expected = search(TorchEngine(model), sources, config, **IDS)
+    expected = search(TorchEngine(model), sources, config)
     assert_same(static(model)(sources, config, limits(sources, config)), expected)
     assert all(hypotheses[0].stop == "length" for hypotheses in expected)
 
@@ -155,6 +154,8 @@ def test_the_copy_is_apart_from_the_model(random_model, sources):
 class Whole:
     """A model that only knows how to search by itself."""
 
+    config = ModelConfig()
+
     def __init__(self) -> None:
         self.calls: list[list[int]] = []
 
@@ -168,7 +169,7 @@ class Whole:
 def test_a_plain_search_is_left_to_the_model():
     model = Whole()
     for config in (DecodeConfig(), DecodeConfig(method="greedy", max_length=4)):
-        found = search(model, [[5, 3], [6, 7, 3]], config, **IDS, constraints=[Constraints()] * 2)
+        found = search(model, [[5, 3], [6, 7, 3]], config, constraints=[Constraints()] * 2)
         assert found == [[], []]
     assert model.calls == [[54, 56], [4, 4]]
 
@@ -187,7 +188,7 @@ def test_a_plain_search_is_left_to_the_model():
 )
 def test_any_other_search_is_not(changes):
     with pytest.raises(AttributeError, match="start"):
-        search(Whole(), [[5, 3]], **{"config": DecodeConfig(), **IDS, **changes})
+        search(Whole(), [[5, 3]], **{"config": DecodeConfig(), **changes})
 
 
 def test_on_a_cpu_the_engine_searches_step_by_step(random_model):

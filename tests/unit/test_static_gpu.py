@@ -128,7 +128,7 @@ def test_recorded_and_played_again_equals_the_search_over_steps(settings, positi
     decode = DecodeConfig(max_length=11, **settings)
     engine = TorchEngine(model, "cuda", "fp32")
     engine.__dict__["search_whole"] = None
-    expected = search(engine, sources, decode, bos_id=2, eos_id=3, pad_id=0)
+    expected = search(engine, sources, decode)
     ours = StaticSearch(model, torch.float32, Room(rows=3 * decode.beam, sentences=4))
     for _ in range(3):
         found = ours(sources, decode, np.full(len(sources), 11))

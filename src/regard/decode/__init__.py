@@ -1,15 +1,33 @@
 """Search over any model that writes one token at a time: greedy, beam, sampling, scoring."""
 
-from regard.decode.constraints import Constraints
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regard.config import DecodeConfig
+from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities_of
+from regard.decode.beam import BeamSearch
+from regard.decode.constraints import Constraints, Rules
 from regard.decode.context_aware import ContextAwareModel
-from regard.decode.interface import Emission, Hypothesis, State, StepModel, StepRecord
-from regard.decode.scoring import score
-from regard.decode.search import best_of_n, search, stream, whole_search
+from regard.decode.interface import (
+    IMPOSSIBLE,
+    Emission,
+    Hypothesis,
+    State,
+    StepModel,
+    StepRecord,
+)
+from regard.decode.single_path import SinglePaths, check_single_path
+from regard.errors import UsageError
 
 __all__ = [
     "Constraints",
-    "Emission",
     "ContextAwareModel",
+    "Emission",
     "Hypothesis",
     "State",
     "StepModel",
@@ -20,3 +38,165 @@ __all__ = [
     "stream",
     "whole_search",
 ]
+
+MOST_PLACES = 512
+"""tokens of given outputs that are read together: each has a score for the whole vocabulary"""
+
+
+def search(
+    model: StepModel,
+    sources: Sequence[Sequence[int]],
+    config: DecodeConfig,
+    *,
+    constraints: Sequence[Constraints] | None = None,
+    history: list[StepRecord] | None = None,
+    attention: bool = False,
+    numbers: Sequence[int] | None = None,
+) -> list[list[Hypothesis]]:
+    """The best outputs of each source, best first; all sources of a call run together.
+
+    Without a max_length an output may have twice its source's tokens and 50 more, a prefix not counted; a given
+    max_length holds for the whole output. `history` is filled with a record for each step. `numbers` identify the
+    sources: they and the seed alone decide a sampled output, however the caller forms batches.
+    """
+    if not sources:
+        return []
+    rules = Rules(sources, config, constraints, model.config)
+    whole = None if history is not None else whole_search(model, config, constraints, attention)
+    if whole is not None:
+        check_single_path(config, rules)
+        return whole(sources, config, rules.limits)
+    if config.method == "beam":
+        return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
+    order = range(len(sources)) if numbers is None else numbers
+    return SinglePaths(
+        model, sources, config, rules, order, attention=attention, history=history
+    ).hypotheses()
+
+
+def stream(
+    model: StepModel,
+    source: Sequence[int],
+    config: DecodeConfig,
+    *,
+    constraints: Constraints | None = None,
+    history: list[StepRecord] | None = None,
+    number: int = 0,
+    num_given: int | None = None,
+) -> Iterator[Emission]:
+    """The output of one source, token by token, without its forced prefix: the same tokens as `search` finds.
+
+    num_given: tokens of the prefix that penalties do not count; all of them if not told.
+    """
+    if config.method == "beam":
+        raise UsageError(
+            "a stream must be greedy or sampled, for a beam only knows its output at the end: got "
+            "method=beam; use method=greedy or method=sample"
+        )
+    config = replace(config, n_best=1)
+    rules = Rules([source], config, [constraints or Constraints()], model.config)
+    path = SinglePaths(
+        model, [source], config, rules, [number], history=history, num_given=num_given
+    )
+    return (emission for emissions in _steps(path) for emission in emissions)
+
+
+def best_of_n(
+    model: StepModel,
+    source: Sequence[int],
+    config: DecodeConfig,
+    value: Callable[[Hypothesis], float],
+    *,
+    constraints: Constraints,
+    history: list[StepRecord] | None = None,
+    number: int = 0,
+) -> Iterator[Hypothesis | None]:
+    """Sample n_best outputs of one source side by side: None after each step, at the end the one of most value."""
+    rules = Rules([source], config, [constraints], model.config)
+    paths = SinglePaths(model, [source], config, rules, [number], history=history)
+    yield from (None for emissions in _steps(paths) if emissions)
+    yield max(paths.hypotheses()[0], key=value)
+
+
+def _steps(paths: SinglePaths) -> Iterator[list[Emission]]:
+    while not paths.is_done:
+        yield paths.step()
+
+
+def whole_search(
+    model: StepModel,
+    config: DecodeConfig,
+    constraints: Sequence[Constraints] | None,
+    attention: bool,
+) -> Callable[..., list[list[Hypothesis]]] | None:
+    """The model's own search for any number of sources, where it has one: without sampling and constraints."""
+    plain = (
+        config.method != "sample"
+        and not config.coverage_penalty
+        and not any(each.prefix or each.banned or each.required for each in constraints or ())
+    )
+    return getattr(model, "search_whole", None) if plain and not attention else None
+
+
+def score(
+    model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """The log-probability of each token of each target, its end included."""
+    if not sources:
+        return []
+    outputs = [[*target, model.config.eos_id] for target in targets]
+    if hasattr(model, "read"):
+        return _read(model, sources, outputs)
+    lengths = np.array([len(output) for output in outputs])
+    arrays = arrays_for(model)
+    state = model.start(sources)
+    alive = np.arange(len(outputs))
+    inputs = np.full(len(outputs), model.config.bos_id)
+    # Nothing is read before the end, so that a GPU is never waited for.
+    steps: list[tuple[list[int], Array]] = []
+    for length in range(int(lengths.max())):
+        logits, state = model.step(arrays.integers(inputs), state)
+        arrays = arrays_of(logits)
+        inputs = np.array([outputs[number][length] for number in alive.tolist()])
+        picked = arrays.pick(log_probabilities_of(model, logits), np.arange(len(alive)), inputs)
+        steps.append((alive.tolist(), picked))
+        going = np.flatnonzero(lengths[alive] > length + 1)
+        if len(going) < len(alive):
+            alive, inputs = alive[going], inputs[going]
+            if len(going):
+                state = state.select(arrays.integers(going))
+    results: list[list[float]] = [[] for _ in outputs]
+    for numbers, picked in steps:
+        for number, value in zip(numbers, arrays.host(picked).tolist(), strict=True):
+            results[number].append(max(value, IMPOSSIBLE))
+    return results
+
+
+def _read(
+    model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]]
+) -> list[list[float]]:
+    """The same for a model that reads whole outputs, padded at their ends."""
+    state, bos_id = model.start(sources), model.config.bos_id
+    results: list[list[float]] = []
+    while len(results) < len(outputs):
+        group = _group(outputs, len(results))
+        longest = max(map(len, outputs[group.start : group.stop]))
+        following = np.array(
+            [[*outputs[i], *[bos_id] * (longest - len(outputs[i]))] for i in group]
+        )
+        tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
+        values, _ = model.read(tokens, following, state.select(np.array(group)))
+        for i, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
+            results.append(row[: len(outputs[i])])
+    return results
+
+
+def _group(outputs: list[list[int]], begin: int) -> range:
+    """The outputs from this one on that are read together."""
+    end, longest = begin + 1, len(outputs[begin])
+    while end < len(outputs):
+        longest = max(longest, len(outputs[end]))
+        if longest * (end + 1 - begin) > MOST_PLACES:
+            break
+        end += 1
+    return range(begin, end)

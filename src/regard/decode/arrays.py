@@ -50,11 +50,7 @@ class Arrays:
 
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
         """scores[rows, tokens], left where the scores are."""
-        return scores[rows, tokens]
-
-    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
-        """Set scores[rows, tokens] to -inf, in place."""
-        scores[rows, tokens] = -np.inf
+        return scores[self.integers(rows), self.integers(tokens)]
 
     def top(self, scores: Array, count: int) -> tuple[Host, Host]:
         """The largest scores of each row and their tokens, best first, on the host; NumPy orders ties by token."""
@@ -143,12 +139,6 @@ class TorchArrays(Arrays):
 
     def copy(self, values: Array) -> Array:
         return values.detach().clone()
-
-    def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
-        return scores[self.integers(rows), self.integers(tokens)]
-
-    def forbid(self, scores: Array, rows: Host, tokens: Host) -> None:
-        scores[self.integers(rows), self.integers(tokens)] = -self.module.inf
 
     def top(self, scores: Array, count: int) -> tuple[Host, Host]:
         values, tokens = scores.topk(min(count, scores.shape[1]), dim=1)

@@ -2,7 +2,7 @@
 
 A hypothesis that ends takes its slot of the beam with it, so the beam narrows as sentences end, and a beam of one is
 greedy search. A sentence is done when its slots are used up, or when no unfinished hypothesis can still reach its n best
-(`penalties.best_attainable`). Outputs cut at the limit rank after ended ones.
+(`best_attainable`). Outputs cut at the limit rank after ended ones.
 
 The candidates of a step are plain Python numbers: they are too few for arrays to pay.
 """
@@ -10,7 +10,7 @@ The candidates of a step are plain Python numbers: they are too few for arrays t
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -18,20 +18,17 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
-from regard.decode.constraints import Rules
+from regard.decode.constraints import Choice, Progress, Rules, share_slots
 from regard.decode.interface import (
     Hypothesis,
     State,
     StepModel,
     StepRecord,
-    Stop,
+    best_attainable,
+    hypothesis,
 )
-from regard.decode.penalties import best_attainable, hypothesis
-from regard.decode.required import ConstraintState, Extension, share_slots
-from regard.decode.single_path import Beginning, offers_best, pick_forced, read_beginning, record
+from regard.decode.single_path import offers_best, read_beginning, record
 
-Choice = tuple[float, int, int, float]
-"""a candidate: (total, row, token, log-probability of the token)"""
 Trail = tuple[Any, int, float, Host | None] | None
 """the last token of a hypothesis: (the trail before it, token, log-probability, its attention weights)"""
 
@@ -72,8 +69,7 @@ class BeamSearch:
         self.attention = attention or config.coverage_penalty > 0
         self.history = history
         # Each token of a required word may need slots of its own besides the beam.
-        self.slots = [config.beam + (each.total if each else 0) for each in rules.required]
-        self.has_required = any(each is not None for each in rules.required)
+        self.slots = [config.beam + each.total for each in rules.required]
         self.count = max(self.slots) + len(rules.excluded(0))
         """best tokens of a row that a step returns; constant, so that an engine can prepare for it"""
         self.limits = rules.limits.tolist()
@@ -95,13 +91,18 @@ class BeamSearch:
         owners = np.arange(len(self.rows))
         beginning = read_beginning(model, self.rules, owners, state, every_step=every_step)
         if beginning is not None:
-            state, inputs = beginning.state, beginning.tokens[:, -1].tolist()
-            self._begin(beginning)
+            tokens, values, state = beginning
+            inputs = tokens[:, -1].tolist()
+            for column, their_values in zip(tokens.T.tolist(), values.T.tolist(), strict=True):
+                extended = enumerate(zip(self.rows, column, their_values, strict=True))
+                self._extend(
+                    [(row.total + value, i, token, value) for i, (row, token, value) in extended]
+                )
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
-                values, tokens, state = step_best(inputs, state, self.count)
+                best, best_tokens, state = step_best(inputs, state, self.count)
                 self._look(arrays, state)
-                choices = self._best_of(values, tokens, self.rules.excluded(self.length), {})
+                choices = self._best_of(best, best_tokens, self.rules.excluded(self.length), {})
             else:
                 logits, state = model.step(arrays.integers(np.array(inputs)), state)
                 arrays = arrays_of(logits)
@@ -116,20 +117,6 @@ class BeamSearch:
             inputs = [choice[2] for choice in kept]
             self._extend(kept)
 
-    def _begin(self, beginning: Beginning) -> None:
-        """Extend every row by its forced prefix."""
-        columns = zip(
-            beginning.tokens.T.tolist(), beginning.log_probabilities.T.tolist(), strict=True
-        )
-        for tokens, values in columns:
-            extended = zip(self.rows, tokens, values, strict=True)
-            self._extend(
-                [
-                    (row.total + value, index, token, value)
-                    for index, (row, token, value) in enumerate(extended)
-                ]
-            )
-
     def _look(self, arrays: Arrays, state: State) -> None:
         if self.attention:
             self.seen = arrays.host(state.attention)
@@ -138,41 +125,61 @@ class BeamSearch:
         """The candidates of each source, ends among them."""
         rules, rows, length = self.rules, self.rows, self.length
         sources = np.array([row.source for row in rows])
-        reads_tokens = rules.look_back or self.has_required or self.history is not None
+        reads_tokens = rules.look_back or rules.has_required or self.history is not None
         so_far = [row.tokens() for row in rows] if reads_tokens else []
         if self.history is not None:
-            totals = np.array([row.total for row in rows])
-            self.history.append(record(arrays, log_probabilities, sources, so_far, totals))
-        forced = rules.forced(sources, length)
-        forced_values = pick_forced(arrays, log_probabilities, forced)
-        states: dict[int, ConstraintState] = {}
-        if self.has_required:
-            states = rules.constraint_states(sources, so_far, arrays, log_probabilities, forced)
-        seen = so_far if rules.look_back else None
-        rules.forbid(arrays, log_probabilities, sources, length, seen)
-        values, tokens = arrays.top(log_probabilities, max(self.slots[row.source] for row in rows))
-        if forced:
-            forced_rows = list(forced)
-            values[forced_rows] = -np.inf
-            values[forced_rows, 0] = forced_values
-            tokens[forced_rows, 0] = list(forced.values())
-        return self._best_of(values.tolist(), tokens.tolist(), (), states, forced)
+            totals = [row.total for row in rows]
+            self.history.append(record(log_probabilities, sources.tolist(), so_far, totals))
+        forced, forced_tokens, forced_values = rules.forced(log_probabilities, sources, length)
+        wanted = {}
+        if rules.has_required:
+            wanted = rules.wanted(log_probabilities, sources, so_far, forced)
+        rules.forbid(log_probabilities, sources, length, so_far)
+        best = arrays.top(log_probabilities, max(self.slots[row.source] for row in rows))
+        best[0][forced] = -np.inf
+        best[0][forced, 0], best[1][forced, 0] = forced_values, forced_tokens
+        values, tokens = (each.tolist() for each in best)
+        pools = self._share(values, tokens, wanted, forced, so_far)
+        return self._best_of(values, tokens, (), pools, forced)
+
+    def _share(
+        self,
+        values: list[list[float]],
+        tokens: list[list[int]],
+        wanted: dict[int, tuple[Progress, dict[int, float]]],
+        forced: list[int],
+        so_far: Sequence[list[int]],
+    ) -> dict[int, list[Choice]]:
+        """The candidates of the sources with required words."""
+        banks: dict[int, list[tuple[float, Choice]]] = {}
+        for index, (progress, next_tokens) in wanted.items():
+            (source, total, _), is_forced = self.rows[index], index in forced
+            room = max(self.limits[source] - self.length - 1, 0)
+            bank = banks.setdefault(source, [])
+            pairs = zip(tokens[index], values[index], strict=True)
+            best = {token: value for token, value in pairs if value > -math.inf}
+            for token, value in (best | next_tokens).items():
+                written = [*so_far[index], token]
+                need = self.rules.need_after(source, progress, written, forced=is_forced)
+                if need <= room or is_forced:
+                    bank.append((need, (total + value, index, token, value)))
+        return {source: share_slots(bank, self.slots[source]) for source, bank in banks.items()}
 
     def _best_of(
         self,
         values: list[list[float]],
         tokens: list[list[int]],
         excluded: Container[int],
-        states: Mapping[int, ConstraintState],
+        shared: dict[int, list[Choice]],
         forced: Container[int] = (),
     ) -> list[Choice]:
-        """The best candidates of each source, as many as it has slots.
+        """The best candidates of each source, as many as it has slots; `shared` are those with required words.
 
         A forced token never ends a row, even if it is the end token: see `_settle`.
         """
         pools: dict[int, list[Choice]] = {}
         for index, (source, total, _) in enumerate(self.rows):
-            if index in states:
+            if source in shared:
                 continue
             pool = pools.setdefault(source, [])
             slots = self.slots[source]
@@ -187,31 +194,8 @@ class BeamSearch:
             pool.sort(key=itemgetter(0), reverse=True)
             del pool[slots:]
         self.forced = forced
-        self.all_go_on = not states and all(pools.values())
-        if states:
-            pools |= self._share(values, tokens, states)
-        return [choice for _, pool in sorted(pools.items()) for choice in pool]
-
-    def _share(
-        self,
-        values: list[list[float]],
-        tokens: list[list[int]],
-        states: Mapping[int, ConstraintState],
-    ) -> dict[int, list[Choice]]:
-        """The candidates of the sources with required words."""
-        banks: dict[int, list[Extension]] = {}
-        for index, state in states.items():
-            row = self.rows[index]
-            room = max(self.limits[row.source] - self.length - 1, 0)
-            candidates = state.extensions(index, row.total, values[index], tokens[index], room)
-            banks.setdefault(row.source, []).extend(candidates)
-        return {
-            source: [
-                (each.total, each.row, each.token, each.log_probability)
-                for each in share_slots(candidates, self.slots[source])
-            ]
-            for source, candidates in banks.items()
-        }
+        self.all_go_on = not shared and all(pools.values())
+        return [choice for _, pool in sorted((pools | shared).items()) for choice in pool]
 
     def _settle(self, choices: list[Choice]) -> list[Choice]:
         """Finish the hypotheses that have ended or are cut, and return the candidates that go on."""
@@ -272,18 +256,16 @@ class BeamSearch:
         steps = row.steps()
         values = [step[2] for step in steps]
         weights = [step[3] for step in steps]
-        stop: Stop = "length" if end is None else "end"
         if end is not None:
             values.append(end)
             weights.append(None if self.seen is None else self.seen[index])
         finished = hypothesis(
             [step[1] for step in steps],
             values,
-            stop,
-            self.config.length_penalty,
-            weights=weights,
-            source_len=len(self.sources[row.source]) if self.attention else None,
-            beta=self.config.coverage_penalty,
+            "length" if end is None else "end",
+            self.config,
+            weights,
+            len(self.sources[row.source]) if self.attention else None,
             show=self.show,
         )
         (self.cut if end is None else self.ended)[row.source].append(finished)

@@ -1,19 +1,31 @@
-"""Constraints on an output: its prefix, banned and required words, its length."""
+"""Constraints on an output: its prefix, banned and required words, its length.
+
+Required words follow dynamic beam allocation (Post & Vilar 2018): besides the model's best tokens, each hypothesis also
+proposes the next tokens of its required words, and the slots of the beam are shared among hypotheses by how many tokens
+they still need.
+
+Differs from the paper: the progress of every word is read off the tokens, so overlapping words count correctly; and a
+step that leaves less room than the missing tokens need is never taken, so the words do appear before the limit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from regard.config import DecodeConfig
-from regard.decode.arrays import Array, Arrays, Host
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode.arrays import Array, Host, arrays_of
 from regard.decode.interface import IMPOSSIBLE
-from regard.decode.required import ConstraintState, Required, contains
 from regard.errors import UsageError
 
 Tokens = Sequence[int]
+Choice = tuple[float, int, int, float]
+"""a candidate of a beam: (total, row, token, log-probability of the token)"""
+Progress = tuple[int, ...]
+"""for each required word how many of its tokens the output ends with; all of them once it has appeared"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,48 @@ class Constraints:
         return not max_length or needed <= max_length
 
 
+class Required:
+    """The required words of one output."""
+
+    def __init__(self, words: Iterable[Tokens]) -> None:
+        self.words: list[list[int]] = []
+        # A word inside another one appears with it.
+        for word in sorted((list(word) for word in words), key=len, reverse=True):
+            if not any(contains(other, word) for other in self.words):
+                self.words.append(word)
+        self.total = sum(map(len, self.words))
+
+    def progress(self, tokens: list[int]) -> Progress:
+        return tuple(
+            len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words
+        )
+
+    def advance(self, progress: Progress, tokens: list[int]) -> Progress:
+        """The progress with these tokens, where `progress` is that without the last of them."""
+        return tuple(
+            done if done == len(word) else _overlap(tokens, word)
+            for word, done in zip(self.words, progress, strict=True)
+        )
+
+    def need(self, progress: Progress) -> int:
+        """Tokens that surely suffice: finish the longest word begun, then write the others one by one.
+
+        `wanted` always holds a token that lowers this by at least one.
+        """
+        missing = [
+            (len(word), done)
+            for word, done in zip(self.words, progress, strict=True)
+            if done < len(word)
+        ]
+        return sum(size for size, _ in missing) - max((done for _, done in missing), default=0)
+
+    def wanted(self, progress: Progress) -> set[int]:
+        """The next tokens of the missing words."""
+        return {
+            word[done] for word, done in zip(self.words, progress, strict=True) if done < len(word)
+        }
+
+
 class Rules:
     """The configuration and the constraints of one call, ready to be applied to its rows.
 
@@ -45,87 +99,63 @@ class Rules:
         sources: Sequence[Tokens],
         config: DecodeConfig,
         constraints: Sequence[Constraints] | None,
-        *,
-        bos_id: int,
-        eos_id: int,
-        pad_id: int,
+        model: ModelConfig,
     ) -> None:
-        assert constraints is None or len(constraints) == len(sources)
         self.constraints = constraints or [Constraints()] * len(sources)
-        self.bos_id, self.eos_id = bos_id, eos_id
-        self._never = sorted({bos_id, pad_id} - {eos_id})
-        self._min_length = config.min_length
-        self._ngram = config.no_repeat_ngram
-        self.longest_prefix = max((len(each.prefix) for each in self.constraints), default=0)
+        self.bos_id, self.eos_id = model.bos_id, model.eos_id
+        self._never = sorted({model.bos_id, model.pad_id} - {model.eos_id})
+        self._min_length, self._ngram = config.min_length, config.no_repeat_ngram
+        self.longest_prefix = max(len(each.prefix) for each in self.constraints)
         self._bans = any(each.banned for each in self.constraints)
-        self.required = [
-            Required(each.required) if each.required else None for each in self.constraints
-        ]
-        self.limits = np.array(
-            [
-                config.max_length
-                or 2 * len(source) + 50 + len(each.prefix) + (required.total if required else 0)
-                for source, each, required in zip(
-                    sources, self.constraints, self.required, strict=True
-                )
-            ],
-            dtype=np.int64,
-        )
-        self._check()
-
-    def _check(self) -> None:
-        for each, limit, required in zip(
-            self.constraints, self.limits.tolist(), self.required, strict=True
-        ):
-            prefix = list(each.prefix)
-            if len(prefix) > limit:
-                raise UsageError(
-                    f"a forced prefix must fit into max_length: got {len(prefix)} tokens for a limit of "
-                    f"{limit}; raise max_length or shorten the prefix"
-                )
-            for ban in each.banned:
-                if not ban:
-                    raise UsageError(
-                        "a banned word must have at least one token: got an empty one; leave it out"
-                    )
-                if contains(prefix, ban) or any(contains(word, ban) for word in each.required):
-                    raise UsageError(
-                        f"a word cannot be both banned and asked for: tokens {list(ban)} are banned but "
-                        "stand in the prefix or in a required word; drop one of the two"
-                    )
-            if required is not None:
-                need = required.need(required.progress(prefix))
-                if len(prefix) + need > limit:
-                    raise UsageError(
-                        f"the required words must fit into max_length: got {need} tokens after a prefix of "
-                        f"{len(prefix)} for a limit of {limit}; raise max_length or require less"
-                    )
-
-    @property
-    def plain(self) -> bool:
-        """Whether all rows may write the same tokens after their prefixes, and no word is required."""
-        return not (self.look_back or any(self.required))
-
-    @property
-    def look_back(self) -> bool:
+        self.look_back = self._bans or self._ngram > 0
         """Whether the allowed tokens depend on those already written."""
-        return self._bans or self._ngram > 0
+        self.required = [Required(each.required) for each in self.constraints]
+        self.has_required = any(each.words for each in self.required)
+        all_limits = [
+            config.max_length or 2 * len(source) + 50 + len(each.prefix) + required.total
+            for source, each, required in zip(sources, self.constraints, self.required, strict=True)
+        ]
+        self.limits = np.array(all_limits, dtype=np.int64)
+        for each, required, limit in zip(self.constraints, self.required, all_limits, strict=True):
+            _check(each, required, limit)
 
-    def forced(self, sources: Host, length: int) -> dict[int, int]:
-        """The forced token of each row still inside its prefix; sources: the source of each row."""
+    def forced(
+        self, log_probabilities: Array, sources: Host, length: int
+    ) -> tuple[list[int], list[int], Host]:
+        """The rows still inside their prefix, their forced tokens and the tokens' log-probabilities, never -inf.
+
+        sources: the source of each row.
+        """
         if length >= self.longest_prefix:
-            return {}
-        return {
-            row: self.constraints[source].prefix[length]
-            for row, source in enumerate(sources.tolist())
-            if length < len(self.constraints[source].prefix)
-        }
+            return [], [], np.zeros(0)
+        prefixes = [self.constraints[source].prefix for source in sources.tolist()]
+        rows = [row for row, prefix in enumerate(prefixes) if length < len(prefix)]
+        tokens = [prefixes[row][length] for row in rows]
+        return rows, tokens, _pick(log_probabilities, rows, tokens)
 
     def excluded(self, length: int) -> list[int]:
         """Tokens that no row may write at this length."""
         return [*self._never, self.eos_id] if length < self._min_length else self._never
 
-    def banned_next(self, source: int, tokens: list[int]) -> set[int]:
+    def forbid(
+        self, scores: Array, sources: Host, length: int, written: Sequence[list[int]]
+    ) -> None:
+        """Set the scores of forbidden tokens to -inf; written: the tokens so far, needed where `look_back` is true."""
+        for token in self.excluded(length):
+            scores[:, token] = -np.inf
+        rows: list[int] = []
+        columns: list[int] = []
+        for row, tokens in enumerate(written if self.look_back else ()):
+            gone = self._banned_next(int(sources[row]), tokens)
+            if self._ngram:
+                gone |= repeats(tokens, self._ngram)
+            rows += [row] * len(gone)
+            columns += gone
+        if rows:
+            integers = arrays_of(scores).integers
+            scores[integers(np.array(rows)), integers(np.array(columns))] = -np.inf
+
+    def _banned_next(self, source: int, tokens: list[int]) -> set[int]:
         """The tokens that would complete a banned sequence."""
         return {
             ban[-1]
@@ -133,56 +163,66 @@ class Rules:
             if tokens[max(len(tokens) - len(ban) + 1, 0) :] == list(ban[:-1])
         }
 
-    def constraint_states(
+    def wanted(
         self,
-        sources: Host,
-        so_far: Sequence[list[int]],
-        arrays: Arrays,
         log_probabilities: Array,
-        forced: dict[int, int],
-    ) -> dict[int, ConstraintState]:
-        """The state of each row whose source has required words."""
-        states: dict[int, ConstraintState] = {}
+        sources: Host,
+        written: Sequence[list[int]],
+        forced: list[int],
+    ) -> dict[int, tuple[Progress, dict[int, float]]]:
+        """For each row with required words its progress, and the words' next tokens with their log-probabilities."""
+        found: dict[int, tuple[Progress, dict[int, float]]] = {}
         rows: list[int] = []
         wanted: list[int] = []
-        for row, (source, tokens) in enumerate(zip(sources.tolist(), so_far, strict=True)):
+        for row, (source, tokens) in enumerate(zip(sources.tolist(), written, strict=True)):
             required = self.required[source]
-            if required is None:
+            if not required.words:
                 continue
-            states[row] = ConstraintState(required, tokens, self.eos_id, forced=row in forced)
+            progress = required.progress(tokens)
+            found[row] = progress, {}
             if row not in forced:
-                allowed = required.wanted(states[row].progress) - self.banned_next(source, tokens)
+                allowed = required.wanted(progress) - self._banned_next(source, tokens)
                 rows += [row] * len(allowed)
                 wanted += sorted(allowed)
-        if rows:
-            values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(wanted)))
-            for row, token, value in zip(rows, wanted, values.tolist(), strict=True):
-                states[row].wanted[token] = max(value, IMPOSSIBLE)
-        return states
+        values = _pick(log_probabilities, rows, wanted).tolist()
+        for row, token, value in zip(rows, wanted, values, strict=True):
+            found[row][1][token] = value
+        return found
 
-    def forbid(
-        self,
-        arrays: Arrays,
-        scores: Array,
-        sources: Host,
-        length: int,
-        tokens: Sequence[list[int]] | None,
-    ) -> None:
-        """Set the scores of forbidden tokens to -inf; tokens: those already written, needed where `look_back` is true."""
-        for token in self.excluded(length):
-            scores[:, token] = -np.inf
-        if tokens is None:
-            return
-        rows: list[int] = []
-        columns: list[int] = []
-        for row, (source, so_far) in enumerate(zip(sources.tolist(), tokens, strict=True)):
-            gone = self.banned_next(source, so_far) if self._bans else set()
-            if self._ngram:
-                gone = gone | repeats(so_far, self._ngram)
-            rows += [row] * len(gone)
-            columns += gone
-        if rows:
-            arrays.forbid(scores, np.array(rows), np.array(columns))
+    def need_after(
+        self, source: int, progress: Progress, tokens: list[int], *, forced: bool
+    ) -> float:
+        """Tokens of required words that these tokens lack; the end may only come when none is missing.
+
+        progress: that without the last token; forced: whether the last token was, so that it is no end.
+        """
+        required = self.required[source]
+        if tokens[-1] == self.eos_id and not forced:
+            return math.inf if required.need(progress) else 0
+        return required.need(required.advance(progress, tokens))
+
+
+def share_slots(candidates: Iterable[tuple[float, Choice]], slots: int) -> list[Choice]:
+    """Fill the slots with the best candidates of each need in turn, the least need first."""
+    banks: dict[float, list[Choice]] = {}
+    for need, choice in sorted(candidates, key=lambda each: -each[1][0]):
+        banks.setdefault(need, []).append(choice)
+    order = [banks[need] for need in sorted(banks)]
+    rounds = max(map(len, order), default=0)
+    dealt = [bank[turn] for turn in range(rounds) for bank in order if turn < len(bank)]
+    return sorted(dealt[:slots], key=lambda choice: -choice[0])
+
+
+def contains(tokens: Tokens, word: Tokens) -> bool:
+    """Whether the tokens contain the word without a gap."""
+    size = len(word)
+    return any(list(tokens[at : at + size]) == list(word) for at in range(len(tokens) - size + 1))
+
+
+def _overlap(tokens: list[int], word: list[int]) -> int:
+    """How many tokens of the word the tokens end with."""
+    longest = min(len(word), len(tokens))
+    return next((size for size in range(longest, 0, -1) if tokens[-size:] == word[:size]), 0)
 
 
 def repeats(tokens: list[int], size: int) -> set[int]:
@@ -199,3 +239,34 @@ def repeats(tokens: list[int], size: int) -> set[int]:
         for end in range(size - 1, len(tokens))
         if tokens[end - size + 1 : end] == context
     }
+
+
+def _pick(log_probabilities: Array, rows: list[int], tokens: list[int]) -> Host:
+    """The log-probabilities of these tokens, none below IMPOSSIBLE."""
+    if not rows:
+        return np.zeros(0)
+    arrays = arrays_of(log_probabilities)
+    values = arrays.host(arrays.pick(log_probabilities, np.array(rows), np.array(tokens)))
+    return np.maximum(values.astype(np.float64), IMPOSSIBLE)
+
+
+def _check(each: Constraints, required: Required, limit: int) -> None:
+    """Refuse what no output can meet."""
+    prefix = list(each.prefix)
+    if len(prefix) > limit:
+        raise UsageError(
+            f"a forced prefix must fit into max_length: got {len(prefix)} tokens for a limit of "
+            f"{limit}; raise max_length or shorten the prefix"
+        )
+    for ban in each.banned:
+        if contains(prefix, ban) or any(contains(word, ban) for word in each.required):
+            raise UsageError(
+                f"a word cannot be both banned and asked for: tokens {list(ban)} are banned but "
+                "stand in the prefix or in a required word; drop one of the two"
+            )
+    need = required.need(required.progress(prefix))
+    if len(prefix) + need > limit:
+        raise UsageError(
+            f"the required words must fit into max_length: got {need} tokens after a prefix of "
+            f"{len(prefix)} for a limit of {limit}; raise max_length or require less"
+        )

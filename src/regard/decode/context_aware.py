@@ -42,9 +42,9 @@ class ContextAwareModel:
     Its log-probabilities are those of the changed distribution.
     """
 
-    def __init__(self, model: StepModel, num_given: int, weight: float, *, bos_id: int) -> None:
+    def __init__(self, model: StepModel, num_given: int, weight: float) -> None:
         self._model, self._weight = model, weight
-        self._num_given, self._bos_id = num_given, bos_id
+        self._num_given, self.config = num_given, model.config
         self.device = getattr(model, "device", None)
         if hasattr(model, "read"):
             self.read = self._read
@@ -60,7 +60,7 @@ class ContextAwareModel:
             return logits, _BothStates(with_prompt, state.without, length)
         arrays = arrays_of(logits)
         if length == self._num_given + 1:
-            tokens = arrays.integers(np.full(len(tokens), self._bos_id))
+            tokens = arrays.integers(np.full(len(tokens), self.config.bos_id))
         others, without = self._model.step(tokens, state.without)
         scores = log_probabilities_of(self._model, logits)
         other_scores = log_probabilities_of(self._model, others)

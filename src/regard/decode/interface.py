@@ -1,18 +1,30 @@
-"""What a search knows of a model, and what it hands back."""
+"""What a search knows of a model, what it hands back, and how outputs of different length are compared.
+
+    score = log P / lp + cp,   lp = ((5 + length) / 6) ** alpha,
+    cp = beta * sum over the source of log(min(attention received, 1))
+
+Wu et al. 2016, equation 14. The length counts every predicted token, the end included.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from regard.decode.arrays import Array
+import numpy as np
+
+from regard.config import DecodeConfig, ModelConfig
+from regard.decode.arrays import Array, Host
 
 Stop = Literal["end", "length"]
 """end: the model ended the sentence; length: it was cut, at the limit or because nothing more was allowed."""
 
 IMPOSSIBLE = -1e9
 """The log-probability of a forced token that the model holds impossible: finite, so that sums stay numbers."""
+_LEAST_COVERAGE = 1e-9
+"""Below this a source token counts as hardly seen, rather than making the whole score -inf."""
 
 
 class State(Protocol):
@@ -34,7 +46,7 @@ class StepModel(Protocol):
     log-probabilities in single or double precision may say so by an attribute `normalised = True`, which
     saves a pass. One that can search by itself has an attribute `search_whole`, a function
     `(sources, config, limits) -> hypotheses` for greedy and beam search without constraints, by the same
-    rules, with the beginning, end and padding of its own configuration; None where it cannot.
+    rules; None where it cannot.
 
     Two more methods may be offered. `step_best(tokens, state, count)` is a step that returns
     `(values, tokens, state)`: the `count` largest log-probabilities of each row and their tokens, as lists, best
@@ -43,28 +55,15 @@ class StepModel(Protocol):
     tokens `following` [rows, length] after those up to its place.
     """
 
+    @property
+    def config(self) -> ModelConfig:
+        """A search reads from it which tokens are beginning, end and padding."""
+
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
         """Read the sources: one row each."""
 
     def step(self, tokens: Array, state: State) -> tuple[Array, State]:
         """The logits [rows, vocab] of what follows `tokens` [rows]."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """One output."""
-
-    tokens: list[int]
-    """without beginning and end"""
-    score: float
-    """normalised by length, plus the coverage penalty: what hypotheses are ranked by"""
-    log_probability: float
-    """the sum over the tokens, and over the end where there is one"""
-    token_log_probabilities: list[float]
-    """the model's own, before any filter or ban; the last one is the end's when the model ended"""
-    stop: Stop
-    attention: list[list[float]] | None = None
-    """for each token its weights over the source"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +89,66 @@ class Emission:
     log_probability: float
     """of the token, of the end, or 0 where the output was cut"""
     stop: Stop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One output."""
+
+    tokens: list[int]
+    """without beginning and end"""
+    score: float
+    """normalised by length, plus the coverage penalty: what hypotheses are ranked by"""
+    log_probability: float
+    """the sum over the tokens, and over the end where there is one"""
+    token_log_probabilities: list[float]
+    """the model's own, before any filter or ban; the last one is the end's when the model ended"""
+    stop: Stop
+    attention: list[list[float]] | None = None
+    """for each token its weights over the source"""
+
+
+def hypothesis(
+    tokens: list[int],
+    log_probabilities: list[float],
+    stop: Stop,
+    config: DecodeConfig,
+    weights: Sequence[Host] = (),
+    source_len: int | None = None,
+    *,
+    show: bool = False,
+) -> Hypothesis:
+    """A finished output with its score; with a source_len, weights are the attention of each step."""
+    total = math.fsum(log_probabilities)
+    score = total / length_penalty(len(log_probabilities), config.length_penalty)
+    shown = None
+    if source_len is not None:
+        attention = np.array([each[:source_len] for each in weights])
+        attention = attention.reshape(len(weights), source_len)
+        score += coverage_penalty(attention, config.coverage_penalty)
+        shown = attention[: len(tokens)].tolist() if show else None
+    return Hypothesis(tokens, score, total, log_probabilities, stop, shown)
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    return float(((5 + length) / 6) ** alpha)
+
+
+def coverage_penalty(attention: Host, beta: float) -> float:
+    """`attention` is [steps, source_len], without padding."""
+    if not beta:
+        return 0.0
+    covered = np.clip(attention.sum(axis=0, dtype=np.float64), _LEAST_COVERAGE, 1)
+    return beta * float(np.log(covered).sum())
+
+
+def best_attainable(log_probability: float, length: int, limit: int, alpha: float) -> float:
+    """No ended continuation of a hypothesis of `length` tokens can score above this.
+
+    Each further token multiplies by a probability, so log P can only fall and never rises above 0; dividing
+    by the largest penalty is then the best that can happen. For alpha >= 0 that is the penalty of the longest
+    ended output (`limit` tokens and the end), for alpha < 0 that of ending at once. The coverage penalty is
+    at most 0 and can be left out.
+    """
+    lengths = (length + 1, limit + 1)
+    return log_probability / max(length_penalty(end, alpha) for end in lengths)

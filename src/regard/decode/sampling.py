@@ -1,6 +1,6 @@
 """Draw the next token: penalties, temperature, top-k and top-p as pure functions of the logits.
 
-Uniform numbers are drawn in NumPy, from a generator of each row's own, and the distribution is inverted
+Uniform numbers are drawn in NumPy, from a generator of each path's own, and the distribution is inverted
 where the logits are: the same seed gives the same text on every device, alone or among neighbours.
 """
 
@@ -17,6 +17,40 @@ from regard.decode.arrays import Array, Arrays, Host, arrays_of
 _LARGEST_UNIFORM = 1 - 2.0**-23
 """Times a sum of probabilities this stays below that sum, in single precision too (Apple's GPUs have no other), so a
 draw always falls on a possible token."""
+
+
+class Sampler:
+    """Draws the next token of each path."""
+
+    def __init__(
+        self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], num_given: Sequence[int]
+    ) -> None:
+        """keys: besides the seed, what seeds a path's generator; num_given: its tokens that penalties do not count."""
+        self._config, self._num_given = config, num_given
+        entropy = np.random.SeedSequence(config.seed).entropy
+        assert isinstance(entropy, int)
+        self._generators = [np.random.default_rng([entropy, *key]) for key in keys]
+
+    def __call__(
+        self, log_probabilities: Array, paths: list[int], so_far: Sequence[list[int]]
+    ) -> tuple[Host, Host]:
+        """The next tokens and their log-probabilities; paths and tokens so far: of each row."""
+        uniforms = np.array([self._generators[path].random() for path in paths])
+        written = [
+            tokens[self._num_given[path] :] for path, tokens in zip(paths, so_far, strict=True)
+        ]
+        scores = penalise(log_probabilities, written, self._config)
+        scores = apply_temperature(scores, self._config.temperature)
+        scores = keep_top_p(keep_top_k(scores, self._config.top_k), self._config.top_p)
+        arrays = arrays_of(log_probabilities)
+        tokens = arrays.host(draw(scores, uniforms))
+        values = arrays.host(arrays.pick(log_probabilities, np.arange(len(paths)), tokens))
+        return tokens, values.astype(np.float64)
+
+    def skip(self, num_steps: int) -> None:
+        """Drop the draws of forced steps: every step has its own."""
+        for generator in self._generators:
+            generator.random(num_steps)
 
 
 def penalise(logits: Array, written: Sequence[Sequence[int]], config: DecodeConfig) -> Array:
@@ -40,11 +74,10 @@ def apply_temperature(logits: Array, temperature: float) -> Array:
 
 def keep_top_k(logits: Array, count: int) -> Array:
     """All but the `count` largest become -inf; of equals the first ones stay."""
-    arrays = arrays_of(logits)
     if not 0 < count < logits.shape[1]:
         return logits
-    least = arrays.nth_largest(logits, count)
-    return _keep(arrays, logits, least, count)
+    arrays = arrays_of(logits)
+    return _keep(arrays, logits, arrays.nth_largest(logits, count), count)
 
 
 def keep_top_p(logits: Array, mass: float) -> Array:
@@ -52,45 +85,26 @@ def keep_top_p(logits: Array, mass: float) -> Array:
     if mass >= 1:
         return logits
     arrays = arrays_of(logits)
-    module = arrays.module
     descending = arrays.descending(logits)
-    weights = module.exp(_from_largest(arrays, arrays.doubles(descending)))
-    cumulative = module.cumsum(weights, 1)
+    cumulative = _cumulative(arrays, descending)
     needed = mass * cumulative[:, -1:]
     # A token belongs to the set as long as those before it do not have enough.
     count = (cumulative[:, :-1] < needed).sum(1)[:, None] + 1
-    least = arrays.take(descending, count - 1)
-    return _keep(arrays, logits, least, count)
+    return _keep(arrays, logits, arrays.take(descending, count - 1), count)
 
 
 def draw(logits: Array, uniforms: Host) -> Array:
     """Invert the cumulative distribution at one number of [0, 1) for each row."""
     arrays = arrays_of(logits)
-    module = arrays.module
-    weights = module.exp(_from_largest(arrays, arrays.doubles(logits)))
-    cumulative = module.cumsum(weights, 1)
+    cumulative = _cumulative(arrays, logits)
     numbers = arrays.numbers(np.minimum(uniforms, _LARGEST_UNIFORM))
     passed = (cumulative <= numbers[:, None] * cumulative[:, -1:]).sum(1)
-    return module.clip(passed, 0, logits.shape[1] - 1)
+    return arrays.module.clip(passed, 0, logits.shape[1] - 1)
 
 
-def filtered(logits: Array, config: DecodeConfig) -> Array:
-    """Temperature, then top-k, then top-p, as far as they are set."""
-    return keep_top_p(
-        keep_top_k(apply_temperature(logits, config.temperature), config.top_k), config.top_p
-    )
-
-
-class Uniforms:
-    """A stream of uniform numbers for each row, told apart by the seed and the row's own numbers only."""
-
-    def __init__(self, seed: int | None, keys: Sequence[tuple[int, ...]]) -> None:
-        entropy = np.random.SeedSequence(seed).entropy
-        assert isinstance(entropy, int)
-        self._generators = [np.random.default_rng([entropy, *key]) for key in keys]
-
-    def next(self, rows: Host) -> Host:
-        return np.array([self._generators[row].random() for row in rows.tolist()])
+def _cumulative(arrays: Arrays, logits: Array) -> Array:
+    """The running sum of each row's probabilities, up to a factor."""
+    return arrays.module.cumsum(arrays.module.exp(_from_largest(arrays, arrays.doubles(logits))), 1)
 
 
 def _from_largest(arrays: Arrays, logits: Array) -> Array:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
+from regard.decode.arrays import Array, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
 from regard.decode.interface import (
     IMPOSSIBLE,
@@ -18,206 +18,203 @@ from regard.decode.interface import (
     State,
     StepModel,
     StepRecord,
+    hypothesis,
 )
-from regard.decode.penalties import hypothesis
-from regard.decode.sampling import Uniforms, draw, filtered, penalise
+from regard.decode.sampling import Sampler
+from regard.errors import UsageError
 
 NUM_SHOWN = 20
 """most probable tokens in a record"""
 
-Choose = Callable[[Arrays, Array, Host, Sequence[list[int]]], tuple[Host, Host]]
-"""(arrays, log-probabilities, path and tokens of each row) -> the next tokens and their log-probabilities"""
 
+class SinglePaths:
+    """n_best greedy or sampled outputs of each source, all together, a row of the model's state each.
 
-class Event(NamedTuple):
-    """One step of one path."""
-
-    path: int
-    emission: Emission
-    forced: bool
-    attention: Host | None
-
-
-def greedy(
-    arrays: Arrays, log_probabilities: Array, paths: Host, so_far: Sequence[list[int]]
-) -> tuple[Host, Host]:
-    """The most probable token."""
-    values, tokens = arrays.top(log_probabilities, 1)
-    return tokens[:, 0], values[:, 0]
-
-
-class TokenSampler:
-    """Samples the next token of each path; keys: the numbers that seed its generator, besides the seed."""
+    A path that has ended leaves the batch.
+    """
 
     def __init__(
-        self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], prefixes: Sequence[int]
+        self,
+        model: StepModel,
+        sources: Sequence[Sequence[int]],
+        config: DecodeConfig,
+        rules: Rules,
+        numbers: Sequence[int],
+        *,
+        attention: bool = False,
+        history: list[StepRecord] | None = None,
+        num_given: int | None = None,
     ) -> None:
-        """prefixes: tokens at the beginning of each path that penalties do not count."""
-        self._config = config
-        self._prefixes = prefixes
-        self._uniforms = Uniforms(config.seed, keys)
+        check_single_path(config, rules)
+        self._model, self._sources, self._config, self._rules = model, sources, config, rules
+        self._show, self._history = attention, history
+        self._attention = attention or config.coverage_penalty > 0
+        count, num_paths = len(sources) * config.n_best, config.n_best
+        self._sampler: Sampler | None = None
+        if config.method == "sample":
+            keys = [(number, path) for number in numbers for path in range(num_paths)]
+            given = [
+                len(each.prefix) if num_given is None else num_given for each in rules.constraints
+            ]
+            self._sampler = Sampler(config, keys, np.repeat(given, num_paths).tolist())
+        self._step_best = None if self._sampler else offers_best(model, rules, history)
+        self._arrays = arrays_for(model)
+        self._state = model.start(sources, attention=self._attention)
+        self._paths = np.arange(count)
+        """the path of each row"""
+        if num_paths > 1:
+            self._state = self._state.select(self._arrays.integers(self._paths // num_paths))
+        self._inputs = np.full(count, rules.bos_id)
+        self._length = 0
+        self._tokens: list[list[int]] = [[] for _ in range(count)]
+        self._values: list[list[float]] = [[] for _ in range(count)]
+        self._weights: list[list[Host]] = [[] for _ in range(count)]
+        self._finished: list[list[Hypothesis]] = [[] for _ in sources]
 
-    def __call__(
-        self, arrays: Arrays, log_probabilities: Array, paths: Host, so_far: Sequence[list[int]]
-    ) -> tuple[Host, Host]:
-        numbers = self._uniforms.next(paths)
-        written = [
-            tokens[self._prefixes[path] :]
-            for path, tokens in zip(paths.tolist(), so_far, strict=True)
-        ]
-        scores = penalise(log_probabilities, written, self._config)
-        tokens = arrays.host(draw(filtered(scores, self._config), numbers))
-        values = arrays.pick(log_probabilities, np.arange(len(paths)), tokens)
-        return tokens, arrays.host(values).astype(np.float64)
+    @property
+    def is_done(self) -> bool:
+        return not len(self._paths)
 
-    def skip(self, paths: Host, num_steps: int) -> None:
-        """Drop the draws of forced steps: every step has its own."""
-        for _ in range(num_steps):
-            self._uniforms.next(paths)
+    def hypotheses(self) -> list[list[Hypothesis]]:
+        """The outputs of each source, best first."""
+        while not self.is_done:
+            self.step()
+        return [sorted(outputs, key=lambda each: -each.score) for outputs in self._finished]
+
+    def step(self) -> list[Emission]:
+        """What the paths write next, forced tokens left out."""
+        if self._length == 0 and self._read_prefixes():
+            return []
+        tokens, values, forced = self._next_tokens()
+        weights = self._arrays.host(self._state.attention) if self._attention else None
+        emissions: list[Emission] = []
+        alive: list[int] = []
+        rows = zip(self._paths.tolist(), tokens.tolist(), values.tolist(), strict=True)
+        for row, (path, token, value) in enumerate(rows):
+            emission = Emission(token, value)
+            if token == self._rules.eos_id and value > -math.inf and row not in forced:
+                emission = Emission(None, value, "end")
+            elif self._length == self._limit(path) or value == -math.inf:
+                emission = Emission(None, 0.0, "length")
+            if emission.stop != "length":
+                self._values[path].append(value)
+                if weights is not None:
+                    self._weights[path].append(weights[row])
+            if emission.stop is None:
+                self._tokens[path].append(token)
+                alive.append(row)
+            else:
+                self._finish(path, emission)
+            if row not in forced:
+                emissions.append(emission)
+        self._keep(alive, tokens)
+        return emissions
+
+    def _limit(self, path: int) -> int:
+        return int(self._rules.limits[path // self._config.n_best])
+
+    def _read_prefixes(self) -> bool:
+        """Read the forced prefixes at once, where the model can."""
+        every_step = self._attention or self._history is not None
+        owners = self._paths // self._config.n_best
+        beginning = read_beginning(
+            self._model, self._rules, owners, self._state, every_step=every_step
+        )
+        if beginning is None:
+            return False
+        tokens, values, self._state = beginning
+        self._inputs, self._length = tokens[:, -1], tokens.shape[1]
+        self._tokens, self._values = tokens.tolist(), values.tolist()
+        if self._sampler is not None:
+            self._sampler.skip(self._length)
+        return True
+
+    def _next_tokens(self) -> tuple[Host, Host, list[int]]:
+        """The next token of each row with its log-probability, and the rows whose token was forced."""
+        rules, length = self._rules, self._length
+        if self._step_best is not None and length >= rules.longest_prefix:
+            count = 1 + len(rules.excluded(0))  # constant, so that an engine can prepare for it
+            best, their_tokens, self._state = self._step_best(self._inputs, self._state, count)
+            return *first_allowed(best, their_tokens, rules.excluded(length)), []
+        logits, self._state = self._model.step(self._arrays.integers(self._inputs), self._state)
+        self._arrays = arrays_of(logits)
+        log_probabilities = log_probabilities_of(self._model, logits)
+        owners, paths = self._paths // self._config.n_best, self._paths.tolist()
+        so_far = [self._tokens[path] for path in paths]
+        if self._history is not None:
+            totals = [math.fsum(self._values[path]) for path in paths]
+            self._history.append(record(log_probabilities, owners.tolist(), so_far, totals))
+        rows, forced_tokens, forced_values = rules.forced(log_probabilities, owners, length)
+        rules.forbid(log_probabilities, owners, length, so_far)
+        if self._sampler is not None:
+            tokens, values = self._sampler(log_probabilities, paths, so_far)
+        else:
+            values, tokens = (each[:, 0] for each in self._arrays.top(log_probabilities, 1))
+        tokens[rows], values[rows] = forced_tokens, forced_values
+        return tokens, values, rows
+
+    def _keep(self, alive: list[int], tokens: Host) -> None:
+        """Continue with these rows after these tokens."""
+        self._length += 1
+        self._inputs = tokens
+        if len(alive) < len(self._paths):
+            rows = np.array(alive, dtype=np.int64)
+            self._paths, self._inputs = self._paths[rows], tokens[rows]
+            if alive:
+                self._state = self._state.select(self._arrays.integers(rows))
+
+    def _finish(self, path: int, emission: Emission) -> None:
+        assert emission.stop is not None
+        source = path // self._config.n_best
+        finished = hypothesis(
+            self._tokens[path],
+            self._values[path],
+            emission.stop,
+            self._config,
+            self._weights[path],
+            len(self._sources[source]) if self._attention else None,
+            show=self._show,
+        )
+        self._finished[source].append(finished)
+
+
+def check_single_path(config: DecodeConfig, rules: Rules) -> None:
+    """Refuse what only a beam can do."""
+    if rules.has_required:
+        raise UsageError(
+            f"required words need beam search: got method={config.method}; use method=beam"
+        )
+    if config.method == "greedy" and config.n_best > 1:
+        raise UsageError(
+            f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1"
+        )
 
 
 def offers_best(
     model: StepModel, rules: Rules, history: list[StepRecord] | None
 ) -> Callable[[Sequence[int] | Host, Any, int], tuple[Any, Any, Any]] | None:
     """The model's `step_best`, where the search needs only the best few tokens."""
-    if history is not None or not rules.plain:
+    if history is not None or rules.look_back or rules.has_required:
         return None
     return getattr(model, "step_best", None)
 
 
-class Beginning(NamedTuple):
-    """The forced prefixes, read by the model at once."""
-
-    tokens: Host
-    """[rows, length]"""
-    log_probabilities: Host
-    state: State
-
-
 def read_beginning(
     model: StepModel, rules: Rules, owners: Host, state: State, *, every_step: bool
-) -> Beginning | None:
-    """Read the prefixes at once, as far as all rows have one; None if the model cannot or every step is recorded."""
+) -> tuple[Host, Host, State] | None:
+    """Tokens and log-probabilities [rows, length] of the forced prefixes, read at once as far as all rows have one.
+
+    None if the model cannot or every step is recorded; owners: the source of each row.
+    """
     read = getattr(model, "read", None)
-    length = min(len(rules.constraints[owner].prefix) for owner in owners.tolist())
+    prefixes = [rules.constraints[owner].prefix for owner in owners.tolist()]
+    length = min(map(len, prefixes))
     if read is None or every_step or length < 2:
         return None
-    tokens = np.array([rules.constraints[owner].prefix[:length] for owner in owners.tolist()])
+    tokens = np.array([prefix[:length] for prefix in prefixes])
     inputs = np.concatenate([np.full((len(tokens), 1), rules.bos_id), tokens[:, :-1]], axis=1)
     values, newer = read(inputs, tokens, state)
-    return Beginning(tokens, np.maximum(values, IMPOSSIBLE), newer)
-
-
-def decode_single_paths(
-    model: StepModel,
-    sources: Sequence[Sequence[int]],
-    rules: Rules,
-    choose: Choose,
-    *,
-    num_paths: int = 1,
-    attention: bool = False,
-    history: list[StepRecord] | None = None,
-) -> Iterator[Event]:
-    """Decode `num_paths` paths for each source, all together; a path that has ended leaves the batch."""
-    state = model.start(sources, attention=attention)
-    paths = np.arange(len(sources) * num_paths)
-    if num_paths > 1:
-        state = state.select(arrays_for(model).integers(paths // num_paths))
-    batch = _Batch(model, rules, choose, num_paths, history, paths, state)
-    yield from batch.read_prefixes(every_step=attention or history is not None)
-    while len(batch.paths):
-        tokens, values, forced = batch.next_tokens()
-        weights = batch.arrays.host(batch.state.attention) if attention else None
-        alive: list[int] = []
-        for row, (path, token, value) in enumerate(
-            zip(batch.paths.tolist(), tokens.tolist(), values.tolist(), strict=True)
-        ):
-            if token == rules.eos_id and value > -math.inf and row not in forced:
-                emission = Emission(None, value, "end")
-            elif batch.length == rules.limits[path // num_paths] or value == -math.inf:
-                emission = Emission(None, 0.0, "length")
-            else:
-                emission = Emission(token, value)
-                batch.written[path].append(token)
-                batch.totals[path] += value
-                alive.append(row)
-            yield Event(path, emission, row in forced, None if weights is None else weights[row])
-        batch.keep(alive, tokens)
-
-
-class _Batch:
-    """The unfinished paths of a call, a row of the model's state each."""
-
-    def __init__(
-        self,
-        model: StepModel,
-        rules: Rules,
-        choose: Choose,
-        num_paths: int,
-        history: list[StepRecord] | None,
-        paths: Host,
-        state: State,
-    ) -> None:
-        self.model, self.rules, self.choose = model, rules, choose
-        self.num_paths, self.history = num_paths, history
-        self.paths, self.state, self.length = paths, state, 0
-        self.written: list[list[int]] = [[] for _ in paths]
-        self.totals = [0.0] * len(paths)
-        self.arrays = arrays_for(model)
-        self.inputs = np.full(len(paths), rules.bos_id)
-        self.step_best = offers_best(model, rules, history) if choose is greedy else None
-
-    def read_prefixes(self, *, every_step: bool) -> Iterator[Event]:
-        owners = self.paths // self.num_paths
-        beginning = read_beginning(
-            self.model, self.rules, owners, self.state, every_step=every_step
-        )
-        if beginning is None:
-            return
-        self.state, self.inputs = beginning.state, beginning.tokens[:, -1]
-        self.length = beginning.tokens.shape[1]
-        self.written = beginning.tokens.tolist()
-        self.totals = beginning.log_probabilities.sum(axis=1).tolist()
-        if isinstance(self.choose, TokenSampler):
-            self.choose.skip(self.paths, self.length)
-        for path, values in enumerate(beginning.log_probabilities.tolist()):
-            for token, value in zip(list(self.written[path]), values, strict=True):
-                yield Event(path, Emission(token, value), True, None)
-
-    def next_tokens(self) -> tuple[Host, Host, dict[int, int]]:
-        """The next token of each path with its log-probability, and the forced tokens by row."""
-        rules, length = self.rules, self.length
-        if self.step_best is not None and length >= rules.longest_prefix:
-            count = 1 + len(rules.excluded(0))  # constant, so that an engine can prepare for it
-            best, their_tokens, self.state = self.step_best(self.inputs, self.state, count)
-            return *first_allowed(best, their_tokens, rules.excluded(length)), {}
-        logits, self.state = self.model.step(self.arrays.integers(self.inputs), self.state)
-        arrays = self.arrays = arrays_of(logits)
-        log_probabilities = log_probabilities_of(self.model, logits)
-        owners, paths = self.paths // self.num_paths, self.paths.tolist()
-        so_far = [self.written[path] for path in paths]
-        if self.history is not None:
-            totals = np.array([self.totals[path] for path in paths])
-            beams = [list(tokens) for tokens in so_far]
-            self.history.append(record(arrays, log_probabilities, owners, beams, totals))
-        forced = rules.forced(owners, length)
-        forced_values = pick_forced(arrays, log_probabilities, forced)
-        seen = so_far if rules.look_back else None
-        rules.forbid(arrays, log_probabilities, owners, length, seen)
-        tokens, values = self.choose(arrays, log_probabilities, self.paths, so_far)
-        tokens[list(forced)] = list(forced.values())
-        values[list(forced)] = forced_values
-        return tokens, values, forced
-
-    def keep(self, alive: list[int], tokens: Host) -> None:
-        """Continue with these rows after these tokens."""
-        self.length += 1
-        self.inputs = tokens
-        if len(alive) < len(self.paths):
-            rows = np.array(alive, dtype=np.int64)
-            self.paths, self.inputs = self.paths[rows], tokens[rows]
-            if alive:
-                self.state = self.state.select(self.arrays.integers(rows))
+    return tokens, np.maximum(values, IMPOSSIBLE), newer
 
 
 def first_allowed(
@@ -233,53 +230,9 @@ def first_allowed(
     return found[:, 0].astype(np.int64), found[:, 1]
 
 
-def pick_forced(arrays: Arrays, log_probabilities: Array, forced: dict[int, int]) -> Host:
-    """The log-probabilities of forced tokens, by row; never -inf."""
-    if not forced:
-        return np.zeros(0)
-    values = arrays.pick(log_probabilities, np.array(list(forced)), np.array(list(forced.values())))
-    return np.maximum(arrays.host(values).astype(np.float64), IMPOSSIBLE)
-
-
 def record(
-    arrays: Arrays, log_probabilities: Array, owners: Host, beams: list[list[int]], totals: Host
+    log_probabilities: Array, owners: list[int], beams: Sequence[list[int]], totals: list[float]
 ) -> StepRecord:
-    values, tokens = arrays.top(log_probabilities, NUM_SHOWN)
-    return StepRecord(
-        owners.tolist(), beams, totals.tolist(), tokens.tolist(), np.exp(values).tolist()
-    )
-
-
-def collect(
-    events: Iterator[Event],
-    sources: Sequence[Sequence[int]],
-    config: DecodeConfig,
-    *,
-    attention: bool = False,
-) -> list[list[Hypothesis]]:
-    """The n_best finished paths of each source, best first."""
-    tokens: list[list[int]] = [[] for _ in range(len(sources) * config.n_best)]
-    values: list[list[float]] = [[] for _ in tokens]
-    weights: list[list[Host]] = [[] for _ in tokens]
-    results: list[list[Hypothesis]] = [[] for _ in sources]
-    for path, emission, _, weight in events:
-        source = path // config.n_best
-        if emission.stop != "length":
-            values[path].append(emission.log_probability)
-            if weight is not None:
-                weights[path].append(weight)
-        if emission.token is not None:
-            tokens[path].append(emission.token)
-        if emission.stop is not None:
-            finished = hypothesis(
-                tokens[path],
-                values[path],
-                emission.stop,
-                config.length_penalty,
-                weights=weights[path],
-                source_len=None if weight is None else len(sources[source]),
-                beta=config.coverage_penalty,
-                show=attention,
-            )
-            results[source].append(finished)
-    return [sorted(hypotheses, key=lambda each: -each.score) for hypotheses in results]
+    values, tokens = arrays_of(log_probabilities).top(log_probabilities, NUM_SHOWN)
+    copied = [list(tokens) for tokens in beams]
+    return StepRecord(owners, copied, totals, tokens.tolist(), np.exp(values).tolist())

@@ -191,15 +191,11 @@ def reply_candidates(
     num_top: int = 0,
 ) -> list[list[ReplyCandidate]]:
     """Candidates for each prompt, best first, all searched together; each ends at its first line end."""
-    config = translator.config
     history: list[StepRecord] | None = [] if num_top else None
     found = search(
         translator.engine,
         [prompt.source for prompt in prompts],
         decode,
-        bos_id=config.bos_id,
-        eos_id=config.eos_id,
-        pad_id=config.pad_id,
         constraints=[Constraints(prefix=prompt.prefix) for prompt in prompts],
         history=history,
         numbers=numbers,

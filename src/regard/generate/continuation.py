@@ -53,7 +53,7 @@ def continue_text(
     config, prefix = translator.config, prompt.prefix
     is_sampled = decode.method == "sample" and bool(prefix)
     if is_sampled and options.context_weight:
-        model = ContextAwareModel(model, len(prefix), options.context_weight, bos_id=config.bos_id)
+        model = ContextAwareModel(model, len(prefix), options.context_weight)
     if is_sampled and options.best_of > 1 and not config.has_encoder:
         steps = _best_of(model, translator, prompt, decode, options.best_of, number, num_top)
     else:
@@ -71,15 +71,11 @@ def _steps(
     num_top: int,
     num_given: int | None = None,
 ) -> Iterator[Step | None]:
-    config = translator.config
     history: list[StepRecord] | None = [] if num_top else None
     emissions = stream(
         model,
         prompt.source,
         decode,
-        bos_id=config.bos_id,
-        eos_id=config.eos_id,
-        pad_id=config.pad_id,
         constraints=Constraints(prefix=prompt.prefix),
         history=history,
         number=number,
@@ -101,7 +97,7 @@ def _best_of(
     num_top: int,
 ) -> Iterator[Step | None]:
     """The same from the best of several continuations on; None for each step before it is chosen."""
-    config, tokenizer, start = translator.config, translator.target, len(prompt.prefix)
+    tokenizer, start = translator.target, len(prompt.prefix)
     history: list[StepRecord] | None = [] if num_top else None
     limit = start + NUM_COMPARED
     searched = best_of_n(
@@ -109,9 +105,6 @@ def _best_of(
         [],
         replace(decode, n_best=count, max_length=min(limit, decode.max_length or limit)),
         lambda each: _value(each, start, tokenizer),
-        bos_id=config.bos_id,
-        eos_id=config.eos_id,
-        pad_id=config.pad_id,
         constraints=Constraints(prefix=prompt.prefix),
         history=history,
         number=number,

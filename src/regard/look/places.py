@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from importlib import resources
 from pathlib import Path
 from types import ModuleType
 from typing import TypedDict
 
+from regard import decode
 from regard.decode import beam, single_path
 from regard.model import (
     attention,
@@ -42,9 +42,9 @@ _DEFINED = {
     "encoder": (transformer, "def encode("),
     "decoder": (transformer, "def decode("),
     "step": (transformer, "def step("),
-    "search": (importlib.import_module("regard.decode.search"), "def search("),
+    "search": (decode, "def search("),
     "beam": (beam, "class BeamSearch"),
-    "greedy": (single_path, "def greedy("),
+    "greedy": (single_path, "class SinglePaths"),
 }
 
 

@@ -111,9 +111,6 @@ def translate_all(
                 engine,
                 [ids[i] for i in group],
                 config,
-                bos_id=model.config.bos_id,
-                eos_id=model.config.eos_id,
-                pad_id=model.config.pad_id,
             )
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error) or len(group) < 2:

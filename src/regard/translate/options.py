@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints
-from regard.decode.required import contains
+from regard.decode.constraints import contains
 from regard.errors import UsageError
 from regard.text.tokenizer_base import TokenizerBase
 from regard.text.words import Spellings

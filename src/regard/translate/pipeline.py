@@ -131,8 +131,6 @@ class Translator:
                 self.engine,
                 [ids[i] for i in group],
                 [outputs[i] for i in group],
-                bos_id=self.config.bos_id,
-                eos_id=self.config.eos_id,
             )
             results.update(zip(group, scored, strict=True))
         return [results[i] for i in range(len(ids))]

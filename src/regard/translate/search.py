@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from regard.config import DecodeConfig, ModelConfig
+from regard.config import DecodeConfig
 from regard.data.batches import batches_for_inference
 from regard.decode import Constraints, Hypothesis, StepModel, StepRecord, search, whole_search
 
@@ -27,7 +27,6 @@ class SearchInput:
 
 def search_in_batches(
     engine: StepModel,
-    config: ModelConfig,
     inputs: Sequence[SearchInput],
     history: list[StepRecord] | None = None,
 ) -> list[list[Hypothesis]]:
@@ -44,9 +43,6 @@ def search_in_batches(
                 engine,
                 [inputs[place].source for place in batch],
                 first.decode,
-                bos_id=config.bos_id,
-                eos_id=config.eos_id,
-                pad_id=config.pad_id,
                 constraints=[each or Constraints() for each in constraints]
                 if any(constraints)
                 else None,

@@ -174,7 +174,7 @@ class SentenceTranslator:
                     place: replace(each, decode=replace(each.decode, beam=beam, n_best=beam))
                     for place, each in missing.items()
                 }
-            hypotheses = search_in_batches(self._engine, self._config, list(missing.values()))
+            hypotheses = search_in_batches(self._engine, list(missing.values()))
             for (place, each), several in zip(missing.items(), hypotheses, strict=True):
                 candidates = [self._candidate(prepared[place], one) for one in several]
                 if not is_plain:

@@ -84,7 +84,7 @@ def follow(
         source = [*translator.source.beginning, translator.config.eos_id]
         return Followed(translation, sentence, source, Found([], []))
     history: list[StepRecord] = []
-    search_in_batches(translator.engine, translator.config, [chosen.search], history)
+    search_in_batches(translator.engine, [chosen.search], history)
     hypotheses = [
         Hypothesis(a.token_ids, a.score, a.log_probability, a.token_log_probabilities, a.stop)
         for a in chosen.candidates
@@ -99,7 +99,7 @@ def find(
     history: list[StepRecord] = []
     constraints = Constraints(prefix=prefix) if prefix else None
     searched = SearchInput(list(source), config, constraints)
-    [hypotheses] = search_in_batches(engine, engine.config, [searched], history)
+    [hypotheses] = search_in_batches(engine, [searched], history)
     return Found(hypotheses, history)
 
 

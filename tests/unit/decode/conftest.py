@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from regard.config import ModelConfig
+
 PAD, UNKNOWN, BOS, EOS = range(4)
-IDS = dict(bos_id=BOS, eos_id=EOS, pad_id=PAD)
+CONFIG = ModelConfig(bos_id=BOS, eos_id=EOS, pad_id=PAD)
 
 Logits = Callable[[tuple[int, ...], tuple[int, ...]], np.ndarray]
 """(source, tokens so far) -> logits [vocab]"""
@@ -39,6 +41,7 @@ class ToyModel:
     device: str | None = None
     rows: list[int] = field(default_factory=list)
     """how many rows each step had"""
+    config: ModelConfig = CONFIG
 
     def array(self, values: np.ndarray) -> Any:
         return values if self.device is None else torch.from_numpy(values)
@@ -124,7 +127,8 @@ def log_probabilities(logits: Logits, source: Sequence[int], tokens: Sequence[in
 class Toys:
     """What the tests of this folder share."""
 
-    pad, unknown, bos, eos, ids = PAD, UNKNOWN, BOS, EOS, IDS
+    pad, unknown, bos, eos = PAD, UNKNOWN, BOS, EOS
+    config = CONFIG
     model = ToyModel
     hashed = staticmethod(hashed)
     bigram = staticmethod(bigram)

@@ -13,7 +13,7 @@ VOCAB = 11
 
 
 def holding_on(toys, logits, strength: float, device: str | None = None) -> ContextAwareModel:
-    return ContextAwareModel(toys.model(logits, device), len(GIVEN), strength, bos_id=toys.bos)
+    return ContextAwareModel(toys.model(logits, device), len(GIVEN), strength)
 
 
 @pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
@@ -35,15 +35,6 @@ def test_both_readings_are_compared(toys, device):
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_beginning_itself_is_read_as_ever(toys):
-    logits = toys.hashed(VOCAB)
-    model = holding_on(toys, logits, 0.5)
-    state = model.start([[3]])
-    for place, token in enumerate((toys.bos, *GIVEN[:-1])):
-        found, state = model.step(np.array([token]), state)
-        np.testing.assert_array_equal(found[0], logits((3,), tuple(GIVEN[:place])))
-
-
 def test_a_stream_goes_on_from_it(toys):
     def reminded(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
         """After the beginning 6 is nearly as probable as 7, without it hardly at all."""
@@ -55,6 +46,6 @@ def test_a_stream_goes_on_from_it(toys):
     written = {}
     for strength in (0.0, 1.0):
         model = holding_on(toys, reminded, strength)
-        emissions = stream(model, [3], config, constraints=Constraints(prefix=GIVEN), **toys.ids)
+        emissions = stream(model, [3], config, constraints=Constraints(prefix=GIVEN))
         written[strength] = [each.token for each in emissions if each.token is not None]
     assert written == {0.0: [7, 7], 1.0: [6, 6]}

@@ -64,10 +64,8 @@ def test_a_beginning_that_was_given_has_no_penalty(toys):
         method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5
     )
     prefix = [4, 4, 5]
-    [[found]] = search(
-        toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)], **toys.ids
-    )
-    [[alone]] = search(toys.model(alike), [[3]], config, **toys.ids)
+    [[found]] = search(toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
+    [[alone]] = search(toys.model(alike), [[3]], config)
     assert found.tokens == [*prefix, *alone.tokens[:2]]
     assert len(set(alone.tokens)) == 5, "none comes again while there are others"
 
@@ -118,14 +116,14 @@ def test_a_draw_is_always_possible_and_numpy_equals_torch(values, top_k, top_p, 
 )
 def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
     logits = toys.hashed(11)
-    together = search(toys.model(logits), SOURCES, config, **toys.ids)
-    assert together == search(toys.model(logits), SOURCES, config, **toys.ids)
+    together = search(toys.model(logits), SOURCES, config)
+    assert together == search(toys.model(logits), SOURCES, config)
     order = [2, 0, 3]
     others = [SOURCES[at] for at in order]
-    assert search(toys.model(logits), others, config, numbers=order, **toys.ids) == [
+    assert search(toys.model(logits), others, config, numbers=order) == [
         together[at] for at in order
     ]
-    of_torch = search(toys.model(logits, "cpu"), SOURCES, config, **toys.ids)
+    of_torch = search(toys.model(logits, "cpu"), SOURCES, config)
     assert [[each.tokens for each in found] for found in of_torch] == [
         [each.tokens for each in found] for found in together
     ]
@@ -133,17 +131,17 @@ def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
 
 def test_one_candidate_is_greedy(toys, device):
     model = toys.model(toys.hashed(11), device)
-    greedy = search(model, SOURCES, DecodeConfig(method="greedy"), **toys.ids)
+    greedy = search(model, SOURCES, DecodeConfig(method="greedy"))
     for changes in (dict(top_k=1), dict(top_p=1e-6), dict(temperature=1e-6)):
         config = DecodeConfig(method="sample", seed=7, **changes)
-        found = search(model, SOURCES, config, **toys.ids)
+        found = search(model, SOURCES, config)
         assert [each[0].tokens for each in found] == [each[0].tokens for each in greedy]
 
 
 def test_log_probabilities_are_the_models_own(toys):
     logits = toys.hashed(11)
     config = DecodeConfig(method="sample", seed=3, temperature=2.0, top_k=3)
-    [[found]] = search(toys.model(logits), [[5, 3]], config, **toys.ids)
+    [[found]] = search(toys.model(logits), [[5, 3]], config)
     for at, (token, value) in enumerate(
         zip([*found.tokens, toys.eos], found.token_log_probabilities, strict=True)
     ):

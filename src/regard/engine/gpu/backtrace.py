@@ -6,8 +6,7 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode.arrays import Host
-from regard.decode.interface import Hypothesis, Stop
-from regard.decode.penalties import hypothesis, length_penalty
+from regard.decode.interface import Hypothesis, Stop, hypothesis, length_penalty
 
 
 def backtrace(
@@ -37,7 +36,7 @@ def backtrace(
     ):
         gained = value[:length] if is_cut else [*value[:length], end]
         stop: Stop = "length" if is_cut else "end"
-        best[sentence].append(hypothesis(token[:length], gained, stop, config.length_penalty))
+        best[sentence].append(hypothesis(token[:length], gained, stop, config))
     return best
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.decode.penalties import length_penalty
+from regard.decode.interface import length_penalty
 from regard.engine.gpu.recording import Recorded, Shape
 
 

@@ -152,8 +152,9 @@ def test_ctranslate2_goes_on_from_a_text_alike(tmp_path: Path) -> None:
     np.testing.assert_allclose(logits, ours.numpy(), atol=1e-4)
 
 
-def test_onnx_runs_by_itself(tmp_path: Path) -> None:
-    folder = make_model_folder(tmp_path / "ours", weights="int8")
+@pytest.mark.parametrize("norm", ["layer", "rms"])
+def test_onnx_runs_by_itself(norm: str, tmp_path: Path) -> None:
+    folder = random_folder(tmp_path / "ours", norm=norm)
     export(folder, tmp_path / "theirs", to="onnx")
     graphs = sorted(path.name for path in (tmp_path / "theirs").glob("*.onnx"))
     assert graphs == ["decoder.onnx", "encoder.onnx"]

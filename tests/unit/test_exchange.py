@@ -14,10 +14,10 @@ import torch
 from cli_fixtures import assert_one_sentence, run
 from fixtures import make_random_folder
 from huggingface_fixtures import MAKERS
+from regard.exchange.huggingface_files import read_safetensors
 
 from regard.api import export, import_model, load
 from regard.errors import ModelError, RegardError, UsageError
-from regard.exchange.huggingface_weights import read_safetensors
 from regard.folder.catalogue import find_by_task
 from regard.folder.checkpoint import read_tensors
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_imported_is_named(
         ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'vocab_size'"),
         ("model.safetensors", b"\x10", "model.safetensors is truncated or corrupt"),
         ("model.safetensors", None, "must have its weights in model.safetensors: it has none"),
-        ("source.spm", None, "must have the tokenizer's file source.spm"),
+        ("source.spm", None, "source.spm must be a tokenizer file"),
     ],
 )
 def test_damaged_folders(

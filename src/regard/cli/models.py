@@ -39,8 +39,7 @@ def models(
         case ["get", wanted]:
             _get(wanted, name, sha256, weights, convert_pickle=convert_pickle, as_json=as_json)
         case ["push", model, repository]:
-            from regard.exchange.hub import split_repository
-            from regard.exchange.hub_transfer import push
+            from regard.exchange.hub import push, split_repository
             from regard.folder.catalogue import find
 
             owner, revision = split_repository(repository)

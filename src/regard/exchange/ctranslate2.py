@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.errors import MissingExtra
-from regard.exchange.huggingface_tokenizer import ids_of, sentencepiece_ids
+from regard.exchange.huggingface_files import ids_of, sentencepiece_ids
 from regard.exchange.name_table import position_table, require_exportable
 from regard.files import write_file
 from regard.folder.checkpoint import read_files, read_tensors

@@ -1,39 +1,49 @@
-"""Models from elsewhere, put into the user's models folder: whole and checked, or not at all.
+"""Models from elsewhere, put into the user's models folder: whole and checked, or not at all; and models for the hub.
 
 models/NAME/            the model; its origin.json says where it came from, with checksums
 models/.NAME.getting/   files of an unfinished transfer, which the next call continues
+
+An archive gives plain files under plain names: nothing is written outside the folder, no link is followed, and a file
+that may hold a program (a pickle) is left out unless the user asks for it.
 """
 
 from __future__ import annotations
 
 import datetime
+import hashlib
 import json
+import lzma
 import re
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from regard.data.download import Advice, Progress, digest, fetch
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError, UsageError, needs_extra
 from regard.exchange import formats
-from regard.exchange.hub_transfer import ARCHIVES, PICKLES, download_repository, unpack
 from regard.exchange.huggingface import ImportOptions
-from regard.exchange.huggingface_weights import read_json
+from regard.exchange.huggingface_files import PICKLED, read_json
 from regard.files import fresh_folder, replace_files, try_lock, write_file
 from regard.folder.catalogue import user_folder
-from regard.folder.checkpoint import SUMS, check_weights, open_tokenizers
+from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights, open_tokenizers
 from regard.folder.manifest import CONFIG, read_manifest
 
-HUB = "hf:"
-ORIGIN = "origin.json"
-_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-_NAME = re.compile(r"\w[\w.-]*")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_MAX_LIST = 1 << 20
-"""bytes of a list of checksums"""
+HUB, ORIGIN = "hf:", "origin.json"
+_NAME = r"\w[\w.-]*"
+_ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
+_PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")
+"""suffixes of files that may hold a program"""
+_MAX_EXPANSION = 50
+"""times the archive's size; weights hardly shrink when they are packed"""
+_BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
+_MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.onnx tokenizer* vocab* merges*".split()
+"""patterns of the files that are downloaded from a repository"""
 _ADVICE = Advice(
     "check the address, or ask its publisher",
     "it is another model than the one that was named: ask its publisher",
@@ -43,41 +53,47 @@ ProgressOf = Callable[[str], Progress]
 """from a file's name to what is told about its transfer"""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAddress:
+class ModelAddress(NamedTuple):
     """A model elsewhere, and its name here."""
 
     name: str
-    url: str = ""
-    """an archive, or a folder with a list of its files and their checksums"""
-    checksum: str = ""
-    """of the archive or the list, such as sha256:0a1b…"""
-    repository: str = ""
-    """owner/name on the hub"""
-    revision: str = ""
+    url: str
+    """an archive, a folder with a list of its files and their checksums, or hf:owner/name"""
+    pin: str
+    """sha256 of the archive or the list, or a revision on the hub; or empty"""
 
 
 def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddress:
     """The address that a user names: https://…, or hf:owner/name."""
     sha256 = sha256.lower().removeprefix("sha256:")
-    if sha256 and not _SHA256.fullmatch(sha256):
+    if sha256 and not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise UsageError(f"--sha256 must be 64 hexadecimal digits: got {sha256!r}; copy all of it")
-    if name and not _NAME.fullmatch(name):
+    if name and not re.fullmatch(_NAME, name):
         raise UsageError(f"a model's name must be letters, digits, . _ and -: got {name!r}")
     if wanted.startswith(HUB):
         if sha256:
             raise UsageError(
-                "--sha256 is of one file, and a repository has many: pin it as hf:owner/name@revision instead"
+                "--sha256 is of one file: pin a repository as hf:owner/name@revision instead"
             )
         repository, revision = split_repository(wanted)
-        name = name or PurePosixPath(repository).name
-        return ModelAddress(name, repository=repository, revision=revision)
+        return ModelAddress(name or PurePosixPath(repository).name, HUB + repository, revision)
     if "://" not in wanted:
         raise UsageError(
             f"a model to get must be an address https://… or hf:owner/name: got {wanted!r}; "
             "regard models lists those that are here"
         )
-    return _web_address(wanted, name, sha256)
+    parts = urlsplit(wanted)
+    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
+        raise UsageError(
+            f"a model is got over https://, or http:// from this machine: got {wanted}"
+        )
+    last = PurePosixPath(unquote(parts.path)).name
+    stem = next((last.removesuffix(end) for end in _ARCHIVES if last.endswith(end)), last)
+    if not name and not re.fullmatch(_NAME, stem):
+        raise UsageError(f"the model needs a name, which {wanted} does not give: add --name NAME")
+    url = wanted if wanted.endswith(_ARCHIVES) else wanted.rstrip("/") + "/"
+    return ModelAddress(name or stem, url, sha256)
 
 
 def split_repository(wanted: str) -> tuple[str, str]:
@@ -87,37 +103,19 @@ def split_repository(wanted: str) -> tuple[str, str]:
     (('some/model', 'v1.0'), ('some/model', ''))
     """
     repository, _, revision = wanted.removeprefix(HUB).partition("@")
-    if not wanted.startswith(HUB) or not _REPOSITORY.fullmatch(repository):
+    if not wanted.startswith(HUB) or not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
         raise UsageError(f"a repository is written hf:owner/name: got {wanted!r}; write it so")
     return repository, revision
-
-
-def _web_address(url: str, name: str, sha256: str) -> ModelAddress:
-    parts = urlsplit(url)
-    is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
-        raise UsageError(
-            f"a model is got over https://, or http:// from this machine: got {url}; use another address"
-        )
-    last = PurePosixPath(unquote(parts.path)).name
-    stem = next((last.removesuffix(end) for end in ARCHIVES if last.endswith(end)), last)
-    if not name and not _NAME.fullmatch(stem):
-        raise UsageError(f"the model needs a name, which {url} does not give it: add --name NAME")
-    if not url.endswith(ARCHIVES):
-        url = url.rstrip("/") + "/"
-    return ModelAddress(name or stem, url, f"sha256:{sha256}" if sha256 else "")
 
 
 def get(
     address: ModelAddress,
     options: ImportOptions,
-    *,
-    folder: Path | None = None,
     progress: ProgressOf = lambda name: lambda done, total: None,
 ) -> Path:
     """The new folder of a model; a foreign model is imported with these options."""
-    models = folder or user_folder()
-    place = models / address.name
+    models = user_folder()
+    place, work = models / address.name, models / f".{address.name}.getting"
     models.mkdir(parents=True, exist_ok=True)
     with try_lock(models / f".{address.name}.lock") as is_mine:
         if not is_mine:
@@ -128,74 +126,151 @@ def get(
             raise UsageError(
                 f"a model is got under a new name: {place} is there; remove it, or give another --name"
             )
-        work = models / f".{address.name}.getting"
+        files = work / "files"
         work.mkdir(exist_ok=True)
-        origin = _fetch(address, work / "files", options, progress)
-        _install(work / "files", place, options, origin)
+        if address.url.startswith(HUB):
+            origin = _download_repository(address, files, options.convert_pickle)
+        elif address.url.endswith(_ARCHIVES):
+            origin = _fetch_archive(address, files, options.convert_pickle, progress)
+        else:
+            origin = _fetch_folder(address, files, options.convert_pickle, progress)
+        _install(files, place, options, origin)
         shutil.rmtree(work)
     return place
 
 
-def _fetch(
-    address: ModelAddress, files: Path, options: ImportOptions, progress: ProgressOf
+def _fetch(url: str, file: Path, sha256: str, progress: ProgressOf) -> None:
+    checksum = f"sha256:{sha256}" if sha256 else ""
+    fetch(url, file, checksum=checksum, advice=_ADVICE, progress=progress(file.name))
+
+
+def _fetch_archive(
+    address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf
 ) -> dict[str, Any]:
-    """Fill the folder `files`; returns what origin.json says of it."""
-    if address.repository:
-        return download_repository(
-            address.repository, address.revision, files, wants_pickle=options.convert_pickle
-        )
-    if not address.url.endswith(ARCHIVES):
-        return _fetch_folder(address, files, options, progress)
+    """Fill the folder `files`; returns what origin.json says of it, as the next two do."""
     archive = files.with_name(address.url.rpartition("/")[2])
     if not archive.exists():
-        told = progress(archive.name)
-        fetch(address.url, archive, checksum=address.checksum, advice=_ADVICE, progress=told)
+        _fetch(address.url, archive, address.pin, progress)
     shutil.rmtree(files, ignore_errors=True)
     files.mkdir()
-    unpack(archive, files, wants_pickle=options.convert_pickle)
+    try:
+        _unpack(archive, files, wants_pickle)
+    except _BROKEN as error:
+        raise ModelError(f"{archive.name} must be intact: {error}; get it again") from error
     return {"from": address.url, "sha256": digest(archive)}
 
 
+def _unpack(archive: Path, folder: Path, wants_pickle: bool) -> None:
+    """The files of an archive, all at its top or all in one folder of it."""
+    room = _MAX_EXPANSION * archive.stat().st_size
+    for name, size, content in _members(archive):
+        path = PurePosixPath(name)
+        room -= size
+        if room < 0:
+            wrong = f"must not hold more than {_MAX_EXPANSION} times its size: it does"
+        elif len([part for part in path.parts if part != "."]) > 2 or ".." in path.parts:
+            wrong = f"must hold a model's files, in one folder at most: it holds {name!r}"
+        elif (folder / path.name).exists():
+            wrong = f"must hold a file once: two are called {path.name}"
+        else:
+            if path.suffix not in _PICKLES or wants_pickle:
+                with (folder / path.name).open("xb") as file:
+                    shutil.copyfileobj(content, file)
+            continue
+        raise ModelError(f"{archive.name} {wrong}; get another")
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
+    """Name, size and content of each plain file: neither a link nor a device."""
+    if archive.suffix == ".zip":
+        with zipfile.ZipFile(archive) as zipped:
+            for member in zipped.infolist():
+                if not member.is_dir() and member.external_attr >> 28 in (0, 8):
+                    yield member.filename, member.file_size, zipped.open(member)
+    else:
+        with tarfile.open(archive) as tar:
+            for info in tar:
+                if info.isfile() and (content := tar.extractfile(info)) is not None:
+                    yield info.name, info.size, content
+
+
 def _fetch_folder(
-    address: ModelAddress, files: Path, options: ImportOptions, progress: ProgressOf
+    address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf
 ) -> dict[str, Any]:
     """Every file that the folder's own list names, each with its checksum."""
     sums = files.with_name(SUMS)
     sums.unlink(missing_ok=True)
-    fetch(address.url + SUMS, sums, checksum=address.checksum, advice=_ADVICE)
-    listed = _read_list(sums)
-    files.mkdir(exist_ok=True)
-    for name, sha256 in listed.items():
-        if Path(name).suffix in PICKLES and not options.convert_pickle:
-            continue
-        file, checksum = files / name, f"sha256:{sha256}"
-        if not file.exists() or digest(file) != sha256:
-            told = progress(name)
-            fetch(address.url + name, file, checksum=checksum, advice=_ADVICE, progress=told)
-    for file in files.iterdir():
-        if file.name not in listed:  # from an earlier call, when the folder had other files
-            file.unlink()
-    shutil.copyfile(sums, files / SUMS)
-    return {"from": address.url, "sha256": digest(sums), "files": listed}
-
-
-def _read_list(sums: Path) -> dict[str, str]:
-    """The checksum of each file."""
-    found = {}
-    for line in sums.read_bytes()[:_MAX_LIST].decode(errors="replace").splitlines():
+    _fetch(address.url + SUMS, sums, address.pin, progress)
+    listed: dict[str, str] = {}
+    for line in sums.read_text("utf-8", "replace").splitlines():
         sha256, _, name = line.partition(" ")
         name = name.strip().removeprefix("*").removeprefix("./")
         if len(sha256) != 64 or not name or Path(name).name != name:
             raise ModelError(
                 f"{SUMS} must be lines of a checksum and a plain file name, as sha256sum writes them: got {line!r}"
             )
-        found[name] = sha256
-    if CONFIG not in found:
+        listed[name] = sha256
+    if CONFIG not in listed:
         raise ModelError(
-            f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; let its publisher run  "
-            f"sha256sum * > {SUMS}  in the folder"
+            f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; ask its publisher"
         )
-    return found
+    files.mkdir(exist_ok=True)
+    for file in files.iterdir():
+        if file.name not in listed:  # from an earlier call, when the folder had other files
+            file.unlink()
+    for name, sha256 in listed.items():
+        file = files / name
+        is_wanted = wants_pickle or file.suffix not in _PICKLES
+        if is_wanted and (not file.exists() or digest(file) != sha256):
+            _fetch(address.url + name, file, sha256, progress)
+    shutil.copyfile(sums, files / SUMS)
+    return {"from": address.url, "sha256": digest(sums), "files": listed}
+
+
+@contextmanager
+def _client(address: str, remedy: str) -> Iterator[Any]:
+    """The hub's own client; what goes wrong with it is one sentence."""
+    with needs_extra("hub", "reaching the Hugging Face hub"):
+        import huggingface_hub as client
+    try:
+        yield client
+    except (client.errors.HfHubHTTPError, OSError, ValueError) as error:
+        reason = next(filter(None, map(str.strip, str(error).splitlines())), "no reason given")
+        raise ModelError(f"{address} must be reachable on the hub: {reason}; {remedy}") from error
+
+
+def _download_repository(address: ModelAddress, folder: Path, wants_pickle: bool) -> dict[str, Any]:
+    """Download a revision, each file with the hub's checksum."""
+    repository = address.url.removeprefix(HUB)
+    patterns = [*_MODEL_FILES, CARD, SUMS, *([PICKLED] if wants_pickle else [])]
+    where = f"{address.url}@{address.pin}" if address.pin else address.url
+    remedy = "check the name and the connection, then run the same again to go on"
+    with _client(where, remedy) as client:
+        api, revision = client.HfApi(), address.pin or None
+        info = api.model_info(repository, revision=revision, files_metadata=True)
+        options: dict[str, Any] = dict(local_dir=folder, allow_patterns=patterns)
+        client.snapshot_download(repository, revision=info.sha, **options)
+    files = [(folder / each.rfilename, each) for each in info.siblings]
+    got = [(file, each) for file, each in files if file.parent == folder and file.is_file()]
+    checksums = {file.name: _checked(file, each) for file, each in got}
+    return {"from": address.url, "revision": info.sha, "files": checksums}
+
+
+def _checked(file: Path, sibling: Any) -> str:
+    """The sha256 of a file; it must have the hub's sha256, or the hub's git hash for a small file."""
+    sha256 = digest(file)
+    if sibling.lfs is not None:
+        expected, found = sibling.lfs.sha256, sha256
+    else:
+        blob = f"blob {file.stat().st_size}\0".encode() + file.read_bytes()
+        found = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+        expected = sibling.blob_id or found
+    if expected != found:
+        file.unlink()
+        raise ModelError(
+            f"{file.name} must have the checksum {expected} that the hub gives: got {found}; run the same again"
+        )
+    return sha256
 
 
 def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str, Any]) -> None:
@@ -207,10 +282,27 @@ def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str,
             check_weights(files, manifest)
             open_tokenizers(files, manifest.tokenizer)
             for file in files.iterdir():
-                if file.is_file() and file.suffix not in PICKLES:
+                if file.is_file() and file.suffix not in _PICKLES:
                     shutil.copyfile(file, fresh / file.name)
         else:
             fresh.rmdir()
             formats.read(files, fresh, options)
         write_file(fresh / ORIGIN, json.dumps({**origin, "date": date}, indent=1).encode())
         replace_files(fresh, place, last=CONFIG)
+
+
+def push(folder: Path, repository: str, *, revision: str = "", private: bool = False) -> str:
+    """Put a model folder into a repository, which is made if needed; returns the commit's address."""
+    manifest = read_manifest(folder)
+    check_weights(folder, manifest)
+    with _client(HUB + repository, "log in with  hf auth login, or check the name") as client:
+        api = client.HfApi()
+        api.create_repo(repository, private=private, exist_ok=True)
+        commit = api.upload_folder(
+            repo_id=repository,
+            folder_path=folder,
+            revision=revision or None,
+            allow_patterns=[CONFIG, WEIGHTS, CARD, SUMS, *manifest.tokenizer.names, "*.onnx"],
+            commit_message=f"{folder.resolve().name}, a model of regard",
+        )
+    return str(commit.commit_url)

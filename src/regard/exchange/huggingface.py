@@ -1,7 +1,7 @@
 """Hugging Face folders: read into a model folder of ours, and written from one.
 
-What is read: config.json, the weights, the tokenizer. Each family of models has its name table in a file of its own
-beside this one. Nothing here needs torch or transformers.
+What is read: config.json, the weights, the tokenizer (`huggingface_files`). Each family of models has its name table
+(`huggingface_one_stack`, `huggingface_two_stacks`). Nothing here needs torch or transformers.
 """
 
 from __future__ import annotations
@@ -15,15 +15,10 @@ import safetensors.numpy
 
 from regard.config import DecodeConfig
 from regard.errors import ModelError, UsageError
-from regard.exchange import (
-    huggingface_bart,
-    huggingface_bert,
-    huggingface_gpt2,
-    huggingface_t5,
-    huggingface_tokenizer,
-)
-from regard.exchange.huggingface_tokenizer import to_json
-from regard.exchange.huggingface_weights import read_json, read_weights
+from regard.exchange import huggingface_files
+from regard.exchange.huggingface_files import read_json, to_json
+from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
+from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
 from regard.exchange.name_table import Family
 from regard.files import write_file
 from regard.folder.checkpoint import CARD, WEIGHTS, read_files, read_tensors, save
@@ -31,10 +26,9 @@ from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import WeightForm
 
 FAMILIES: dict[str, Family] = {
-    kind: module.FAMILY
-    for module in (huggingface_bart, huggingface_t5, huggingface_gpt2, huggingface_bert)
-    for kind in module.FAMILY.kinds
-}
+    "marian": BART, "bart": BART, "pegasus": BART, "t5": T5, "gpt2": GPT2, "bert": BERT
+}  # fmt: skip
+"""by the model_type of config.json"""
 _MAX_TOKENS = 512
 """tokens of a sentence, where a model allows more or does not say"""
 
@@ -64,7 +58,7 @@ def import_folder(
             "name another"
         )
     family = FAMILIES[kind]
-    theirs = read_weights(folder, options.convert_pickle)
+    theirs = huggingface_files.read_weights(folder, options.convert_pickle)
     try:
         config = family.config_of(values, theirs)
     except KeyError as error:
@@ -74,9 +68,9 @@ def import_folder(
         ) from error
     except UsageError as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error
-    tokenizer, files = huggingface_tokenizer.read(folder, values)
+    tokenizer, files = huggingface_files.read_tokenizer(folder, values)
     if family.task == "fill":
-        bos_id, eos_id = huggingface_tokenizer.bert_ends(files, folder)
+        bos_id, eos_id = huggingface_files.bert_ends(files, folder)
         config = replace(config, bos_id=bos_id, eos_id=eos_id)
     described = read_json(folder, "tokenizer_config.json", optional=True)
     manifest = Manifest(
@@ -122,15 +116,15 @@ def export_folder(folder: Path, output: Path) -> None:
     config = manifest.model
     ours = read_tensors(folder, manifest)
     if config.architecture == "encoder-decoder":
-        values, theirs = huggingface_bart.exported(config, ours, manifest.longest)
+        values, theirs = to_bart(config, ours, manifest.longest)
     elif config.architecture == "decoder-only":
-        values, theirs = huggingface_gpt2.exported(config, ours)
+        values, theirs = to_gpt2(config, ours)
     else:
         raise UsageError(
             "--to huggingface writes Transformers with both stacks or a decoder alone: got "
             f"architecture={config.architecture}; use another format"
         )
-    tokenizer_files = huggingface_tokenizer.written(manifest, read_files(folder, manifest))
+    tokenizer_files = huggingface_files.written_tokenizer(manifest, read_files(folder, manifest))
     keys = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
     generation: dict[str, Any] = {key: values[key] for key in keys if key in values}
     if config.has_encoder:

@@ -137,12 +137,13 @@ def _widen_heads(g: Graph, x: str) -> str:
 
 def norm(g: Graph, name: str, x: str) -> str:
     """Over the features of [rows, length, features]."""
-    weight = g.floats(f"{name}.weight")
+    weight, epsilon = g.floats(f"{name}.weight"), g.config.norm_epsilon
     if g.config.norm == "batch":
         return _folded(g, name, x)
-    epsilon = g.config.norm_epsilon
-    if g.config.norm == "rms":
-        return g.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=epsilon)
+    if g.config.norm == "rms":  # onnxruntime makes one node of these
+        mean = g.op("ReduceMean", g.op("Pow", x, g.constant(2)), g.integers(-1))
+        root = g.op("Sqrt", g.op("Add", mean, g.constant(epsilon)))
+        return g.op("Mul", g.op("Div", x, root), weight)
     # InstanceNormalization with positions as channels computes the same as onnxruntime's LayerNormalization,
     # several times as fast.
     length = g.op("Shape", "tokens", start=1)

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
@@ -27,39 +27,20 @@ _INTEGER_SIZE = 750_000
 _KINDS = {"F32": TensorProto.FLOAT, "F16": TensorProto.FLOAT16, "I8": TensorProto.INT8}
 
 
-class StoredTensor(NamedTuple):
-    """The position of a tensor in the weight file, in bytes."""
-
-    kind: str
-    shape: tuple[int, ...]
-    offset: int
-    length: int
-
-
-def stored_tensors(header: bytes) -> dict[str, StoredTensor]:
-    """The tensors that the header of a weight file lists."""
-    found: dict[str, StoredTensor] = {}
-    for name, entry in json.loads(header[8:]).items():
-        if name != "__metadata__":
-            (begin, end), shape = entry["data_offsets"], tuple(entry["shape"])
-            found[name] = StoredTensor(entry["dtype"], shape, len(header) + begin, end - begin)
-    return found
-
-
 class Graph:
-    """Adds nodes and returns the names of their outputs."""
+    """Adds nodes and returns the names of their outputs.
+
+    widened: multiply in float32 whatever form the weights have.
+    many_rows: inputs are whole sentences, not one token of each.
+    """
 
     def __init__(
         self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool
     ) -> None:
-        self.config = config
-        self.header = header
-        self.tensors = stored_tensors(header)
-        self.ties = tied_names(config)
-        self.widened = widened
-        """whether to multiply in float32 whatever form the weights have"""
-        self.many_rows = many_rows
-        """whether inputs are whole sentences, not one token of each"""
+        self.config, self.header, self.ties = config, header, tied_names(config)
+        self.tensors = json.loads(header[8:])
+        """for each tensor of the weight file its dtype, shape and data_offsets"""
+        self.widened, self.many_rows = widened, many_rows
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.inputs: list[ValueInfoProto] = []
@@ -99,10 +80,11 @@ class Graph:
         stored = self.tensors[name]
         known = name if kind is None else f"{name}.{TensorProto.DataType.Name(kind)}"
         if known not in self.initializers:
-            tensor = TensorProto(name=known, data_type=kind or _KINDS[stored.kind])
+            tensor = TensorProto(name=known, data_type=kind or _KINDS[stored["dtype"]])
             tensor.data_location = TensorProto.EXTERNAL
-            tensor.dims.extend(stored.shape)
-            where = {"location": WEIGHTS, "offset": stored.offset, "length": stored.length}
+            tensor.dims.extend(stored["shape"])
+            begin, end = stored["data_offsets"]
+            where = {"location": WEIGHTS, "offset": len(self.header) + begin, "length": end - begin}
             for key, value in where.items():
                 tensor.external_data.add(key=key, value=str(value))
             self.initializers[known] = tensor
@@ -118,7 +100,7 @@ class Graph:
 
     def floats(self, name: str) -> str:
         """A tensor of the weight file in float32, computed once, when onnxruntime loads the graph."""
-        kind = self.tensors[name].kind
+        kind = self.tensors[name]["dtype"]
         if kind == "F32":
             return self.stored(name)
         wide = self.op("Cast", self.stored(name), to=TensorProto.FLOAT)
@@ -133,7 +115,7 @@ class Graph:
     def lookup(self, name: str, indices: str, times: float = 1.0) -> str:
         """Rows of a table, times a number."""
         rows = self.op("Gather", self.stored(name), indices)
-        kind = self.tensors[name].kind
+        kind = self.tensors[name]["dtype"]
         if kind == "I8":
             scales = self.column(self.stored(name + SCALE))
             if times != 1.0:
@@ -174,8 +156,9 @@ def scores(g: Graph, x: str, name: str) -> str:
 def _product(
     g: Graph, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
 ) -> str:
-    by_row = g.tensors[names[0]].kind != "I8" or is_table(names[0])
-    if g.widened or g.tensors[names[0]].kind != "I8":
+    is_int8 = g.tensors[names[0]]["dtype"] == "I8"
+    by_row = not is_int8 or is_table(names[0])
+    if g.widened or not is_int8:
         weight = _joined(g, [g.floats(name) for name in names], axis=1 - by_row)
         product = g.op("FusedMatMul", x, weight, domain=CONTRIB, transB=int(by_row))
     elif g.many_rows or wide or math.prod(_sizes(g, names, by_row)) >= _INTEGER_SIZE:
@@ -187,7 +170,7 @@ def _product(
 
 def _sizes(g: Graph, names: list[str], by_row: bool) -> tuple[int, int]:
     """Of the product with all these matrices side by side: inputs and outputs."""
-    shapes = [g.tensors[name].shape for name in names]
+    shapes = [g.tensors[name]["shape"] for name in names]
     return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
 
 

@@ -87,10 +87,12 @@ def read_header(folder: str | Path) -> bytes:
 
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
-    return {name: _read_file(Path(folder) / name) for name in sorted(manifest.tokenizer.names)}
+    return {
+        name: read_tokenizer_file(Path(folder) / name) for name in sorted(manifest.tokenizer.names)
+    }
 
 
-def _read_file(path: Path) -> bytes:
+def read_tokenizer_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -113,10 +115,10 @@ def open_tokenizers(
     from regard.text.foreign import JsonTokenizer, VocabularyTokenizer
 
     def opened(file: str, vocabulary: str, **beginning: Any) -> TokenizerBase:
-        name, content = str(folder / file), _read_file(folder / file)
+        name, content = str(folder / file), read_tokenizer_file(folder / file)
         if files.kind == "tokenizers":
             return JsonTokenizer(content, name=name, **beginning)
-        ids = _read_file(folder / vocabulary)
+        ids = read_tokenizer_file(folder / vocabulary)
         return VocabularyTokenizer(content, ids, name=name, **beginning)
 
     prompt, first = files.prompt, files.source_beginning

@@ -1,0 +1,249 @@
+"""The files of Hugging Face folders: their weights, and their tokenizers in both directions.
+
+Weights are safetensors in one or several files, or a pickle if the user asks for it. A pickle is a program: torch's
+reader with `weights_only` runs only what makes tensors, and it runs in a process of its own, without the environment
+except for what finds its packages, with a time limit, and with one safe file as its result.
+
+    marian       source.spm, target.spm, vocab.json
+    t5           tokenizer.json, or spiece.model
+    gpt2, bart   tokenizer.json, or vocab.json and merges.txt
+    bert         tokenizer.json, or vocab.txt
+    pegasus      tokenizer.json
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+
+from regard.errors import MissingExtra, ModelError, UsageError, needs_extra
+from regard.folder.checkpoint import WEIGHTS, read_tokenizer_file
+from regard.folder.manifest import Manifest, TokenizerFiles
+from regard.folder.tensors import Tensors
+
+PICKLED = "pytorch_model.bin"
+_INDEX = "model.safetensors.index.json"
+_TIME_LIMIT = 600
+"""seconds for the conversion of a pickle"""
+_ENVIRONMENT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "TMPDIR", "TEMP")
+"""variables that the conversion may see"""
+_CHILD = """
+import sys
+import torch
+from safetensors.torch import save_file
+weights = torch.load(sys.argv[1], map_location="cpu", weights_only=True)
+weights = weights.get("state_dict", weights)
+save_file({name: value.clone().contiguous() for name, value in weights.items()
+           if isinstance(value, torch.Tensor) and value.is_floating_point()}, sys.argv[2])
+"""
+_JSON, _SENTENCEPIECE = "tokenizer.json", "spiece.model"
+_VOCABULARY, _TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
+_SPECIAL = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
+"""special tokens of byte pairs"""
+
+Files = dict[str, bytes]
+
+
+def read_json(folder: Path, name: str, optional: bool = False) -> dict[str, Any]:
+    path = folder / name
+    if optional and not path.is_file():
+        return {}
+    try:
+        values = json.loads(path.read_bytes())
+    except OSError:
+        raise ModelError(
+            f"{folder} must be a Hugging Face folder: it has no {name}; name another"
+        ) from None
+    except ValueError as error:
+        raise ModelError(f"{path} must be JSON: it is not ({error}); get the model again") from None
+    if not isinstance(values, dict):
+        raise ModelError(f"{path} must be a JSON object: it is not; get the model again")
+    return values
+
+
+def to_json(values: Mapping[str, Any]) -> bytes:
+    return (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def read_weights(folder: Path, convert_pickle: bool) -> Tensors:
+    """Every tensor of a folder, in float32."""
+    names = [WEIGHTS]
+    if not (folder / WEIGHTS).is_file() and (folder / _INDEX).is_file():
+        shards = read_json(folder, _INDEX).get("weight_map")
+        names = sorted(set(shards.values())) if isinstance(shards, dict) else []
+    if any(not isinstance(name, str) or Path(name).name != name for name in names):
+        raise ModelError(f"{folder / _INDEX} must name files of its folder; get the model again")
+    paths = [folder / name for name in names]
+    if not paths or not all(path.is_file() for path in paths):
+        return _read_pickled(folder, convert_pickle)
+    return {name: tensor for path in paths for name, tensor in read_safetensors(path).items()}
+
+
+def read_safetensors(path: Path) -> Tensors:
+    """Every tensor of a file, half precision too, in float32."""
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}
+            names = [name for name, kind in kinds.items() if kind in ("F16", "F32", "F64")]
+            tensors = {name: file.get_tensor(name).astype(np.float32) for name in names}
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
+    if "BF16" in kinds.values():  # which NumPy lacks: the upper half of a float32
+        content = np.memmap(path, dtype=np.uint8, mode="r")
+        start = 8 + int.from_bytes(content[:8].tobytes(), "little")
+        for name, entry in json.loads(content[8:start].tobytes()).items():
+            if kinds.get(name) == "BF16":
+                begin, end = entry["data_offsets"]
+                upper = content[start + begin : start + end].view("<u2").astype(np.uint32)
+                tensors[name] = (upper << 16).view(np.float32).reshape(entry["shape"])
+    return tensors
+
+
+def _read_pickled(folder: Path, convert: bool) -> Tensors:
+    path = folder / PICKLED
+    if not path.is_file():
+        raise ModelError(
+            f"{folder} must have its weights in {WEIGHTS}: it has none; get the model again"
+        )
+    if not convert:
+        raise ModelError(
+            f"{folder} has its weights only in {PICKLED}, a pickle, which can hold a program: add "
+            "--convert-pickle if you trust whoever made it, or get the model as safetensors"
+        )
+    if find_spec("torch") is None:
+        raise MissingExtra("torch", "torch", "converting a pickled weight file")
+    with tempfile.TemporaryDirectory() as scratch:
+        safe = Path(scratch) / WEIGHTS
+        seen = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+        command = [sys.executable, "-I", "-c", _CHILD, str(path.resolve()), str(safe)]
+        options: dict[str, Any] = dict(cwd=scratch, capture_output=True, timeout=_TIME_LIMIT)
+        try:
+            child = subprocess.run(command, env=seen, **options)
+        except subprocess.TimeoutExpired:
+            reason = f"more than {_TIME_LIMIT} seconds"
+        else:
+            said = child.stderr.decode(errors="replace").strip().splitlines() or ["no reason"]
+            reason = said[-1] if child.returncode or not safe.is_file() else ""
+        if reason:
+            raise ModelError(
+                f"{path} must be a pickle of weights alone: it was refused ({reason[:200]}); get the model "
+                "as safetensors"
+            )
+        return read_safetensors(safe)
+
+
+def read_tokenizer(folder: Path, values: Mapping[str, Any]) -> tuple[TokenizerFiles, Files]:
+    """The tokenizer of a folder as our config.json names it, and its files."""
+    kind = values["model_type"]
+    own: dict[str, Any] = dict(kind="sentencepiece-vocabulary", vocabulary=_VOCABULARY)
+    if kind == "marian" or (folder / "source.spm").is_file():
+        own |= dict(source="source.spm", target="target.spm")
+        if (folder / _TARGET_VOCABULARY).is_file():
+            own["target_vocabulary"] = _TARGET_VOCABULARY
+        tokenizer = TokenizerFiles(**own)
+        names = sorted(tokenizer.names)
+        return tokenizer, {name: read_tokenizer_file(folder / name) for name in names}
+    if kind == "t5" and not (folder / _JSON).is_file():
+        proto = read_tokenizer_file(folder / _SENTENCEPIECE)
+        try:
+            ids = to_json(sentencepiece_ids(proto))
+        except (RuntimeError, OSError) as error:
+            raise ModelError(
+                f"{folder / _SENTENCEPIECE} must be a SentencePiece model: it is not; get it again"
+            ) from error
+        tokenizer = TokenizerFiles(**own, source=_SENTENCEPIECE, target=_SENTENCEPIECE)
+        return tokenizer, {_SENTENCEPIECE: proto, _VOCABULARY: ids}
+    own = dict(kind="tokenizers", source=_JSON, target=_JSON)
+    if kind == "bert":
+        own |= dict(source_beginning=("[CLS]",), mask="[MASK]")
+    if kind == "bart":
+        forced = ("<s>",) if values.get("forced_bos_token_id") is not None else ()
+        own |= dict(source_beginning=("<s>",), target_beginning=forced)
+    return TokenizerFiles(**own), {_JSON: _tokenizer_json(folder, kind)}
+
+
+def _tokenizer_json(folder: Path, kind: str) -> bytes:
+    """The folder's own, or one made of GPT-2's two files or of BERT's word list."""
+    if (folder / _JSON).is_file() or kind not in ("gpt2", "bart", "bert"):
+        return read_tokenizer_file(folder / _JSON)
+    parts = ("vocab.txt",) if kind == "bert" else (_VOCABULARY, "merges.txt")
+    paths = [str(folder / name) for name in parts]
+    for path in paths:
+        read_tokenizer_file(Path(path))
+    with needs_extra("huggingface", "importing this tokenizer"):
+        from tokenizers import BertWordPieceTokenizer, ByteLevelBPETokenizer
+    made: Any
+    if kind == "bert":
+        described = read_json(folder, "tokenizer_config.json", optional=True)
+        lowercase = described.get("do_lower_case", True)
+        made = BertWordPieceTokenizer.from_file(*paths, lowercase=lowercase)
+    else:
+        made = ByteLevelBPETokenizer.from_file(*paths)
+        made.add_special_tokens([token for token in _SPECIAL if token in made.get_vocab()])
+    return str(made.to_str()).encode()
+
+
+def bert_ends(files: Files, folder: Path) -> tuple[int, int]:
+    """The ids of BERT's [CLS] and [SEP], which its config.json does not name."""
+    ids = ids_of(json.loads(files[_JSON]))
+    for token in ("[CLS]", "[SEP]", "[MASK]"):
+        if token not in ids:
+            raise ModelError(f"{folder}: the tokenizer must have {token}: it has not; get it again")
+    return ids["[CLS]"], ids["[SEP]"]
+
+
+def ids_of(described: Mapping[str, Any]) -> dict[str, int]:
+    """The id of each token of a tokenizer.json, as it is spelt there."""
+    added = {each["content"]: each["id"] for each in described.get("added_tokens", ())}
+    vocabulary = described.get("model", {}).get("vocab", {})
+    if isinstance(vocabulary, list):  # unigram tokens, each with its score
+        vocabulary = {token: id for id, (token, _) in enumerate(vocabulary)}
+    return {**vocabulary, **added}
+
+
+def sentencepiece_ids(proto: bytes) -> dict[str, int]:
+    """The id of each token of a SentencePiece model."""
+    import sentencepiece
+
+    processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+    return {processor.id_to_piece(id): id for id in range(processor.vocab_size())}
+
+
+def written_tokenizer(manifest: Manifest, files: Mapping[str, bytes]) -> Files:
+    """The tokenizer's files for a folder that transformers opens with AutoTokenizer."""
+    own = manifest.tokenizer
+    if own.prompt:
+        raise UsageError(
+            f"--to huggingface cannot hold a text before every text: got the prompt {own.prompt!r}; "
+            "import the model without it"
+        )
+    if own.kind == "tokenizers":
+        fast = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        return {_JSON: files[own.source], "tokenizer_config.json": to_json(fast)}
+    result: Files = {"source.spm": files[own.source], "target.spm": files[own.target]}
+    if own.kind == "sentencepiece":
+        result[_VOCABULARY] = to_json(sentencepiece_ids(result["source.spm"]))
+        if not own.joint:
+            result[_TARGET_VOCABULARY] = to_json(sentencepiece_ids(result["target.spm"]))
+    else:
+        result[_VOCABULARY] = files[own.vocabulary]
+        if own.target_vocabulary:
+            result[_TARGET_VOCABULARY] = files[own.target_vocabulary]
+    described = {
+        "tokenizer_class": "MarianTokenizer",
+        "source_lang": manifest.source_language,
+        "target_lang": manifest.target_language,
+        "separate_vocabs": _TARGET_VOCABULARY in result,
+        "model_max_length": manifest.longest,
+    }
+    return {**result, "tokenizer_config.json": to_json(described)}

@@ -1,0 +1,245 @@
+"""BART, Marian (OPUS-MT), Pegasus and T5: an encoder and a decoder with other norms, positions and embeddings.
+
+marian    post-norm, sinusoids                                          Junczys-Dowmunt et al. 2018
+pegasus   pre-norm, sinusoids                                           Zhang et al. 2020
+bart      post-norm, learned positions, a norm after the embedding      Lewis et al. 2020
+t5        pre-norm with RMS norms, relative positions, no biases        Raffel et al. 2020
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.config import FeedForwardKind, ModelConfig
+from regard.exchange import name_table as names
+from regard.exchange.name_table import ACTIVATIONS, Family, NameTable, Values
+from regard.folder.tensors import Tensors, expected_tensors
+
+_BART_SETTINGS = {
+    "vocab_size": "source_vocab_size",
+    "d_model": "d_model",
+    "encoder_layers": "num_encoder_layers",
+    "decoder_layers": "num_decoder_layers",
+    "encoder_ffn_dim": "d_ff",
+    "decoder_ffn_dim": "d_ff",
+    "encoder_attention_heads": "num_heads",
+    "decoder_attention_heads": "num_heads",
+    "max_position_embeddings": "max_positions",
+    "pad_token_id": "pad_id",
+    "decoder_start_token_id": "bos_id",
+    "eos_token_id": "eos_id",
+}
+# Copies of the shared table, sinusoids, and heads of other tasks.
+_BART_IGNORED = (
+    r"embed_tokens\.weight$|lm_head\.(weight|bias)$|embed_positions\.weight$|^classification_head\."
+)
+_BART_OFFSET = 2
+"""unused rows at the beginning of BART's position table"""
+
+
+def _bart_config(values: Values, theirs: Tensors) -> ModelConfig:
+    kind = values["model_type"]
+    shared = values.get("share_encoder_decoder_embeddings", True)
+    untied = values.get("tie_word_embeddings") is False
+    if not shared and untied:
+        names.require(values, "tie_word_embeddings", True)
+    own_vocabulary = None if shared else values.get("decoder_vocab_size")
+    return ModelConfig(
+        **names.settings_of(_BART_SETTINGS, values),
+        target_vocab_size=own_vocabulary or values["vocab_size"],
+        position="learned" if kind == "bart" else "sinusoidal",
+        scaled_embedding=bool(values.get("scale_embedding")),
+        norm_placement="pre" if kind == "pegasus" else "post",
+        embedding_norm=kind == "bart",
+        feed_forward=names.feed_forward_of(values, "activation_function"),
+        tied="none" if untied else "all" if shared else "decoder",
+        output_bias=bool(np.any(theirs.get("final_logits_bias", 0))),
+    )
+
+
+def _bart_names(config: ModelConfig) -> NameTable:
+    layer, table = "model.{stack}.layers.{i}", {"output": "lm_head"}
+    for side, stack in (("source", "encoder"), ("target", "decoder")):
+        table[f"{side}.embedding"] = f"model.{stack}.embed_tokens"
+        table[f"{side}.position"] = f"model.{stack}.embed_positions"
+        table[f"{side}.norm"] = f"model.{stack}.layernorm_embedding"
+        table[f"{stack}.final_norm"] = f"model.{stack}.layer_norm"
+    if config.tied == "all":
+        table["source.embedding"] = "model.shared"
+    for ours, theirs in (("self_attention", "self_attn"), ("cross_attention", "encoder_attn")):
+        for part, short in (("query", "q"), ("key", "k"), ("value", "v"), ("output", "out")):
+            table[f"{ours}.{part}"] = f"{layer}.{theirs}.{short}_proj"
+        table[f"{ours}.norm"] = f"{layer}.{theirs}_layer_norm"
+    table["feed_forward.hidden"] = f"{layer}.fc1"
+    table["feed_forward.output"] = f"{layer}.fc2"
+    table["feed_forward.norm"] = f"{layer}.final_layer_norm"
+    return table
+
+
+def _bart_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
+    theirs = dict(theirs)
+    theirs["lm_head.bias"] = theirs.pop("final_logits_bias", np.zeros(0)).reshape(-1)
+    if config.position == "learned":
+        for name in theirs:
+            if name.endswith("embed_positions.weight"):
+                theirs[name] = theirs[name][_BART_OFFSET:]
+    ours = names.to_ours(_bart_names(config), expected_tensors(config), theirs, _BART_IGNORED)
+    return _reordered(ours, _halves(config)) if config.position == "sinusoidal" else ours
+
+
+def _halves(config: ModelConfig) -> np.ndarray:
+    """Their feature for each of ours.
+
+    Marian and Pegasus have the sines of their positions in the first half of d_model and the cosines in the second;
+    the paper alternates them. So every tensor that reads or writes d_model is reordered.
+    """
+    return np.arange(config.d_model).reshape(2, -1).T.reshape(-1)
+
+
+def _reordered(tensors: Mapping[str, np.ndarray], order: np.ndarray) -> Tensors:
+    """The same model with the features of d_model in another order."""
+    moved: Tensors = {}
+    for name, tensor in tensors.items():
+        *_, part, kind = name.split(".")
+        if name == "output.weight" or (
+            part in ("embedding", "query", "key", "value", "hidden") and kind == "weight"
+        ):
+            tensor = np.ascontiguousarray(tensor[:, order])
+        elif part in ("norm", "final_norm", "output") and name != "output.bias":
+            tensor = np.ascontiguousarray(tensor[order])
+        moved[name] = tensor
+    return moved
+
+
+def to_bart(
+    config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int
+) -> tuple[dict[str, Any], Tensors]:
+    """config.json and tensors of a Marian folder, or a Pegasus one where the norm comes first."""
+    kind = "pegasus" if config.norm_placement == "pre" else "marian"
+    names.require_exportable(
+        f"a {kind} folder",
+        config,
+        position=("sinusoidal",),
+        d_k=(None, config.d_model // config.num_heads),
+        norm=("layer",),
+        norm_epsilon=(1e-5,),
+        embedding_norm=(False,),
+        feed_forward=tuple(ACTIVATIONS),
+        tied=("all",) if kind == "pegasus" else ("all", "decoder"),
+    )
+    theirs = names.to_theirs(_bart_names(config), _reordered(ours, np.argsort(_halves(config))))
+    bias = theirs.pop("lm_head.bias", np.zeros(config.target_vocab_size, np.float32))
+    theirs["final_logits_bias"] = bias.reshape(1, -1)
+    if config.tied == "decoder":
+        theirs["lm_head.weight"] = theirs["model.decoder.embed_tokens.weight"]
+    model_class = "PegasusForConditionalGeneration" if kind == "pegasus" else "MarianMTModel"
+    values: dict[str, Any] = {
+        "model_type": kind,
+        "architectures": [model_class],
+        **{key: getattr(config, name) for key, name in _BART_SETTINGS.items()},
+        "activation_function": ACTIVATIONS[config.feed_forward],
+        "max_position_embeddings": max(config.max_positions, 2 * longest + 64),
+        "scale_embedding": config.scaled_embedding,
+        "tie_word_embeddings": True,
+        "is_encoder_decoder": True,
+        "forced_eos_token_id": None,
+    }
+    if kind == "marian":
+        values["share_encoder_decoder_embeddings"] = config.tied == "all"
+        values["decoder_vocab_size"] = config.target_vocab_size
+    return values, theirs
+
+
+_T5_FEED_FORWARDS: dict[str, FeedForwardKind] = {
+    "relu": "relu", "gelu": "gelu", "gelu_new": "gelu-tanh", "silu": "silu",
+    "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
+}  # fmt: skip
+# Copies of the shared table, and an unused bias of the cross-attention in old files.
+_T5_IGNORED = (
+    r"embed_tokens\.weight$|lm_head\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
+)
+
+
+def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
+    kind = values.get("feed_forward_proj", "relu")
+    if kind not in _T5_FEED_FORWARDS:
+        names.require(values, "feed_forward_proj", "relu", " or ".join(_T5_FEED_FORWARDS))
+    # Whether its output divides by sqrt(d_model), as the first T5 does; version 1.1 says that it does not.
+    scaled = values.get("scale_decoder_outputs", values.get("tie_word_embeddings")) is not False
+    own, shared = theirs.get("lm_head.weight"), theirs.get("shared.weight")
+    if scaled and own is not None and shared is not None and not np.array_equal(own, shared):
+        expected = "false where lm_head differs"
+        names.require({"tie_word_embeddings": True}, "tie_word_embeddings", False, expected)
+    pad_id = values.get("pad_token_id", 0)
+    return ModelConfig(
+        source_vocab_size=values["vocab_size"],
+        target_vocab_size=values["vocab_size"],
+        num_encoder_layers=values["num_layers"],
+        num_decoder_layers=values.get("num_decoder_layers") or values["num_layers"],
+        d_model=values["d_model"],
+        d_ff=values["d_ff"],
+        num_heads=values["num_heads"],
+        d_k=values["d_kv"],
+        position="relative",
+        num_buckets=values.get("relative_attention_num_buckets", 32),
+        max_distance=values.get("relative_attention_max_distance", 128),
+        norm="rms",
+        norm_epsilon=values.get("layer_norm_epsilon", 1e-6),
+        norm_placement="pre",
+        feed_forward=_T5_FEED_FORWARDS[kind],
+        tied="all" if scaled else "none",
+        pad_id=pad_id,
+        bos_id=values.get("decoder_start_token_id", pad_id),
+        eos_id=values.get("eos_token_id", 1),
+    )
+
+
+def _t5_names(config: ModelConfig) -> NameTable:
+    table = {"source.embedding": "shared", "target.embedding": "shared", "output": "lm_head"}
+    gated = config.feed_forward.startswith("gated-")
+    for stack, attentions in (
+        ("encoder", {"self_attention": "SelfAttention"}),
+        ("decoder", {"self_attention": "SelfAttention", "cross_attention": "EncDecAttention"}),
+    ):
+        position_bias = f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias"
+        table[f"{stack}.position_bias"] = position_bias
+        table[f"{stack}.final_norm"] = f"{stack}.final_layer_norm"
+        for place, (ours, theirs) in enumerate(attentions.items()):
+            layer = f"{stack}.block.{{i}}.layer.{place}"
+            table[f"{stack}.{ours}.norm"] = f"{layer}.layer_norm"
+            for part in ("query", "key", "value", "output"):
+                table[f"{stack}.{ours}.{part}"] = f"{layer}.{theirs}.{part[0]}"
+        ours, layer = f"{stack}.feed_forward", f"{stack}.block.{{i}}.layer.{len(attentions)}"
+        table[f"{ours}.norm"] = f"{layer}.layer_norm"
+        table[f"{ours}.hidden"] = f"{layer}.DenseReluDense.{'wi_0' if gated else 'wi'}"
+        table[f"{ours}.gate"] = f"{layer}.DenseReluDense.wi_1"
+        table[f"{ours}.output"] = f"{layer}.DenseReluDense.wo"
+    return table
+
+
+def _t5_tensors(theirs: Tensors, config: ModelConfig) -> Tensors:
+    """Its differences go into the weights, so that the formulas stay those of the paper.
+
+    Its attention scores are not divided by sqrt(d_k), so the query weights are multiplied by it. Its embedding is not
+    multiplied by sqrt(d_model), so the table is divided by it; the first T5 does the same before its output. The
+    biases that it lacks are zero.
+    """
+    if "shared.weight" in theirs:
+        theirs = {"lm_head.weight": theirs["shared.weight"], **theirs}
+    shapes = expected_tensors(config)
+    weights = [name for name in shapes if not name.endswith(".bias")]
+    ours = names.to_ours(_t5_names(config), weights, theirs, _T5_IGNORED)
+    for name in weights:
+        if name.endswith(".embedding.weight"):
+            ours[name] = ours[name] / np.float32(config.d_model**0.5)
+        if name.endswith(".query.weight"):
+            ours[name] = ours[name] * np.float32(config.head_dim**0.5)
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    return zeros | ours
+
+
+BART = Family("translate", _bart_config, _bart_tensors)
+T5 = Family("translate", _t5_config, _t5_tensors)

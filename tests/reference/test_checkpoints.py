@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 import torch
-from regard.exchange.huggingface_files import read_json
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
 from regard.engine.torch import TorchEngine, load_model
 from regard.exchange.huggingface import FAMILIES, ImportOptions, import_folder
+from regard.exchange.huggingface_files import read_json
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout

@@ -14,10 +14,10 @@ import torch
 from cli_fixtures import assert_one_sentence, run
 from fixtures import make_random_folder
 from huggingface_fixtures import MAKERS
-from regard.exchange.huggingface_files import read_safetensors
 
 from regard.api import export, import_model, load
 from regard.errors import ModelError, RegardError, UsageError
+from regard.exchange.huggingface_files import read_safetensors
 from regard.folder.catalogue import find_by_task
 from regard.folder.checkpoint import read_tensors
 

@@ -58,8 +58,10 @@ def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
 
 def load(folders: Sequence[Path], queue: int = 64) -> tuple[Models, Metrics]:
     metrics = Metrics()
-    loaded = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1)
-    return loaded.models, metrics
+    models, _ = load_models(
+        [str(each) for each in folders], queue=queue, metrics=metrics, threads=1
+    )
+    return models, metrics
 
 
 @dataclass

@@ -11,7 +11,7 @@ from serve_fuzz import Fuzz
 
 from regard.documents import translate_document
 from regard.errors import RegardError
-from regard.serve.site import page_names
+from regard.serve.app import page_names
 
 NOT_DESCRIBED = {"/", *(f"/{name}" for name in page_names())}
 NOT_DESCRIBED |= {"/page/look", "/look/{look}/{path:path}"}

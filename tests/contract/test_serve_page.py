@@ -6,10 +6,10 @@ from pathlib import Path
 
 from browser.find_tools import find_node, find_typescript
 
-from regard.serve.site import __file__ as site_file
-from regard.serve.site import page_names
+from regard.serve.app import __file__ as app_file
+from regard.serve.app import page_names
 
-FOLDER = Path(site_file).parent / "page"
+FOLDER = Path(app_file).parent / "page"
 MAX_BYTES = 60_000
 
 

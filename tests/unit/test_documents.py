@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any, cast
 from xml.etree import ElementTree
@@ -18,7 +19,7 @@ from markdown_it import MarkdownIt
 
 from regard.documents import translate_document
 from regard.documents.segments import Cancelled, check_cancelled
-from regard.serve.files import DocumentTranslator
+from regard.serve import answers
 from regard.text.protected import placeholders
 
 LANGUAGES = ("fr", "en")
@@ -251,8 +252,10 @@ def test_even_one_paragraph_is_cancelled_midway(suffix: str, unit: str) -> None:
     assert next(asked) > 1000
 
 
-def test_the_server_drops_a_file_when_its_client_has_gone() -> None:
-    documents, asked_of_the_model = DocumentTranslator(), []
+def test_the_server_drops_a_file_when_its_client_has_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked_of_the_model: list[str] = []
+    threads = ThreadPoolExecutor(1)
+    monkeypatch.setattr(answers, "document_threads", threads)
 
     class Model:
         def __getattr__(self, name: str) -> object:
@@ -261,12 +264,14 @@ def test_the_server_drops_a_file_when_its_client_has_gone() -> None:
 
     async def begin_and_leave() -> None:
         data = b"mot *a " * 10_007
-        task = asyncio.create_task(documents.translate(cast(Any, Model()), data, ".md", LANGUAGES))
+        task = asyncio.create_task(
+            answers.translate_file(cast(Any, Model()), data, ".md", LANGUAGES)
+        )
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(begin_and_leave())
-    documents._threads.shutdown(wait=True)
+    threads.shutdown(wait=True)
     assert asked_of_the_model == []

@@ -15,7 +15,7 @@ from serve_fixtures import KEY, Answer, Running, make_folders, running, wait_unt
 
 from regard.serve import server as server_module
 from regard.serve import settings as limits
-from regard.serve.site import page_names
+from regard.serve.app import page_names
 
 SECRET = "Jane dort à Zanzibar"
 ASK = {"q": SECRET, "source": "fr", "target": "en"}

@@ -18,7 +18,7 @@ from fixtures import make_model_folder
 from serve_fixtures import KEY, make_folders
 
 from regard.errors import ModelError, UsageError
-from regard.serve import access, files, models, monitoring, request
+from regard.serve import guard, libretranslate, models, monitoring, request
 from regard.serve.request import RequestError
 from regard.serve.server import bind
 from regard.serve.settings import Settings, is_loopback, read_keys
@@ -73,7 +73,7 @@ def test_the_socket() -> None:
 
 def test_a_rate_refills_and_forgets_the_oldest() -> None:
     now = 0.0
-    rate = access.RateLimit(2, clock=lambda: now)
+    rate = guard.RateLimit(2, clock=lambda: now)
     assert [rate.wait("a") for _ in range(3)] == [0, 0, 30]
     assert rate.wait("b") == 0
     now = 31.0
@@ -81,7 +81,7 @@ def test_a_rate_refills_and_forgets_the_oldest() -> None:
     for i in range(10_005):
         rate.wait(str(i))
     assert len(rate._clients) == 10_000
-    assert access.RateLimit(0).wait("a") == 0
+    assert guard.RateLimit(0).wait("a") == 0
 
 
 # files
@@ -89,7 +89,7 @@ def test_a_rate_refills_and_forgets_the_oldest() -> None:
 
 def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
     now = 0.0
-    kept = files.FileStore(clock=lambda: now)
+    kept = libretranslate.FileStore(clock=lambda: now)
     key = kept.add("../a b.txt", b"one")
     found = kept.get(key)
     assert found is not None and (found.name, found.data) == ("a_b.txt", b"one")
@@ -104,19 +104,21 @@ def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
 
 
 def test_counts_in_prometheus_form() -> None:
-    histogram = monitoring.Histogram("h", "sizes", (1, 5))
-    for value in (0.5, 3, 7):
-        histogram.observe(value, model='a"\n\\')
-    counter = monitoring.Counter("c", "things")
-    counter.add(2, a="x", b="y")
-    counter.add(3, b="y", a="x")
-    assert list(counter.lines()) == ['c{a="x",b="y"} 5']
-    assert list(histogram.lines()) == [
-        'h_bucket{model="a\\"\\n\\\\",le="1"} 1',
-        'h_bucket{model="a\\"\\n\\\\",le="5"} 2',
-        'h_bucket{model="a\\"\\n\\\\",le="+Inf"} 3',
-        'h_sum{model="a\\"\\n\\\\"} 10.5',
-        'h_count{model="a\\"\\n\\\\"} 3',
+    metrics = monitoring.Metrics()
+    for value in (0.5, 3, 1000):
+        metrics.observe("regard_batch_sentences", value, model='a"\n\\')
+    for amount in (2, 3):
+        metrics.add("regard_tokens_total", amount, model="b")
+    found = [line for line in metrics.text().splitlines() if 'model="' in line]
+    assert found[0] == 'regard_tokens_total{model="b"} 5'
+    name, label = "regard_batch_sentences", 'model="a\\"\\n\\\\"'
+    counts = [int(line.rpartition(" ")[2]) for line in found[1:10]]
+    assert counts == [1, 1, 2, 2, 2, 2, 2, 2, 2]
+    assert found[1].startswith(f'{name}_bucket{{{label},le="1"}}')
+    assert found[10:] == [
+        f'{name}_bucket{{{label},le="+Inf"}} 3',
+        f"{name}_sum{{{label}}} 1003.5",
+        f"{name}_count{{{label}}} 3",
     ]
 
 
@@ -146,10 +148,9 @@ def test_models_that_cannot_be_served_are_left_out_and_named(
     (tmp_path / "story" / "decoder.onnx").write_bytes(b"nonsense")
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
     counted = monitoring.Metrics()
-    served, other_tasks, failed = models.load_models([], queue=3, metrics=counted, threads=1)
+    served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
     assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
-    assert "filler: made to fill, which is not served" in other_tasks
-    assert {reason.partition(":")[0] for reason in failed} == {"story"}
+    assert "got one to fill" in left_out["filler"] and "decoder.onnx" in left_out["story"]
     with pytest.raises(
         ModelError, match="must be a model to translate, chat, write: got one to fill"
     ):

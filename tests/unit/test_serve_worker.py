@@ -14,14 +14,8 @@ from regard.config import DecodeConfig
 from regard.generate.chat import reply_candidates
 from regard.generate.prompts import chat_prompt
 from regard.serve import worker as worker_module
-from regard.serve.jobs import (
-    ModelJob,
-    ModelStopped,
-    ReplyTask,
-    TextStream,
-    TranslateTask,
-)
-from regard.serve.worker import Worker
+from regard.serve.answers import ReplyTask, TranslateTask
+from regard.serve.worker import ModelJob, ModelStopped, TextStream, Worker
 from regard.translate.pipeline import Translator
 
 DECODE = DecodeConfig(max_length=7)

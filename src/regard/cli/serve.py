@@ -80,14 +80,10 @@ def _run(settings: Settings, models: Sequence[str], opening: dict[str, Any]) -> 
 
     metrics, log = Metrics(), Log()
     with bind(settings) as listening:
-        served, other_tasks, failed = load_models(
-            models, queue=settings.queue, metrics=metrics, **opening
-        )
+        served, left_out = load_models(models, queue=settings.queue, metrics=metrics, **opening)
         address = address_of(listening)
         # On stdout, apart from the log on stderr, every line of which is JSON.
         typer.echo(f"{address}/  serves {', '.join(served.all)}  (Ctrl-C ends)")
         sys.stdout.flush()
-        left_out = {"other_tasks": other_tasks, "failed": failed}
-        told = {name: reasons for name, reasons in left_out.items() if reasons}
-        log.write("start", address=address, models=list(served.all), **told)
+        log.event("start", address=address, models=list(served.all), left_out=left_out)
         return run(App(served, settings, metrics, log), listening, log)

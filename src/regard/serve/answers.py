@@ -1,26 +1,63 @@
-"""What a request gets from a model: translations, a reply, or a text as it is written."""
+"""What a request gets from a model: translations, a translated document, a reply, or a text as it is written."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import threading
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from regard.config import DecodeConfig
-from regard.generate.chat import Judge, search_plan, stream_reply
+from regard.documents import translate_document
+from regard.generate.chat import Judge, ReplyCandidate, reply_candidates, search_plan, stream_reply
 from regard.generate.continuation import continue_text
 from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
-from regard.serve.jobs import ModelJob, ReplyTask, TextStream, TranslateTask
 from regard.serve.models import ServedModel
+from regard.serve.worker import ModelJob, TextStream
+from regard.translate.options import TranslateOptions
+from regard.translate.pipeline import Translator
 from regard.translate.translation import Translation, join
 
 _LONG = 2000
 """characters above which a text is split in another thread, so that other requests do not wait"""
 _NEXT_CHOICE = 1_000_003
 """offset between the sampling numbers of two choices, so that no choice draws what a later turn draws"""
+document_threads = ThreadPoolExecutor(16, "regard-document")
+"""threads that read and write documents; more documents wait"""
+
+Chunks = AsyncGenerator[TextChunk, None]
+
+
+@dataclass(frozen=True, slots=True)
+class TranslateTask:
+    """Items are sentences, results are translations."""
+
+    decode: DecodeConfig
+    alignment: bool = False
+
+    def run(self, translator: Translator, items: Sequence[str]) -> list[Translation]:
+        options = TranslateOptions(split=False, alignment=self.alignment)
+        return translator.translate(items, self.decode, options)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyTask:
+    """Items are conversations with a number that decides what is sampled; results are candidates for the reply."""
+
+    decode: DecodeConfig
+    num_top: int = 0
+
+    def run(
+        self, translator: Translator, items: Sequence[tuple[Prompt, int]]
+    ) -> list[list[ReplyCandidate]]:
+        prompts, numbers = zip(*items, strict=True)
+        return reply_candidates(translator, prompts, self.decode, numbers, self.num_top)
 
 
 class TextsJob:
@@ -69,21 +106,17 @@ async def translate(
     return job.join([each async for each in _results(job.submit())])
 
 
-async def translate_in_order(
-    served: ServedModel, text: str, count: Callable[[int, int], None]
-) -> AsyncGenerator[TextChunk, None]:
-    """The translation sentence by sentence, each with the white space after it.
-
-    count: told how many tokens were read and written since the last call.
-    """
+async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]) -> Chunks:
+    """The translation sentence by sentence, each with the white space after it; usage counts the tokens."""
     job = await _prepare(served, [text], in_order=True)
     [parts] = job.parts
-    count(job.num_tokens, 0)
+    usage["prompt_tokens"] += job.num_tokens
     yield TextChunk(parts.glue[0])
     glue = iter(parts.glue[1:])
     async with aclosing(_results(job.submit())) as results:
         async for translation in results:
-            count(0, sum(len(each.candidates[0].tokens) for each in translation.sentences))
+            for sentence in translation.sentences:
+                usage["completion_tokens"] += len(sentence.candidates[0].tokens)
             yield TextChunk(translation.text + next(glue))
     yield TextChunk("", (), "stop")
 
@@ -106,17 +139,42 @@ async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
         job.cancel()
 
 
+async def translate_file(
+    served: ServedModel,
+    data: bytes,
+    suffix: str,
+    languages: tuple[str, str],
+    encoding: str | None = None,
+) -> bytes:
+    """A translated document. Its thread hands texts to the model's; cancelling this stops both."""
+    is_cancelled = threading.Event()
+    running: list[ModelJob] = []
+
+    def translate_texts(texts: list[str]) -> list[Translation]:
+        job = TextsJob(served, texts, alignment=True)
+        running[:] = [job.submit()]
+        if is_cancelled.is_set():
+            running[0].cancel()
+        return job.join([future.result() for future in running[0].futures])
+
+    work = partial(translate_document, data, suffix, translate_texts, languages=languages)
+    work = partial(work, encoding=encoding, is_cancelled=is_cancelled.is_set)
+    try:
+        done = await asyncio.get_running_loop().run_in_executor(document_threads, work)
+        return done.data
+    finally:
+        is_cancelled.set()
+        for job in running:
+            job.cancel()
+
+
 @dataclass(frozen=True, slots=True)
 class TextOptions:
-    """What a request asks of each text; None is the model's own setting."""
+    """What a request asks of each text."""
 
+    decode: DecodeConfig
+    """the model's own search, with what the request changes"""
     max_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    """a client's 0 asks for nothing, and is None too"""
-    seed: int | None = None
     stops: tuple[str, ...] = ()
     num_top: int = 0
     """most probable tokens shown beside each token"""
@@ -124,13 +182,12 @@ class TextOptions:
 
 async def reply(
     served: ServedModel, turns: Sequence[str], options: TextOptions, number: int
-) -> AsyncGenerator[TextChunk, None]:
+) -> Chunks:
     """A chat model's reply, chosen as `regard chat` chooses it, then given token by token.
 
     Its candidates are searched for in batches with those of other conversations.
     """
-    translator, judge = served.translator, Judge(turns)
-    decode = _decode(served.manifest.decode, options, greedy="beam")
+    translator, judge, decode = served.translator, Judge(turns), options.decode
     decode = replace(decode, max_length=options.max_tokens or decode.max_length)
     number = len(turns) // 2 + _NEXT_CHOICE * number
     plan = search_plan(translator, decode, served.manifest.generate, turns, judge)
@@ -143,22 +200,16 @@ async def reply(
         [found] = [each async for each in _results(job)]
         await asyncio.to_thread(judge.consider, found)
     for part in stream_reply(translator, judge.chosen, options.stops):
-        served.worker.metrics.tokens.add(len(part.tokens), model=served.name)
         yield part
 
 
-async def write(
-    served: ServedModel, prompt: Prompt, options: TextOptions, number: int
-) -> AsyncGenerator[TextChunk, None]:
+async def write(served: ServedModel, prompt: Prompt, options: TextOptions, number: int) -> Chunks:
     """A language model's text as it is written; when the reader leaves, the writing stops."""
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[TextChunk | BaseException | None] = asyncio.Queue()
-    decode = _decode(served.manifest.decode, options, greedy="greedy")
-    num_tokens = options.max_tokens or decode.max_length or prompt.num_default
+    num_tokens = options.max_tokens or options.decode.max_length or prompt.num_default
     limit = min(len(prompt.prefix) + num_tokens, max_output(served.translator))
-    # A beam knows its text only at the end, and a story of the most probable words repeats itself.
-    method = "sample" if decode.method == "beam" else decode.method
-    decode = replace(decode, method=method, n_best=1, max_length=limit)
+    decode = replace(options.decode, n_best=1, max_length=limit)
     asked = (served.translator, prompt, decode, served.manifest.generate)
     about: dict[str, Any] = {"number": number, "stops": options.stops, "num_top": options.num_top}
     stream = TextStream(
@@ -170,18 +221,6 @@ async def write(
         while (item := await arrived.get()) is not None:
             if isinstance(item, BaseException):
                 raise item
-            served.worker.metrics.tokens.add(len(item.tokens), model=served.name)
             yield item
     finally:
         stream.is_cancelled = True
-
-
-def _decode(decode: DecodeConfig, options: TextOptions, greedy: str) -> DecodeConfig:
-    """The model's own search with the request's options; temperature 0 asks for the method `greedy`."""
-    names = ("top_p", "presence_penalty", "frequency_penalty", "seed")
-    given = {name: getattr(options, name) for name in names}
-    changes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    if options.temperature is not None:
-        changes["method"] = greedy if options.temperature == 0 else "sample"
-        changes["temperature"] = options.temperature or 1.0
-    return replace(decode, **changes)

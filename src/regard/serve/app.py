@@ -1,68 +1,89 @@
-"""All routes in one application."""
+"""All routes in one application: the two interfaces, the web page with its *Look inside*, and what watchers ask."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from importlib import resources
 from importlib.metadata import version
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from starlette.requests import Request
+from starlette.datastructures import Headers
+from starlette.requests import Request, cookie_parser
 from starlette.responses import Response
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from regard.documents import SUFFIXES
+from regard.errors import UsageError, how_to_install
 from regard.serve import settings as limits
-from regard.serve.guard import RequestGuard, RouteRules
+from regard.serve.answers import translate
+from regard.serve.guard import RequestGuard
 from regard.serve.libretranslate import LibreTranslate
-from regard.serve.models import Models
-from regard.serve.monitoring import Gauge, Log, Metrics
+from regard.serve.models import Models, ServedModel, language_name
+from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
-from regard.serve.request import json_response
+from regard.serve.request import (
+    BadField,
+    RequestError,
+    check_length,
+    integer,
+    json_response,
+    parse_object,
+    text_of,
+)
 from regard.serve.settings import Settings
-from regard.serve.site import Site, page_names
+from regard.translate.translation import Sentence, Translation
+
+if TYPE_CHECKING:
+    from regard.look.view import Look
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
+_LOOK = "/look/"
+_PASS = "regard_look"
+"""name of the cookie that opens pages of look without a key"""
+_MAX_LOOKS = 4
+"""open pages of look; each keeps every value of a pass in memory"""
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
+_TYPES |= {".ico": "image/x-icon"}
+_FOLDER = resources.files("regard.serve") / "page"
+
+
+def page_names() -> list[str]:
+    return sorted(each.name for each in _FOLDER.iterdir() if Path(each.name).suffix in _TYPES)
+
+
 _PAGE = {"/": "index.html", **{f"/{name}": name for name in page_names()}}
 """files of the page, by path"""
-_WITHOUT_KEY = {"/health", *_PAGE}
-_WITH_FILE = {"/translate_file"}
 
 
 class App:
     def __init__(self, models: Models, settings: Settings, metrics: Metrics, log: Log) -> None:
         self.models, self._settings, self._metrics = models, settings, metrics
-        self._site = Site(models, settings)
+        self._looks: OrderedDict[str, Look] = OrderedDict()
+        self._pass = secrets.token_urlsafe(24)
+        self._one_at_a_time = asyncio.Lock()
         self.routes = self._routes(log)
         self._router = Router(self.routes, redirect_slashes=False, lifespan=self._lifespan)
         self.asgi: ASGIApp = RequestGuard(
-            self._route, settings, metrics, log, self._rules_of, self._site.has_pass
+            self._dispatch, settings, metrics, log, self._route_of, self._has_pass
         )
-
-        def num_waiting() -> dict[str, float]:
-            return {name: each.worker.num_waiting for name, each in models.all.items()}
-
-        def is_up() -> dict[str, float]:
-            return {name: each.worker.is_alive for name, each in models.all.items()}
-
-        metrics.gauges += [
-            Gauge("regard_waiting", "Requests that wait for a model.", num_waiting, "model"),
-            Gauge("regard_model_up", "Whether a model answers.", is_up, "model"),
-        ]
-
-    async def _route(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # With an app in its scope the router raises HTTPException, and the guard answers.
-        scope["app"] = self
-        await self._router(scope, receive, send)
+        workers = {name: each.worker for name, each in models.all.items()}
+        metrics.gauges = {
+            "regard_waiting": lambda: {name: each.num_waiting for name, each in workers.items()},
+            "regard_model_up": lambda: {name: each.is_alive for name, each in workers.items()},
+        }
 
     def _routes(self, log: Log) -> list[Route]:
         libre = LibreTranslate(self.models, self._settings)
         openai = OpenAI(self.models, self._settings, log)
-        site = self._site
         table: list[tuple[str, str, Endpoint]] = [
             ("POST", "/translate", libre.translate),
             ("POST", "/detect", libre.detect),
@@ -78,28 +99,35 @@ class App:
             ("GET", "/health", self._health),
             ("GET", "/metrics", self._show_metrics),
             ("GET", "/spec", self._spec),
-            ("GET", "/page/state", site.state),
-            ("POST", "/page/translate", site.translate),
-            ("POST", "/page/look", site.open_look),
-            ("GET", "/look/{look}/{path:path}", site.look),
-            ("POST", "/look/{look}/{path:path}", site.look),
-            *(("GET", path, site.file(name)) for path, name in _PAGE.items()),
+            ("GET", "/page/state", self._page_state),
+            ("POST", "/page/translate", self._page_translate),
+            ("POST", "/page/look", self._open_look),
+            ("GET", "/look/{look}/{path:path}", self._look),
+            ("POST", "/look/{look}/{path:path}", self._look),
+            *(("GET", path, _page_file(name)) for path, name in _PAGE.items()),
         ]
         return [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
 
-    def _rules_of(self, path: str) -> RouteRules:
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # With an app in its scope the router raises HTTPException, and the guard answers.
+        scope["app"] = self
+        await self._router(scope, receive, send)
+
+    def _route_of(self, path: str) -> tuple[str, bool]:
+        """A path's route and whether it needs a key."""
         scope = {"type": "http", "path": path, "method": "GET", "root_path": ""}
-        for route in self.routes:
-            if route.matches(scope)[0] != Match.NONE:
-                name = route.path
-                return RouteRules(name, name not in _WITHOUT_KEY, name in _WITH_FILE)
-        return RouteRules("none")
+        found = (each.path for each in self.routes if each.matches(scope)[0] != Match.NONE)
+        route = next(found, "none")
+        return route, route != "/health" and route not in _PAGE
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
-        self.models.start()
+        workers = [each.worker for each in self.models.all.values()]
+        for worker in workers:
+            worker.start()
         yield
-        await asyncio.to_thread(self.models.stop)
+        for worker in workers:
+            await asyncio.to_thread(worker.stop)
 
     async def _health(self, request: Request) -> Response:
         if failing := self.models.failing:
@@ -126,3 +154,125 @@ class App:
         for name, value in values.items():
             text = text.replace(f'"@{name}@"', json.dumps(value))
         return json_response(json.loads(text))
+
+    async def _page_state(self, request: Request) -> Response:
+        """What the page can offer."""
+        models = self.models
+        tasks = {name: each.manifest.task for name, each in models.all.items()}
+        return json_response(
+            {
+                "pairs": [
+                    {"source": source, "target": target, "model": served.name}
+                    for (source, target), served in models.pairs.items()
+                ],
+                "languages": {code: language_name(code) for code in models.languages},
+                "chat": [name for name, task in tasks.items() if task == "chat"],
+                "write": [name for name, task in tasks.items() if task == "write"],
+                "look": find_spec("torch") is not None,
+                "characters": self._settings.characters,
+                "files": list(SUFFIXES),
+            }
+        )
+
+    async def _page_translate(self, request: Request) -> Response:
+        """A translation sentence by sentence, with alternatives and word links."""
+        fields = parse_object(await request.body())
+        text = text_of(fields, "text")
+        check_length([text], "text", self._settings.characters)
+        alternatives = integer(fields, "alternatives", 0, 0, limits.MAX_ALTERNATIVES)
+        source, target = text_of(fields, "source"), text_of(fields, "target")
+        found = self.models.detect(text) if source == "auto" else None
+        code = source if found is None else found.language
+        answer = Translation(text, text, [text], [])
+        if served := self.models.translator(code, target):
+            [answer] = await translate(served, [text], alternatives, alignment=True)
+        return json_response(
+            {
+                "source": code,
+                "probability": None if found is None else found.probability,
+                "text": answer.text,
+                "sentences": [_page_sentence(each, answer) for each in answer.sentences],
+            }
+        )
+
+    async def _open_look(self, request: Request) -> Response:
+        """Open a text in look, by the model's name or languages, and answer where. Needs torch."""
+        fields = parse_object(await request.body())
+        text = text_of(fields, "text").strip()
+        check_length([text], "text", self._settings.characters)
+        if "model" in fields:
+            served: ServedModel | None = self.models.find(text_of(fields, "model"))
+        else:
+            served = self.models.translator(text_of(fields, "source"), text_of(fields, "target"))
+        if served is None:
+            raise BadField("target", "the target must be another language than the source")
+        if find_spec("torch") is None:
+            raise RequestError(501, f"looking into a model needs torch: {how_to_install('torch')}")
+        from regard.look.view import look_at
+
+        async with self._one_at_a_time:
+            look = await asyncio.to_thread(look_at, served.folder, text)
+        name = secrets.token_urlsafe(16)
+        self._looks[name] = look
+        while len(self._looks) > _MAX_LOOKS:
+            self._looks.popitem(last=False)
+        response = json_response({"url": f"{_LOOK}{name}/"})
+        response.set_cookie(_PASS, self._pass, path=_LOOK, httponly=True, samesite="strict")
+        return response
+
+    async def _look(self, request: Request) -> Response:
+        """A file or a value of a page of look."""
+        from regard.look.server import NotFound, get, post
+
+        look = self._looks.get(request.path_params["look"])
+        if look is None:
+            raise RequestError(404, "this sentence is no longer open: open it again")
+        asked: list[Any] = [look.session, request.path_params["path"]]
+        try:
+            if request.method == "POST":
+                if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+                    raise UsageError("a change must come as application/json: got something else")
+                asked = [post, *asked, await request.body()]
+            else:
+                asked = [get, *asked, dict(request.query_params)]
+            content, kind = await asyncio.to_thread(*asked)
+        except NotFound as error:
+            raise RequestError(404, str(error)) from error
+        return Response(content, media_type=kind)
+
+    def _has_pass(self, path: str, headers: Headers) -> bool:
+        """Whether a page of look asks that was opened by someone with a key."""
+        if not path.startswith(_LOOK):
+            return False
+        given = cookie_parser(headers.get("cookie", "")).get(_PASS, "")
+        return secrets.compare_digest(given.encode("utf-8", "replace"), self._pass.encode())
+
+
+def _page_file(name: str) -> Endpoint:
+    """An endpoint that sends a file of the page."""
+    data = (_FOLDER / name).read_bytes()
+
+    async def send(request: Request) -> Response:
+        return Response(data, media_type=_TYPES[Path(name).suffix])
+
+    return send
+
+
+def _page_sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
+    """Where a sentence stands in the source and in the text, and its candidates with their word links."""
+    targets = []
+    for candidate in sentence.candidates:
+        links = [
+            _utf16(sentence.source, link.source) + _utf16(candidate.text, link.target)
+            for link in candidate.alignment or ()
+        ]
+        targets.append({"text": candidate.text, "links": links})
+    [source_start] = _utf16(answer.source, [sentence.source_start])
+    [start] = _utf16(answer.text, [sentence.start])
+    about = {"source": sentence.source, "source_start": source_start, "start": start}
+    return {**about, "targets": targets}
+
+
+def _utf16(text: str, places: Iterable[int]) -> list[int]:
+    """Places in a text as JavaScript counts them, in units of UTF-16: 😀 is two."""
+    return [len(text[:place].encode("utf-16-le")) // 2 for place in places]

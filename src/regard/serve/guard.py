@@ -7,10 +7,12 @@ the connection is watched: when the client leaves, the work is cancelled.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import time
 import uuid
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.exceptions import HTTPException
@@ -20,7 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import RegardError
 from regard.serve import settings as limits
-from regard.serve.access import Keys, RateLimit, client_of, is_own_host
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.request import RequestError, fields_of, speaks_openai
 from regard.serve.settings import Settings
@@ -38,20 +39,32 @@ _PREFLIGHT = {
     "Access-Control-Max-Age": "600",
 }
 _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
-_MAX_OPEN_REQUESTS = 512
-"""requests being answered, those that wait for a model included"""
+_FILE_ROUTE = "/translate_file"
 _CLIENT_LEFT = 499
 """status in the log when the client did not wait for its answer"""
+_MAX_CLIENTS = 10_000
+"""clients whose rate is remembered"""
 
 
-@dataclass(frozen=True, slots=True)
-class RouteRules:
-    """How requests for a path are treated."""
+class RateLimit:
+    """A token bucket for each client, refilled at `limit` requests a minute."""
 
-    name: str
-    """the route's pattern, for logs and metrics"""
-    needs_key: bool = True
-    takes_file: bool = False
+    def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._limit, self._clock = limit, clock
+        self._clients: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str) -> int:
+        """Seconds until the client may ask; 0 if it may now."""
+        if not self._limit:
+            return 0
+        now = self._clock()
+        left, then = self._clients.pop(client, (float(self._limit), now))
+        left = min(left + (now - then) * self._limit / 60, float(self._limit))
+        is_allowed = left >= 1
+        self._clients[client] = (left - 1 if is_allowed else left, now)
+        while len(self._clients) > _MAX_CLIENTS:
+            self._clients.popitem(last=False)
+        return 0 if is_allowed else max(1, round((1 - left) * 60 / self._limit))
 
 
 class RequestGuard:
@@ -63,64 +76,63 @@ class RequestGuard:
         settings: Settings,
         metrics: Metrics,
         log: Log,
-        rules_of: Callable[[str], RouteRules],
+        route_of: Callable[[str], tuple[str, bool]],
         has_pass: Callable[[str, Headers], bool],
     ) -> None:
-        """rules_of: the rules for a path; has_pass: whether a request may see a page without a key."""
+        """route_of: a path's route and whether it needs a key; has_pass: whether a page may be seen without one."""
         self._app, self._settings, self._metrics, self._log = app, settings, metrics, log
-        self._rules_of, self._has_pass = rules_of, has_pass
-        self._keys, self._rate = Keys(settings.keys), RateLimit(settings.rate)
+        self._route_of, self._has_pass = route_of, has_pass
+        self._keys, self._rate = [_digest(key) for key in settings.keys], RateLimit(settings.rate)
         self._num_open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        rules = self._rules_of(scope["path"])
+        route, needs_key = self._route_of(scope["path"])
+        method = scope["method"] if scope["method"] in _METHODS else "other"
         answer = _Answer(scope, send, self._settings.origins)
         began = time.monotonic()
         self._num_open += 1
         try:
-            await self._answer(rules, scope, receive, answer)
+            await self._answer(scope, receive, answer, needs_key, is_file=route == _FILE_ROUTE)
         except RequestError as error:
-            self._metrics.refused.add(reason=str(error.status))
+            self._metrics.add("regard_refused_total", reason=str(error.status))
             await answer.fail(error)
         except HTTPException as error:
             await answer.fail(_no_route(error, scope["method"]))
         except RegardError as error:
             await answer.fail(RequestError(400, str(error)))
         except Exception as error:
-            self._log.fault("fault", error, id=answer.id, route=rules.name)
+            self._log.fault(error, id=answer.id, route=route)
             await answer.fail(RequestError(500, "something went wrong here, not with your request"))
         finally:
             self._num_open -= 1
-            self._record(rules.name, scope["method"], answer, time.monotonic() - began)
-
-    def _record(self, route: str, method: str, answer: _Answer, seconds: float) -> None:
-        status = answer.status or _CLIENT_LEFT
-        method = method if method in _METHODS else "other"
-        self._metrics.requests.add(route=route, method=method, status=str(status))
-        self._metrics.seconds.observe(seconds, route=route)
-        about = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
-        self._log.write("request", id=answer.id, **about)
+            seconds, status = time.monotonic() - began, answer.status or _CLIENT_LEFT
+            about = {"method": method, "route": route}
+            self._metrics.add("regard_requests_total", 1, **about, status=str(status))
+            self._metrics.observe("regard_request_seconds", seconds, route=route)
+            about |= {"status": status, "seconds": round(seconds, 4)}
+            self._log.event("request", id=answer.id, **about)
 
     async def _answer(
-        self, rules: RouteRules, scope: Scope, receive: Receive, answer: _Answer
+        self, scope: Scope, receive: Receive, answer: _Answer, needs_key: bool, *, is_file: bool
     ) -> None:
-        headers = Headers(scope=scope)
-        self._check_client(rules, scope, headers)
+        settings, headers = self._settings, Headers(scope=scope)
+        self._check_client(scope, headers, needs_key)
         if scope["method"] == "OPTIONS" and "origin" in headers:
             await Response(None, 204, _PREFLIGHT)(scope, receive, answer)
             return
-        body = await self._read(rules, headers, receive)
-        if self._keys and rules.needs_key:
+        most = settings.file_bytes if is_file else settings.body_bytes
+        body = await _read(headers, receive, most)
+        if self._keys and needs_key and not self._has_pass(scope["path"], headers):
             await self._check_key(scope, headers, body)
-        seconds = self._settings.file_timeout if rules.takes_file else self._settings.timeout
-        await self._run(self._app(scope, _replay(body), answer), receive, answer, seconds)
+        seconds = settings.file_timeout if is_file else settings.timeout
+        await _run(self._app(scope, _replay(body), answer), receive, answer, seconds)
 
-    def _check_client(self, rules: RouteRules, scope: Scope, headers: Headers) -> None:
+    def _check_client(self, scope: Scope, headers: Headers, needs_key: bool) -> None:
         settings, host = self._settings, headers.getlist("host")
-        if len(host) != 1 or not is_own_host(host[0], settings.hosts):
+        if len(host) != 1 or not settings.is_own_host(host[0]):
             message = "this server does not go by that name: allow it with --allow-host"
             raise RequestError(403, message, code="host")
         # Programs send no Origin; this server's own page and allowed sites may ask.
@@ -128,82 +140,102 @@ class RequestGuard:
         if headers.get("origin") not in own:
             message = "pages of other sites may not ask: allow them with --allow-origin"
             raise RequestError(403, message, code="origin")
-        if self._num_open > _MAX_OPEN_REQUESTS:
+        if self._num_open > limits.MAX_OPEN_REQUESTS:
             message = "too many requests at once: come back"
-            raise RequestError(503, message, retry_after=1, code="busy")
+            raise RequestError(503, message, code="busy", retry_after=1)
         address = scope["client"][0] if scope.get("client") else ""
-        client = client_of(address, headers, settings.proxies)
-        if rules.needs_key and (seconds := self._rate.wait(client)):
+        client = settings.client_of(address, headers)
+        if needs_key and (seconds := self._rate.wait(client)):
             message = f"Slowdown: at most {settings.rate} requests a minute"
-            raise RequestError(429, message, retry_after=seconds, code="rate_limit_exceeded")
-
-    async def _read(self, rules: RouteRules, headers: Headers, receive: Receive) -> bytes:
-        most = self._settings.file_bytes if rules.takes_file else self._settings.body_bytes
-        message = f"a request must have at most {most} bytes: send less at a time"
-        too_large = RequestError(413, message)
-        if headers.get("content-encoding", "identity").lower() != "identity":
-            raise RequestError(415, "a body must not be compressed: send it as it is")
-        length = headers.get("content-length", "0")
-        if not length.isascii() or not length.isdigit() or len(length) > 18:
-            raise RequestError(400, "Content-Length must be a number")
-        if int(length) > most:
-            raise too_large
-        body = bytearray()
-        try:
-            async with asyncio.timeout(limits.BODY_TIMEOUT):
-                while True:
-                    part = await receive()
-                    if part["type"] == "http.disconnect":
-                        raise RequestError(400, "the request broke off")
-                    body += part.get("body", b"")
-                    if len(body) > most:
-                        raise too_large
-                    if not part.get("more_body"):
-                        return bytes(body)
-        except TimeoutError:
-            raise RequestError(408, "the body did not arrive in time") from None
+            raise RequestError(429, message, code="rate_limit_exceeded", retry_after=seconds)
 
     async def _check_key(self, scope: Scope, headers: Headers, body: bytes) -> None:
-        """A key is a bearer token, or LibreTranslate's field api_key; a pass opens a page of look."""
-        path = scope["path"]
-        if self._has_pass(path, headers):
-            return
+        """A key is a bearer token, or LibreTranslate's field api_key."""
+        is_openai = speaks_openai(scope["path"])
         scheme, _, token = headers.get("authorization", "").partition(" ")
         key: object = token.strip() if scheme.lower() == "bearer" and token else None
-        if key is None and not speaks_openai(path):
+        if key is None and not is_openai:
             key = QueryParams(scope["query_string"]).get("api_key")
             if key is None and body:
                 try:
                     key = (await fields_of(Request(scope, _replay(body)))).get("api_key")
                 except RequestError:
                     key = None
-        if key is None or key not in self._keys:
-            status = 401 if speaks_openai(path) else 403
+        given = _digest(str(key))
+        # A list, so that every key is compared.
+        if key is None or not any([hmac.compare_digest(each, given) for each in self._keys]):
             what = "needs an" if key is None else "does not know this"
-            raise RequestError(status, f"this server {what} API key", code="invalid_api_key")
+            message = f"this server {what} API key"
+            raise RequestError(401 if is_openai else 403, message, code="invalid_api_key")
 
-    async def _run(
-        self, work: Awaitable[None], receive: Receive, answer: _Answer, seconds: float
-    ) -> None:
-        """Do the work while the client waits; the answer must begin within these seconds."""
-        task = asyncio.ensure_future(work)
-        gone = asyncio.ensure_future(_until_gone(receive))
-        try:
-            done, _ = await asyncio.wait(
-                {task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
-            if not done and answer.status is None:
-                message = f"this took longer than {seconds:g} seconds: send less at a time"
-                raise RequestError(504, message)
-            if not done:
-                await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                await task
-        finally:
-            gone.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task})
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "replace")).digest()
+
+
+async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
+    message = f"a request must have at most {most} bytes: send less at a time"
+    too_large = RequestError(413, message)
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise RequestError(415, "a body must not be compressed: send it as it is")
+    length = headers.get("content-length", "0")
+    if not length.isascii() or not length.isdigit() or len(length) > 18:
+        raise RequestError(400, "Content-Length must be a number")
+    if int(length) > most:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(limits.BODY_TIMEOUT):
+            while True:
+                part = await receive()
+                if part["type"] == "http.disconnect":
+                    raise RequestError(400, "the request broke off")
+                body += part.get("body", b"")
+                if len(body) > most:
+                    raise too_large
+                if not part.get("more_body"):
+                    return bytes(body)
+    except TimeoutError:
+        raise RequestError(408, "the body did not arrive in time") from None
+
+
+async def _run(work: Awaitable[None], receive: Receive, answer: _Answer, seconds: float) -> None:
+    """Do the work while the client waits; the answer must begin within these seconds."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_until_gone(receive))
+    try:
+        first = asyncio.FIRST_COMPLETED
+        done, _ = await asyncio.wait({task, gone}, timeout=seconds, return_when=first)
+        if not done and answer.status is None:
+            message = f"this took longer than {seconds:g} seconds: send less at a time"
+            raise RequestError(504, message)
+        if not done:
+            await asyncio.wait({task, gone}, return_when=first)
+        if task.done():
+            await task
+    finally:
+        gone.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _replay(body: bytes) -> Receive:
+    """Receives the body that was read already."""
+    bodies = [body]
+
+    async def receive() -> Message:
+        if not bodies:
+            # The guard watches the connection itself: a second call waits until it is cancelled.
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+
+    return receive
 
 
 def _no_route(error: HTTPException, method: str) -> RequestError:
@@ -241,21 +273,3 @@ class _Answer:
     async def fail(self, error: RequestError) -> None:
         if self.status is None:
             await error.response(self._scope["path"])(self._scope, _replay(b""), self)
-
-
-def _replay(body: bytes) -> Receive:
-    """Receives the body that was read already."""
-    bodies = [body]
-
-    async def receive() -> Message:
-        if not bodies:
-            # The guard watches the connection itself: a second call waits until it is cancelled.
-            await asyncio.Event().wait()
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
-
-    return receive
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

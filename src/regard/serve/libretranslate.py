@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.documents import SUFFIXES
-from regard.serve.answers import translate
-from regard.serve.files import DocumentTranslator, FileStore, plain_name
+from regard.serve.answers import translate, translate_file
 from regard.serve.models import Detected, Models, ServedModel, language_name
 from regard.serve.request import (
     BadField,
@@ -28,17 +32,18 @@ AUTO = "auto"
 _MAX_DETECTED = 5
 _MIN_PROBABILITY = 0.01
 """languages that /detect lists, and the probability below which it lists none"""
+_KEEP_SECONDS = 3600.0
+_MAX_BYTES = 64 << 20
+"""translated files that are kept for their clients"""
+_MAX_NAME = 100
 
-
-class _Translated(NamedTuple):
-    text: str
-    alternatives: list[str]
+Answers = list[tuple[str, list[str]]]
+"""translations, each with its alternatives"""
 
 
 class LibreTranslate:
     def __init__(self, models: Models, settings: Settings) -> None:
-        self._models, self._settings = models, settings
-        self._files, self._documents = FileStore(), DocumentTranslator()
+        self._models, self._settings, self._files = models, settings, FileStore()
 
     async def translate(self, request: Request) -> Response:
         fields = await fields_of(request)
@@ -53,33 +58,18 @@ class LibreTranslate:
         found = {
             text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in unique
         }
-        served = {each.language: self._served(each.language, target) for each in found.values()}
-        answers: dict[str, _Translated] = {}
+        codes = dict.fromkeys(each.language for each in found.values())
+        served = {code: self._models.translator(code, target) for code in codes}
+        answers: dict[str, tuple[str, list[str]]] = {}
         for code, model in served.items():
             some = [text for text in unique if found[text].language == code]
-            answers |= zip(some, await self._answers(model, some, kind, alternatives), strict=True)
-        shown: dict[str, list[Any]] = {"translatedText": [answers[text].text for text in texts]}
+            answers |= zip(some, await _answers(model, some, kind, alternatives), strict=True)
+        shown: dict[str, list[Any]] = {"translatedText": [answers[text][0] for text in texts]}
         if is_auto:
             shown["detectedLanguage"] = [_confidence(found[text]) for text in texts]
         if alternatives:
-            shown["alternatives"] = [answers[text].alternatives for text in texts]
+            shown["alternatives"] = [answers[text][1] for text in texts]
         return json_response({name: each if is_list else each[0] for name, each in shown.items()})
-
-    async def _answers(
-        self, served: ServedModel | None, texts: list[str], kind: str, alternatives: int
-    ) -> list[_Translated]:
-        if served is None:
-            return [_Translated(text, []) for text in texts]
-        if kind == "text":
-            found = await translate(served, texts, alternatives)
-            return [_Translated(each.text, each.alternatives[1:]) for each in found]
-        answers = []
-        for text in texts:
-            written = await self._documents.translate(
-                served, text.encode(), ".html", served.languages, "utf-8"
-            )
-            answers.append(_Translated(written.decode(), []))
-        return answers
 
     async def detect(self, request: Request) -> Response:
         texts, _ = self._texts(await fields_of(request))
@@ -88,10 +78,11 @@ class LibreTranslate:
         return json_response(found or [{"confidence": 0.0, "language": "en"}])
 
     async def languages(self, request: Request) -> Response:
-        listed = [
-            {"code": code, "name": language_name(code), "targets": self._models.targets(code)}
-            for code in self._models.languages
-        ]
+        """Each language, and what it can be translated into, itself among them."""
+        listed = []
+        for code in self._models.languages:
+            targets = {code, *(target for source, target in self._models.pairs if source == code)}
+            listed.append({"code": code, "name": language_name(code), "targets": sorted(targets)})
         return json_response(listed)
 
     async def frontend_settings(self, request: Request) -> Response:
@@ -126,11 +117,13 @@ class LibreTranslate:
         source, target = self._languages(fields)
         if source == AUTO:
             source = self._models.detect(data[:4000].decode("utf-8", "ignore")).language
-        served = self._served(source, target)
-        if served is not None:
-            data = await self._documents.translate(served, data, suffix, (source, target))
+        if served := self._models.translator(source, target):
+            data = await translate_file(served, data, suffix, (source, target))
         key = self._files.add(f"{stem}_{target}{suffix}", data)
-        return json_response({"translatedFileUrl": f"{self._base(request)}/download_file/{key}"})
+        is_proxied = request.client and request.client.host in self._settings.proxies
+        is_secure = is_proxied and request.headers.get("x-forwarded-proto") == "https"
+        base = f"{'https' if is_secure else 'http'}://{request.headers['host']}"
+        return json_response({"translatedFileUrl": f"{base}/download_file/{key}"})
 
     async def download(self, request: Request) -> Response:
         file = self._files.get(request.path_params["name"])
@@ -147,17 +140,14 @@ class LibreTranslate:
         given = fields.get("q")
         if given is None:
             raise BadField("q", "Invalid request: missing q parameter")
-        texts = given if isinstance(given, list) else [given]
-        problem = ""
-        if len(texts) > MAX_TEXTS:
-            problem = f"request ({len(texts)}) exceeds batch limit ({MAX_TEXTS})"
-        elif not all(isinstance(text, str) for text in texts):
-            problem = "q must be a text or a list of texts"
-        elif (length := sum(map(len, texts))) > self._settings.characters:
-            problem = f"request ({length}) exceeds text limit ({self._settings.characters})"
-        if problem:
-            raise BadField("q", f"Invalid request: {problem}")
-        return [valid_text(text, "q") for text in texts], isinstance(given, list)
+        texts = [valid_text(text, "q") for text in (given if isinstance(given, list) else [given])]
+        counts = {"batch": (len(texts), MAX_TEXTS)}
+        counts["text"] = (sum(map(len, texts)), self._settings.characters)
+        for what, (count, most) in counts.items():
+            if count > most:
+                message = f"Invalid request: request ({count}) exceeds {what} limit ({most})"
+                raise BadField("q", message)
+        return texts, isinstance(given, list)
 
     def _languages(self, fields: Fields) -> tuple[str, str]:
         """The source, which may be auto, and the target, as our models name them."""
@@ -170,25 +160,65 @@ class LibreTranslate:
                 message = f"{code[:20]} is not supported, only {', '.join(self._models.languages)}"
                 raise BadField(name, message)
             codes.append(known)
-        source, target = codes
-        if source != AUTO:
-            self._served(source, target)
-        return source, target
+        return codes[0], codes[1]
 
-    def _served(self, source: str, target: str) -> ServedModel | None:
-        """The model from one language to another; None where they are the same."""
-        if source == target:
-            return None
-        if (source, target) not in self._models.pairs:
-            wanted, of = (f"{language_name(code)} ({code})" for code in (target, source))
-            raise RequestError(400, f"{wanted} is not available as a target of {of}")
-        return self._models.pairs[source, target]
 
-    def _base(self, request: Request) -> str:
-        is_proxied = request.client and request.client.host in self._settings.proxies
-        is_secure = is_proxied and request.headers.get("x-forwarded-proto") == "https"
-        return f"{'https' if is_secure else 'http'}://{request.headers['host']}"
+async def _answers(
+    served: ServedModel | None, texts: list[str], kind: str, alternatives: int
+) -> Answers:
+    if served is None:
+        return [(text, []) for text in texts]
+    if kind == "text":
+        found = await translate(served, texts, alternatives)
+        return [(each.text, each.alternatives[1:]) for each in found]
+    about = (".html", served.languages, "utf-8")
+    return [((await translate_file(served, text.encode(), *about)).decode(), []) for text in texts]
 
 
 def _confidence(found: Detected) -> dict[str, Any]:
     return {"confidence": round(100 * found.probability, 1), "language": found.language}
+
+
+class TranslatedFile(NamedTuple):
+    name: str
+    data: bytes
+    expires: float
+
+
+class FileStore:
+    """Translated files, in memory for an hour, up to a total size.
+
+    Their keys are random, so that nobody can guess one, and none is ever a path.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._files: OrderedDict[str, TranslatedFile] = OrderedDict()
+        self._clock = clock
+
+    def add(self, name: str, data: bytes) -> str:
+        """The key under which the file can be fetched."""
+        name = plain_name(name)
+        key = f"{secrets.token_hex(16)}.{name}"
+        self._files[key] = TranslatedFile(name, data, self._clock() + _KEEP_SECONDS)
+        self._expire()
+        return key
+
+    def get(self, key: str) -> TranslatedFile | None:
+        self._expire()
+        return self._files.get(key)
+
+    def _expire(self) -> None:
+        num_bytes = sum(len(each.data) for each in self._files.values())
+        for key, file in list(self._files.items()):
+            if num_bytes > _MAX_BYTES or file.expires <= self._clock():
+                num_bytes -= len(self._files.pop(key).data)
+
+
+def plain_name(name: str) -> str:
+    """A file's own name without folders, of letters, digits and a few signs.
+
+    >>> plain_name("../../my letter.txt"), plain_name("…"), plain_name("C:\\\\x\\\\a.po")
+    ('my_letter.txt', 'file', 'a.po')
+    """
+    last = name.replace("\\", "/").rpartition("/")[2]
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", last).strip("._")[-_MAX_NAME:] or "file"

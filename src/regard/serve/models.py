@@ -14,6 +14,7 @@ from regard.folder.catalogue import available, find, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.serve.monitoring import Metrics
+from regard.serve.request import BadField, RequestError
 from regard.serve.worker import Worker
 from regard.text import language
 from regard.translate.pipeline import Translator
@@ -78,10 +79,6 @@ class Models:
                 self.pairs.setdefault(each.languages, each)
         self.languages = sorted({code for pair in self.pairs for code in pair})
 
-    def targets(self, source: str) -> list[str]:
-        """The languages that a language can be translated into, itself among them."""
-        return sorted({source, *(target for start, target in self.pairs if start == source)})
-
     def match(self, code: str) -> str | None:
         """The language of a code in any spelling: FR, fr_FR and fr-CA are fr, unless there is a nearer one."""
         wanted = code.replace("_", "-").lower()
@@ -102,25 +99,28 @@ class Models:
             return ranked[0]
         return Detected(min((source for source, _ in self.pairs), default="en"), 0.0)
 
-    def start(self) -> None:
-        for each in self.all.values():
-            each.worker.start()
+    def find(self, name: str) -> ServedModel:
+        if name not in self.all:
+            known = ", ".join(f"{each} ({found.manifest.task})" for each, found in self.all.items())
+            message = (
+                f"no model here goes by that name: ask for one of {known}, or start the server "
+            )
+            message += "with another:  regard serve --model NAME --model FOLDER"
+            raise RequestError(404, message, param="model", code="model_not_found")
+        return self.all[name]
 
-    def stop(self) -> None:
-        for each in self.all.values():
-            each.worker.stop()
+    def translator(self, source: str, target: str) -> ServedModel | None:
+        """The model from one language into another; None where they are the same."""
+        if source == target:
+            return None
+        if (source, target) not in self.pairs:
+            names = f"{language_name(source[:20])} into {language_name(target[:20])}"
+            raise BadField("target", f"no model here translates {names}")
+        return self.pairs[source, target]
 
     @property
     def failing(self) -> list[str]:
         return [name for name, each in self.all.items() if not each.worker.is_alive]
-
-
-class Loaded(NamedTuple):
-    models: Models
-    other_tasks: list[str]
-    """models for tasks that are not served, each with its task"""
-    failed: list[str]
-    """models that cannot be opened, each with the reason"""
 
 
 def load_models(
@@ -131,24 +131,20 @@ def load_models(
     engine: EngineKind = "auto",
     device: str = "auto",
     threads: int | None = None,
-) -> Loaded:
-    """Load the named models, or all installed ones that can be served."""
+) -> tuple[Models, dict[str, str]]:
+    """The named models, or all installed ones that can be served; of those left out the reason, by name."""
     found = [find(name) for name in names] or [info.folder for info in available()]
     served: list[ServedModel] = []
-    other_tasks: list[str] = []
-    failed: list[str] = []
+    left_out: dict[str, str] = {}
     for folder in dict.fromkeys(Path(each).resolve() for each in found):
         name = folder.name
         try:
             manifest = read_manifest(folder)
-            if manifest.task not in TASKS and names:
+            if manifest.task not in TASKS:
                 raise ModelError(
                     f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to "
                     f"{manifest.task}; name another"
                 )
-            if manifest.task not in TASKS:
-                other_tasks.append(f"{name}: made to {manifest.task}, which is not served")
-                continue
             opened = open_engine(folder, engine, device=device, threads=threads)
             translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))
             if manifest.task == "translate":
@@ -157,11 +153,11 @@ def load_models(
         except RegardError as error:
             if names:
                 raise
-            failed.append(f"{name}: {error}")
+            left_out[name] = str(error)
         else:
             worker = Worker(name, translator, queue, metrics)
             served.append(ServedModel(name, folder, translator, worker))
     if not served:
-        reasons = "; ".join([*failed, *other_tasks]) or "none is installed"
+        reasons = "; ".join(left_out.values()) or "none is installed"
         raise UsageError(f"there must be a model to serve: {reasons}; train one or name its folder")
-    return Loaded(Models(served), other_tasks, failed)
+    return Models(served), left_out

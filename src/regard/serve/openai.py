@@ -8,40 +8,50 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections import Counter
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from regard.generate.stream import TextChunk, WrittenToken
-from regard.serve.answers import TextOptions, reply, translate_in_order, write
+from regard.generate.prompts import Prompt, chat_prompt, text_prompt
+from regard.generate.stream import TextChunk
+from regard.serve.answers import Chunks, TextOptions, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
-from regard.serve.openai_request import (
-    TextRequest,
-    find_model,
+from regard.serve.openai_fields import (
+    ResponseFormat,
+    count_of,
     model_of,
     options_of,
     prompts_of,
-    text_request,
     turns_of,
 )
-from regard.serve.openai_response import ResponseFormat, Usage
 from regard.serve.request import (
     BadField,
-    Fields,
     RequestError,
     flag,
-    integer,
     json_bytes,
     json_response,
     parse_object,
 )
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
-Text = AsyncGenerator[TextChunk, None]
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    """One prompt, for as many choices as are asked for."""
+
+    model: ServedModel
+    options: TextOptions
+    turns: Sequence[str]
+    """of a conversation; a translator or language model reads the last"""
+    prompt: Prompt | None
+    """what the model reads; None for a translator"""
+    echo: str = ""
 
 
 class OpenAI:
@@ -53,57 +63,51 @@ class OpenAI:
         return json_response({"object": "list", "data": listed})
 
     async def model(self, request: Request) -> Response:
-        return json_response(_about(find_model(self._models, request.path_params["name"])))
+        return json_response(_about(self._models.find(request.path_params["name"])))
 
     async def chat(self, request: Request) -> Response:
         fields = parse_object(await request.body())
         model = model_of(self._models, fields)
-        turns = turns_of(fields, self._settings)
-        options = options_of(fields, "max_completion_tokens", "max_tokens")
-        shows_tokens = flag(fields, "logprobs")
-        form = ResponseFormat(model.name, fields, is_chat=True, shows_tokens=shows_tokens)
-        count = _count(fields, "n", 1)
-        asked = await text_request(model, turns, options, count, shows_tokens=shows_tokens)
-        return await self._answer([asked] * count, options, form)
+        turns = turns_of(fields, self._settings.characters)
+        options = options_of(model, fields, is_chat=True)
+        form = ResponseFormat(model.name, fields, is_chat=True)
+        count = count_of(fields, "n")
+        return await self._answer([await _text_request(model, options, turns)], count, form)
 
     async def completions(self, request: Request) -> Response:
         fields = parse_object(await request.body())
         model = model_of(self._models, fields)
-        prompts = prompts_of(fields, self._settings)
-        options = options_of(fields, "max_tokens", num_top="logprobs")
-        shows_tokens = fields.get("logprobs") is not None
-        form = ResponseFormat(model.name, fields, is_chat=False, shows_tokens=shows_tokens)
-        count = _count(fields, "n", 1)
-        if _count(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
+        prompts = prompts_of(fields, self._settings.characters)
+        echo = flag(fields, "echo")
+        options = options_of(model, fields, is_chat=False)
+        form = ResponseFormat(model.name, fields, is_chat=False)
+        count = count_of(fields, "n")
+        if count_of(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
             raise BadField("best_of", "best_of must be n, and there may be fewer texts")
-        shown = {"shows_tokens": shows_tokens, "echo": flag(fields, "echo")}
-        asked: list[TextRequest] = []
-        for prompt in prompts:
-            asked += [await text_request(model, [prompt], options, count, **shown)] * count
-        return await self._answer(asked, options, form)
+        asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
+        return await self._answer(asked, count, form)
 
     async def _answer(
-        self, asked: list[TextRequest], options: TextOptions, form: ResponseFormat
+        self, asked: Sequence[TextRequest], count: int, form: ResponseFormat
     ) -> Response:
-        # The choices of one prompt share it, so it is counted once.
-        prompts = {id(each): each.prompt for each in asked}.values()
-        usage = Usage(sum(prompt.num_tokens for prompt in prompts if prompt))
+        usage = Counter(prompt_tokens=sum(each.prompt.num_tokens for each in asked if each.prompt))
+        usage["completion_tokens"] = 0
         # However many texts a request asks for, so many of them stand in the queue at a time.
         room = asyncio.Semaphore(MAX_CHOICES)
-        texts = [_written(each, options, i, usage, room) for i, each in enumerate(asked)]
+        wanted = [each for each in asked for _ in range(count)]
+        texts = [_written(each, number, usage, room) for number, each in enumerate(wanted)]
         if form.streams:
             return await self._stream(texts, form, usage)
-        tasks = [asyncio.ensure_future(_whole(each)) for each in texts]
-        try:
-            choices = await asyncio.gather(*tasks)
-        finally:
-            # Where one is refused, nobody waits for the others.
-            for task in tasks:
-                task.cancel()
-        listed = [form.choice(number, *each) for number, each in enumerate(choices)]
-        return json_response({**form.head, "choices": listed, "usage": usage.to_dict()})
+        parts: list[list[TextChunk]] = [[] for _ in texts]
+        async with aclosing(_merged(texts)) as merged:
+            async for number, part in merged:
+                parts[number].append(part)
+        choices = [form.choice(number, each) for number, each in enumerate(parts)]
+        return json_response({**form.head, "choices": choices, "usage": _total(usage)})
 
-    async def _stream(self, texts: list[Text], form: ResponseFormat, usage: Usage) -> Response:
+    async def _stream(
+        self, texts: list[Chunks], form: ResponseFormat, usage: Counter[str]
+    ) -> Response:
         """The first event is awaited before the answer begins, so that an error has its own status."""
         events = self._events(texts, form, usage)
         first = await anext(events)
@@ -118,89 +122,102 @@ class OpenAI:
         return StreamingResponse(all_events(), 200, headers, "text/event-stream")
 
     async def _events(
-        self, texts: list[Text], form: ResponseFormat, usage: Usage
+        self, texts: list[Chunks], form: ResponseFormat, usage: Counter[str]
     ) -> AsyncGenerator[bytes, None]:
         """When the model takes too long, or fails in the middle, the last event is the error."""
         ends = time.monotonic() + self._settings.timeout
-        arrived: asyncio.Queue[tuple[int, TextChunk | None | Exception]] = asyncio.Queue()
-        tasks = [asyncio.ensure_future(_follow(i, each, arrived)) for i, each in enumerate(texts)]
         begun: set[int] = set()
-        num_open = len(tasks)
         try:
-            while num_open:
-                try:
+            async with aclosing(_merged(texts)) as merged:
+                while True:
                     async with asyncio.timeout(ends - time.monotonic()):
-                        number, item = await arrived.get()
-                except TimeoutError:
-                    message = f"this took longer than {self._settings.timeout:g} seconds"
-                    raise RequestError(504, message, code="timeout") from None
-                if item is None:
-                    num_open -= 1
-                elif isinstance(item, Exception):
-                    raise item
-                elif item.text or item.tokens or item.finish:
-                    is_first = number not in begun
-                    begun.add(number)
-                    for chunk in form.chunks(number, item, is_first=is_first):
-                        yield _event(chunk)
+                        found = await anext(merged, None)
+                    if found is None:
+                        break
+                    number, part = found
+                    if part.text or part.tokens or part.finish:
+                        is_first = number not in begun
+                        begun.add(number)
+                        for chunk in form.chunks(number, part, is_first=is_first):
+                            yield _event(chunk)
             if form.shows_usage:
-                yield _event({**form.head, "choices": [], "usage": usage.to_dict()})
+                yield _event({**form.head, "choices": [], "usage": _total(usage)})
             yield b"data: [DONE]\n\n"
         except Exception as error:
+            if isinstance(error, TimeoutError):
+                message = f"this took longer than {self._settings.timeout:g} seconds"
+                error = RequestError(504, message, code="timeout")
             if not begun:
-                raise
+                raise error from None
             if not isinstance(error, RequestError):
-                self._log.fault("fault", error, route="stream")
+                self._log.fault(error, route="stream")
                 error = RequestError(500, "something went wrong here")
             yield _event(error.openai())
-        finally:
-            for task in tasks:
-                task.cancel()
 
 
-def _count(fields: Fields, name: str, default: int) -> int:
-    given = {} if fields.get(name) is None else fields
-    return integer(given, name, default, 1, MAX_CHOICES)
+async def _text_request(
+    model: ServedModel, options: TextOptions, turns: list[str], *, echo: bool = False
+) -> TextRequest:
+    prompt = None
+    if model.manifest.task == "chat":
+        prompt = await asyncio.to_thread(chat_prompt, model.translator, turns)
+    elif model.manifest.task == "write":
+        prompt = await asyncio.to_thread(text_prompt, model.translator, turns[-1])
+    return TextRequest(model, options, turns, prompt, turns[-1] if echo else "")
 
 
-async def _follow(number: int, text: Text, arrived: asyncio.Queue[Any]) -> None:
-    """Put the parts of a text into the queue, then None or its error."""
+async def _merged(texts: Sequence[Chunks]) -> AsyncGenerator[tuple[int, TextChunk], None]:
+    """The parts of several texts as they arrive, each with its text's number; an error of one ends all."""
+    arrived: asyncio.Queue[tuple[int, TextChunk | None | Exception]] = asyncio.Queue()
+
+    async def follow(number: int, text: Chunks) -> None:
+        try:
+            async with aclosing(text) as parts:
+                async for part in parts:
+                    arrived.put_nowait((number, part))
+            arrived.put_nowait((number, None))
+        except Exception as error:
+            arrived.put_nowait((number, error))
+
+    tasks = [asyncio.ensure_future(follow(number, text)) for number, text in enumerate(texts)]
+    num_open = len(tasks)
     try:
-        async with aclosing(text) as parts:
-            async for part in parts:
-                arrived.put_nowait((number, part))
-        arrived.put_nowait((number, None))
-    except Exception as error:
-        arrived.put_nowait((number, error))
-
-
-async def _whole(text: Text) -> tuple[str, list[WrittenToken], str]:
-    whole, finish = "", "stop"
-    tokens: list[WrittenToken] = []
-    async with aclosing(text) as parts:
-        async for part in parts:
-            whole += part.text
-            tokens += part.tokens
-            finish = part.finish or finish
-    return whole, tokens, finish
+        while num_open:
+            number, item = await arrived.get()
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
+                num_open -= 1
+            else:
+                yield number, item
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 async def _written(
-    asked: TextRequest, options: TextOptions, number: int, usage: Usage, room: asyncio.Semaphore
-) -> Text:
+    asked: TextRequest, number: int, usage: Counter[str], room: asyncio.Semaphore
+) -> Chunks:
+    model, prompt = asked.model, asked.prompt
     async with room:
         if asked.echo:
             yield TextChunk(asked.echo)
-        if asked.prompt is None:
-            written = translate_in_order(asked.model, asked.turns[-1], usage.add)
-        elif asked.model.manifest.task == "chat":
-            written = reply(asked.model, asked.turns, options, number)
+        if prompt is None:
+            written = translate_in_order(model, asked.turns[-1], usage)
+        elif model.manifest.task == "chat":
+            written = reply(model, asked.turns, asked.options, number)
         else:
-            written = write(asked.model, asked.prompt, options, number)
+            written = write(model, prompt, asked.options, number)
         async with aclosing(written) as parts:
             async for part in parts:
-                usage.add(0, len(part.tokens))
+                usage["completion_tokens"] += len(part.tokens)
+                metrics = model.worker.metrics
+                metrics.add("regard_tokens_total", len(part.tokens), model=model.name)
                 yield part
+
+
+def _total(usage: Counter[str]) -> dict[str, int]:
+    return {**usage, "total_tokens": usage.total()}
 
 
 def _about(served: ServedModel) -> dict[str, Any]:

@@ -36,18 +36,17 @@ class RequestError(Exception):
         *,
         param: str | None = None,
         code: str | None = None,
-        retry_after: int | None = None,
-        allow: str | None = None,
+        **headers: object,
     ) -> None:
+        """headers: further ones of the response, such as retry_after=1."""
         super().__init__(message)
         self.status, self.message = status, message
         self.param, self.code = param, code
-        self._headers = {"Retry-After": retry_after, "Allow": allow}
+        self._headers = {name.replace("_", "-"): str(each) for name, each in headers.items()}
 
     def response(self, path: str) -> Response:
-        headers = {name: str(each) for name, each in self._headers.items() if each is not None}
         body = self.openai() if speaks_openai(path) else {"error": self.message}
-        return json_response(body, self.status, headers)
+        return json_response(body, self.status, self._headers)
 
     def openai(self) -> dict[str, object]:
         default = "server_error" if self.status >= 500 else "invalid_request_error"
@@ -59,8 +58,8 @@ class RequestError(Exception):
 class BadField(RequestError):
     """A field of the request is missing or wrong."""
 
-    def __init__(self, name: str, message: str) -> None:
-        super().__init__(400, message, param=name)
+    def __init__(self, name: str, message: str, code: str | None = None) -> None:
+        super().__init__(400, message, param=name, code=code)
 
 
 def speaks_openai(path: str) -> bool:
@@ -94,17 +93,16 @@ async def fields_of(request: Request) -> Fields:
 
 
 def parse_object(body: bytes) -> Fields:
+    def reject(constant: str) -> float:  # NaN and Infinity
+        raise ValueError(constant)
+
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_reject_constant)
+        value = json.loads(body.decode("utf-8"), parse_constant=reject)
     except (ValueError, RecursionError):
-        raise RequestError(400, "Invalid request: the body must be JSON in UTF-8") from None
+        value = None
     if not isinstance(value, dict):
-        raise RequestError(400, "Invalid request: the body must be a JSON object")
+        raise RequestError(400, "Invalid request: the body must be a JSON object in UTF-8")
     return value
-
-
-def _reject_constant(name: str) -> float:
-    raise ValueError(name)
 
 
 def _form_pairs(body: bytes) -> list[tuple[str, str]]:
@@ -143,23 +141,27 @@ def _gather(items: Iterable[tuple[str, Any]]) -> Fields:
     return fields
 
 
-def text_of(fields: Mapping[str, Any], name: str, default: str | None = None) -> str:
+def text_of(fields: Fields, name: str, default: str | None = None) -> str:
     value = fields.get(name, default)
     if value is None:
         raise BadField(name, f"Invalid request: missing {name} parameter")
-    if not isinstance(value, str):
-        raise BadField(name, f"Invalid request: {name} must be a text")
     return valid_text(value, name)
 
 
-def valid_text(value: str, name: str) -> str:
+def valid_text(value: object, name: str) -> str:
     try:
         return check_text(value, name)
     except UsageError as error:
         raise BadField(name, f"Invalid request: {name} must be UTF-8 text") from error
 
 
-def integer(fields: Mapping[str, Any], name: str, default: int, low: int, high: int) -> int:
+def check_length(texts: list[str], name: str, most: int) -> None:
+    if (length := sum(map(len, texts))) > most:
+        message = f"{name} must have at most {most} characters: got {length}"
+        raise BadField(name, message, code="context_length_exceeded")
+
+
+def integer(fields: Fields, name: str, default: int, low: int, high: int) -> int:
     """A whole number within its bounds; the digits of a form count as one."""
     value = fields.get(name, default)
     if isinstance(value, str):
@@ -174,7 +176,7 @@ def integer(fields: Mapping[str, Any], name: str, default: int, low: int, high: 
     return value
 
 
-def number(fields: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+def number(fields: Fields, name: str, low: float, high: float) -> float | None:
     """A number within its bounds, or None where there is none."""
     value = fields.get(name)
     if value is None:
@@ -185,7 +187,7 @@ def number(fields: Mapping[str, Any], name: str, low: float, high: float) -> flo
     return float(value)
 
 
-def flag(fields: Mapping[str, Any], name: str) -> bool:
+def flag(fields: Fields, name: str) -> bool:
     value = fields.get(name)
     if value not in (None, True, False):
         raise BadField(name, f"{name} must be true or false")

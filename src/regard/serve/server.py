@@ -21,7 +21,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from regard.errors import UsageError
 from regard.serve import settings as limits
 from regard.serve.app import App
-from regard.serve.monitoring import Log, UvicornHandler
+from regard.serve.monitoring import Log
 from regard.serve.request import json_bytes
 from regard.serve.settings import Settings
 
@@ -168,7 +168,7 @@ class HttpServer(uvicorn.Server):
                 signal.signal(each, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._log.write("stop", signal=signal.Signals(sig).name)
+        self._log.event("stop", signal=signal.Signals(sig).name)
         super().handle_exit(sig, frame)
 
     async def _watch_models(self) -> None:
@@ -181,10 +181,10 @@ class HttpServer(uvicorn.Server):
                 continue
             if since is None:
                 since = time.monotonic()
-                self._log.write("unwell", models=failing)
+                self._log.event("unwell", models=failing)
                 for name in failing:
                     if fault := self._app.models.all[name].worker.fault:
-                        self._log.fault("fault", fault, model=name)
+                        self._log.fault(fault, model=name)
             if time.monotonic() - since > _GIVE_UP_AFTER:
                 self.has_failed = self.should_exit = self.force_exit = True
                 return
@@ -218,7 +218,7 @@ def address_of(listening: socket.socket) -> str:
 def run(app: App, listening: socket.socket, log: Log) -> bool:
     """Serve until a signal comes; whether all was well."""
     logger = logging.getLogger("uvicorn.error")
-    logger.handlers, logger.propagate = [UvicornHandler(log)], False
+    logger.handlers, logger.propagate = [log], False
     logger.setLevel(logging.WARNING)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     server = HttpServer(app, log)

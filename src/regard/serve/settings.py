@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from regard.errors import UsageError
 
@@ -20,6 +22,8 @@ KEEP_ALIVE = 15
 """seconds in which an idle connection may begin its next request"""
 MAX_CONNECTIONS = 4000
 """open connections, where the system allows a process so many"""
+MAX_OPEN_REQUESTS = 512
+"""requests being answered, those that wait for a model included"""
 SHUTDOWN_TIMEOUT = 30
 """seconds to finish the open requests after a signal"""
 
@@ -61,18 +65,17 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"port must be from 0 to 65535: got {self.port}; 8000 is usual")
-        for name in "queue timeout file_timeout characters body_bytes file_bytes".split():
+        for name in ("queue", "timeout", "characters"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} must be above 0: got {getattr(self, name)}; give more")
         if self.rate < 0:
             raise UsageError(f"rate must not be negative: got {self.rate}; 0 is without limit")
-        if not all(
-            16 <= len(key) <= 512 and key.isascii() and key.isprintable() for key in self.keys
-        ):
-            raise UsageError(
-                "a key must be 16 to 512 plain characters: got another; make one with  "
-                "python -c 'import secrets; print(secrets.token_urlsafe())'"
-            )
+        for key in self.keys:
+            if not (16 <= len(key) <= 512 and key.isascii() and key.isprintable()):
+                raise UsageError(
+                    "a key must be 16 to 512 plain characters: got another; make one with  "
+                    "python -c 'import secrets; print(secrets.token_urlsafe())'"
+                )
         for address in self.proxies:
             if not is_address(address):
                 raise UsageError(
@@ -83,6 +86,33 @@ class Settings:
                 f"an address that other machines can reach needs a key: got host {self.host} and none; "
                 "set REGARD_KEYS or --key-file, or use 127.0.0.1"
             )
+
+    def is_own_host(self, host: str) -> bool:
+        """Whether a Host header names this server: an address, localhost, or an allowed name.
+
+        A web page can send its visitors' browsers here under a name of its own (DNS rebinding), but not under an
+        address.
+        """
+        try:
+            parts = urlsplit(f"//{host}")
+            name, _ = parts.hostname or "", parts.port
+        except ValueError:
+            return False
+        if parts.path or parts.query or parts.fragment or "@" in host:
+            return False
+        names = ("localhost", *(each.lower() for each in self.hosts))
+        return name in names or is_address(name)
+
+    def client_of(self, address: str, headers: Mapping[str, str]) -> str:
+        """The client's address: the other end of the connection, or what a trusted proxy forwards.
+
+        Of a chain, the last address that is no proxy of ours: anyone could have written those before it.
+        """
+        if address not in self.proxies:
+            return address
+        chain = [each.strip() for each in headers.get("x-forwarded-for", "").split(",")]
+        others = [each for each in chain if each and each not in self.proxies]
+        return others[-1] if others else address
 
 
 def is_address(text: str) -> bool:

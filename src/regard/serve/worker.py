@@ -16,14 +16,14 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from concurrent.futures import InvalidStateError
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.decode import StepModel
-from regard.serve.jobs import Item, ModelJob, ModelStopped, Overloaded, TextStream
 from regard.serve.monitoring import Metrics
+from regard.serve.request import RequestError
 from regard.translate.pipeline import Translator
 
 _MAX_ITEMS = {"cpu": 16, "cuda": 256}
@@ -40,6 +40,71 @@ _STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")
 """methods with which an engine makes steps"""
 
 
+class ModelStopped(RequestError):
+    def __init__(self) -> None:
+        message = "the model does not answer"
+        super().__init__(503, message, code="model_unavailable", retry_after=10)
+
+
+class Item(NamedTuple):
+    value: Any
+    length: int
+    """tokens"""
+    future: Future[Any]
+
+
+class ModelJob:
+    """The items of one request, each with a future for its result."""
+
+    def __init__(
+        self, task: Any, values: Sequence[Any], lengths: Sequence[int], *, in_order: bool = False
+    ) -> None:
+        """task: its `run(translator, values)` has a result for each value; jobs with equal tasks share batches.
+        in_order: begin with the first item, for a client that reads along; else with the longest."""
+        self.task = task
+        items = [Item(*each, Future()) for each in zip(values, lengths, strict=True)]
+        self.futures = [item.future for item in items]
+        self.waiting = deque(items if in_order else sorted(items, key=lambda item: -item.length))
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+        for future in self.futures:
+            future.cancel()
+
+    def fail(self, error: BaseException) -> None:
+        self.waiting.clear()
+        for future in self.futures:
+            with suppress(InvalidStateError):  # done or cancelled
+                future.set_exception(error)
+
+
+class TextStream:
+    """A text being written: each step's result is delivered, then None or an error."""
+
+    def __init__(
+        self, begin: Callable[[StepModel], Iterator[Any]], deliver: Callable[[Any], object]
+    ) -> None:
+        self._begin, self.deliver = begin, deliver
+        self._steps: Iterator[Any] | None = None
+        self.is_cancelled = False
+
+    def advance(self, model: StepModel) -> bool:
+        """Make one step; whether there may be another."""
+        try:
+            if not self.is_cancelled:
+                if self._steps is None:
+                    self._steps = self._begin(model)
+                self.deliver(next(self._steps))
+                return True
+        except StopIteration:
+            self.deliver(None)
+        except Exception as error:
+            self.deliver(error)
+        self._steps = None  # the model's state is freed in its own thread
+        return False
+
+
 class _BatchCancelled(Exception):
     """Nobody waits for anything of the running batch."""
 
@@ -48,12 +113,11 @@ class Worker:
     """The thread of one model."""
 
     def __init__(self, name: str, translator: Translator, queue: int, metrics: Metrics) -> None:
-        self.name, self.metrics = name, metrics
+        self.name, self.metrics, self._max_waiting = name, metrics, queue
         self._engine = translator.engine
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
         about = (translator.manifest, translator.source, translator.target)
         self._translator = _QuietTranslator(watched, *about)
-        self._max_waiting = queue
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
         self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
         self._max_tokens = _MAX_TOKENS.get(device, _MAX_TOKENS["cpu"])
@@ -95,7 +159,8 @@ class Worker:
         if not self.is_alive or self._is_stopping:
             raise ModelStopped
         if self.num_waiting >= self._max_waiting:
-            raise Overloaded
+            message = "too many requests are waiting: come back in a moment"
+            raise RequestError(503, message, code="busy", retry_after=1)
 
     def submit(self, work: ModelJob | TextStream) -> None:
         with self._changed:
@@ -155,12 +220,13 @@ class Worker:
                 if job.waiting:
                     ring.append(job)
             taken = {id(job) for job, _ in batch}
-            self._jobs = deque(job for job in jobs if id(job) not in taken)
-            self._jobs += [job for job in jobs if id(job) in taken and job.waiting]
+            # Those that had their turn go to the end of the ring.
+            jobs.sort(key=lambda job: id(job) in taken)
+            self._jobs = deque(job for job in jobs if job.waiting)
             return batch
 
     def _answer(self, batch: list[tuple[ModelJob, Item]]) -> None:
-        self.metrics.batches.observe(len(batch), model=self.name)
+        self.metrics.observe("regard_batch_sentences", len(batch), model=self.name)
         try:
             results = batch[0][0].task.run(self._translator, [item.value for _, item in batch])
         except _BatchCancelled:
@@ -174,7 +240,7 @@ class Worker:
                 self._batch = [each]
                 self._answer(self._batch)
             return
-        self.metrics.sentences.add(len(batch), model=self.name)
+        self.metrics.add("regard_sentences_total", len(batch), model=self.name)
         for (_, item), result in zip(batch, results, strict=True):
             with suppress(InvalidStateError):  # cancelled meanwhile
                 item.future.set_result(result)

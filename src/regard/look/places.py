@@ -92,6 +92,6 @@ def _place(module: ModuleType, text: str) -> Place:
     for path in (own, *sorted(own.parent.glob("*.py"))):
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
             if text in line:
-                folder = module.__name__.rpartition(".")[0].replace(".", "/")
+                folder = (module.__package__ or "").replace(".", "/")
                 return {"file": f"src/{folder}/{path.name}", "line": number}
     raise AssertionError(f"{text} stands in no file beside {own.name}")

@@ -9,9 +9,9 @@ import pytest
 from document_fixtures import HOSTILE, Answer, same, translator
 
 from regard.documents import segment_texts, translate_document
-from regard.documents.labels import find_key, key_signs, place_key, with_edges_of
+from regard.documents.gettext import find_key, key_signs
 from regard.documents.placement import WordLink
-from regard.documents.rendering import _free_names
+from regard.documents.rendering import _free_names, place_key, with_edges_of
 from regard.documents.segments import Code
 from regard.errors import DataError, UsageError
 from regard.search.passages import read_passages

@@ -4,69 +4,16 @@ import re
 
 import pytest
 from document_fixtures import HOSTILE, Answer, same, translator
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from regard.documents import segment_texts, translate_document
-from regard.documents.markdown_inline import inline
 from regard.documents.placement import WordLink
-from regard.documents.segments import Code, shown
 
 PARSER = MarkdownIt("commonmark").enable("table")
-TAGS = {"*": "em", "_": "em", "**": "strong", "__": "strong"}
 
 
 def translate(text: str, kind: str = "loud") -> str:
     return translate_document(text.encode(), ".md", translator(HOSTILE[kind])).data.decode()
-
-
-def their_emphasis(text: str) -> list[str]:
-    """Tags, and the text between them, as markdown-it reads it."""
-
-    def flat(tokens: list[Token]) -> list[str]:
-        found = []
-        for token in tokens:
-            if token.tag in ("em", "strong"):
-                found.append(f"<{'/' * (token.nesting < 0)}{token.tag}>")
-            found += flat(token.children or []) if token.type == "image" else [token.content]
-        return found
-
-    return joined(flat(PARSER.parseInline(text)[0].children or []))
-
-
-def our_emphasis(text: str) -> list[str]:
-    found = []
-    for item in inline(text, set()):
-        if isinstance(item, Code) and item.name in TAGS:
-            found.append(f"<{'/' * (item.kind == 'close')}{TAGS[item.name]}>")
-        else:
-            found.append(shown(item))
-    return joined(found)
-
-
-def joined(pieces: list[str]) -> list[str]:
-    return [piece for piece in re.split("(<[^<>]*>)", "".join(pieces)) if piece]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["**gras et *italique***", "***a** b*", "__a _b___", "*a _b* c_", "*[a*](u)*", "![*a*](u) [![b](c)](d)",
-     "l'*été*, **(non)** _oui_.", "**é.**x *a*"],
-)  # fmt: skip
-def test_emphasis_is_read_as_others_read_it(text: str) -> None:
-    assert our_emphasis(text) == their_emphasis(text)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(st.sampled_from([*"*_ab.(é ", "**", "***", "__", "a ", " b"]), min_size=1, max_size=12)
-)
-def test_any_emphasis_is_read_as_others_read_it(pieces: list[str]) -> None:
-    # Blanks at the edges and several in a row are not what this is about.
-    text = re.sub(" +", " ", "".join(pieces)).strip()
-    assert our_emphasis(text) == their_emphasis(text)
 
 
 def test_emphasis_in_emphasis_goes_with_its_words() -> None:
@@ -161,10 +108,10 @@ def test_what_is_text_after_html_is_what_others_take_for_it(begin: str) -> None:
     "text, seen",
     [
         ("Voir ![un chat](x.png) ici.\n", ["Voir ici.", "un chat"]),
-        ("![un chat](x.png) Voir.\n", ["Voir.", "un chat"]),
+        ("![un chat](x.png) Voir.\n", ["un chat", "Voir."]),
         ("> Voir ![un\n> *chat*](x.png), un chien!\n", ["Voir, un chien!", "un chat"]),
         ("Voir [![un chat](x.png)](y) ici ou ![un chat](x.png).\n", ["Voir ici ou.", "un chat"]),
-        ("| Voir ![un chat][x] |\n|---|\n| **![](x.png) deux** |\n", ["Voir", "un chat", "deux"]),
+        ("| Voir ![un chat](x) |\n|---|\n| **![](x.png) deux** |\n", ["Voir", "un chat", "deux"]),
         ("![un chat](x.png)\n", ["un chat"]),
     ],
 )  # fmt: skip

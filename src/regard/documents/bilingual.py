@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape as quote
 
-from regard.documents.segments import Languages, Parts, Segment, Slot, parts_of
+from regard.documents.segments import Languages, Part, Segment, Slot, parts_of
 from regard.documents.xml import Element, escape, items_of, parse
 from regard.errors import DataError
 
@@ -44,7 +44,7 @@ def _is_open(text: str, unit: Element, source: Element, target: Element) -> bool
 
 
 def _target_slot(
-    text: str, unit: Element, source: Element, target: Element | None, parts: Parts
+    text: str, unit: Element, source: Element, target: Element | None, parts: list[Part]
 ) -> Slot:
     closing = f"</{source.prefixed('target')}>"
     if target is None:
@@ -99,7 +99,7 @@ def _variant(unit: Element, language: str) -> Element | None:
 
 
 def _variant_slots(
-    text: str, source: Element, target: Element | None, language: str, parts: Parts
+    text: str, source: Element, target: Element | None, language: str, parts: list[Part]
 ) -> list[Slot]:
     variant, seg = source.prefixed("tuv"), source.prefixed("seg")
     if target is None:
@@ -111,7 +111,7 @@ def _variant_slots(
     return [Slot(segment.start, segment.end, [f"<{seg}>", *parts, f"</{seg}>"])]
 
 
-def _has_segment(parts: Parts) -> bool:
+def _has_segment(parts: list[Part]) -> bool:
     return any(isinstance(part, Segment) for part in parts)
 
 

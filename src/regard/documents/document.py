@@ -13,7 +13,18 @@ from importlib import import_module
 
 from regard.documents.encoding import decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
-from regard.documents.segments import Code, Item, Languages, Segment, Slot, cancelled_when, parts_of
+from regard.documents.segments import (
+    Code,
+    Item,
+    Languages,
+    Part,
+    Reader,
+    Segment,
+    cancelled_when,
+    parts_of,
+    segments_of,
+    written,
+)
 from regard.errors import UsageError, suggest
 
 _READERS = {
@@ -27,8 +38,6 @@ _READERS = {
 }
 SUFFIXES = tuple(_READERS)
 
-Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]
-"""from a file's text to its slots, in order, and to warnings"""
 Translate = Callable[[list[str]], Sequence[TranslatedText]]
 
 _NUM_SHOWN = 60
@@ -70,7 +79,7 @@ def segment_texts(data: bytes, suffix: str, encoding: str | None = None) -> list
     """What there is to translate in a file, as a reader sees it."""
     # TMX asks for a target language even if nothing is written.
     slots, _ = reader_of(suffix)(decode(data, suffix, encoding).content, ("", "und"))
-    return [segment.text for segment in _segments(slots)]
+    return [segment.text for slot in slots for segment in segments_of(slot.parts)]
 
 
 def translate_document(
@@ -92,12 +101,20 @@ def translate_document(
         read = reader_of(suffix)
         text = decode(data, suffix, encoding)
         slots, warnings = read(text.content, languages)
-        segments = translate_segments(_segments(slots), translate, languages[1])
-        content = _filled(text.content, slots, segments)
-    written, num_lost = encode(replace(text, content=content), suffix)
+        segments = [segment for slot in slots for segment in segments_of(slot.parts)]
+        known = translate_segments(segments, translate, languages[1])
+        content, cursor = "", 0
+        for slot in slots:
+            is_doubtful = any(known[segment].doubt for segment in segments_of(slot.parts))
+            content += text.content[cursor : slot.start] + slot.if_doubtful * is_doubtful
+            content += _filled(slot.parts, known)
+            cursor = slot.end
+        content += text.content[cursor:]
+    data, num_lost = encode(replace(text, content=content), suffix)
+    found = [known[segment] for segment in segments]
     doubtful: dict[str, list[str]] = {}
-    for segment in segments:
-        doubtful.setdefault(segment.doubt, []).append(segment.source)
+    for each in found:
+        doubtful.setdefault(each.doubt, []).append(each.source)
     warnings += [
         f"{len(sources)} segment(s) {doubt}, the first: {sources[0][:_NUM_SHOWN]!r}"
         for doubt, sources in doubtful.items()
@@ -105,106 +122,94 @@ def translate_document(
     ]
     if num_lost:
         warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
-    return TranslatedDocument(written, warnings, segments)
+    return TranslatedDocument(data, warnings, found)
 
 
-def _segments(slots: Iterable[Slot]) -> list[Segment]:
-    return [
-        part
-        for slot in slots
-        for parts in (slot.parts, *slot.asides)
-        for part in parts
-        if isinstance(part, Segment)
-    ]
-
-
-def _filled(content: str, slots: Iterable[Slot], segments: Iterable[TranslatedSegment]) -> str:
-    """The content with the slots written anew; `segments` in the order of the slots."""
-    following = iter(segments)
-    pieces: list[str] = []
-    cursor = 0
-    for slot in slots:
-        filled = [
-            [next(following) if isinstance(part, Segment) else part for part in parts]
-            for parts in (slot.parts, *slot.asides)
-        ]
-        doubtful = any(getattr(part, "doubt", "") for parts in filled for part in parts)
-        written, *asides = (
-            "".join(part if isinstance(part, str) else part.written for part in parts)
-            for parts in filled
-        )
-        pieces += [content[cursor : slot.start], slot.finish(written, asides, doubtful)]
-        cursor = slot.end
-    return "".join(pieces) + content[cursor:]
+def _filled(parts: Iterable[Part], known: dict[Segment, TranslatedSegment]) -> str:
+    return "".join(part if isinstance(part, str) else known[part].written for part in parts)
 
 
 def translate_segments(
-    segments: Sequence[Segment], translate: Translate, language: str = ""
-) -> list[TranslatedSegment]:
-    """Each segment translated; equal ones are translated once."""
-    known: dict[Segment, TranslatedSegment] = {}
-    left = list(dict.fromkeys(segments))
+    segments: Iterable[Segment], translate: Translate, language: str = ""
+) -> dict[Segment, TranslatedSegment]:
+    """The translation of each segment; equal ones are translated once."""
+    inner = [each for segment in segments for each in segments_of([segment]) if each is not segment]
+    known = translate_segments(inner, translate, language) if inner else {}
+    # The codes of a segment get the translations of their own texts first.
+    filled = {segment: _with_codes(segment, known) for segment in segments}
+    found: dict[Segment, TranslatedSegment] = {}
+    left = list(dict.fromkeys(filled.values()))
     for stand_ins in (False, True):
         shown = [ShownSegment(segment, stand_ins=stand_ins) for segment in left]
         shown = [each for each in shown if not each.needs_parts and (each.kept or not stand_ins)]
-        for each, found in zip(shown, _translated(shown, translate, language), strict=True):
-            if found is not None:
-                known[each.segment] = found
-        left = [segment for segment in left if segment not in known]
-    known.update(zip(left, _in_parts(left, translate, language), strict=True))
-    return [known[segment] for segment in segments]
+        found |= _translated(shown, translate, language)
+        left = [segment for segment in left if segment not in found]
+    found |= _in_parts(left, translate, language)
+    return known | {segment: found[each] for segment, each in filled.items()}
+
+
+def _with_codes(segment: Segment, known: dict[Segment, TranslatedSegment]) -> Segment:
+    items = tuple(
+        replace(item, raw=_filled(item.parts, known), parts=())
+        if isinstance(item, Code) and item.parts
+        else item
+        for item in segment.items
+    )
+    return replace(segment, items=items)
 
 
 def _translated(
     shown: Sequence[ShownSegment], translate: Translate, language: str
-) -> list[TranslatedSegment | None]:
-    """The translation of each segment; None where a placeholder or a tag was lost."""
+) -> dict[Segment, TranslatedSegment]:
+    """The translations of those segments that lost no placeholder and no tag."""
     texts = list(dict.fromkeys(each.text for each in shown))
     answers = dict(zip(texts, translate(texts), strict=True)) if texts else {}
-    found: list[TranslatedSegment | None] = []
+    found: dict[Segment, TranslatedSegment] = {}
     for each in shown:
         answer = answers[each.text]
-        written = each.render(answer, language)
-        # The translator may have cut the sentence itself, for the same reason.
-        doubt = _IN_PARTS if getattr(answer, "in_parts", False) else ""
-        segment = TranslatedSegment(each.segment.text, written or "", doubt)
-        found.append(None if written is None else segment)
+        rendered = each.render(answer, language)
+        if rendered is not None:
+            # The translator may have cut the sentence itself, for the same reason.
+            doubt = _IN_PARTS if getattr(answer, "in_parts", False) else ""
+            found[each.segment] = TranslatedSegment(each.segment.text, rendered, doubt)
     return found
 
 
 def _in_parts(
     segments: Sequence[Segment], translate: Translate, language: str
-) -> list[TranslatedSegment]:
+) -> dict[Segment, TranslatedSegment]:
     """Only the words between codes are translated; words that gain a placeholder stay as they were."""
-    cut = [_between_codes(segment) for segment in segments]
-    wanted = dict.fromkeys(part for parts in cut for part in parts if isinstance(part, Segment))
-    shown = [ShownSegment(part) for part in wanted]
-    answers = dict(zip(wanted, _translated(shown, translate, language), strict=True))
-    found: list[TranslatedSegment] = []
-    for segment, parts in zip(segments, cut, strict=True):
-        source, written, doubt = "", "", _IN_PARTS
+    cut = {segment: _between_codes(segment) for segment in segments}
+    wanted = dict.fromkeys(segments_of(part for parts in cut.values() for part in parts))
+    answers = _translated([ShownSegment(part) for part in wanted], translate, language)
+    found: dict[Segment, TranslatedSegment] = {}
+    for segment, parts in cut.items():
+        source = target = ""
+        doubt = _IN_PARTS
         for part in parts:
-            raw = answer = part if isinstance(part, str) else part.raw
+            raw = new = part if isinstance(part, str) else part.raw
             if isinstance(part, Segment):
-                if (translated := answers[part]) is not None:
-                    answer = translated.written
+                if part in answers:
+                    new = answers[part].written
                 else:
                     doubt = _NOT_WHOLE
             # A word that a comma separated from a placeholder must not touch it now.
-            if _touch(written, answer) and not _touch(source, raw):
-                written += " "
-            written += answer
+            if _touch(target, new) and not _touch(source, raw):
+                target += " "
+            target += new
             source += raw
-        found.append(TranslatedSegment(segment.text, written, doubt))
+        if target != source:
+            target = segment.finish(target)
+        found[segment] = TranslatedSegment(segment.text, target, doubt)
     return found
 
 
-def _between_codes(segment: Segment) -> list[str | Segment]:
-    parts: list[str | Segment] = []
+def _between_codes(segment: Segment) -> list[Part]:
+    parts: list[Part] = []
     run: list[Item] = []
     for item in segment.items:
         if isinstance(item, Code) and item.kind != "break":
-            parts += [*parts_of(run, segment.escape), item.raw]
+            parts += [*parts_of(run, segment.escape), *written([item])]
             run = []
         else:
             run.append(item)

@@ -6,12 +6,11 @@ A doubtful translation is marked fuzzy, the format's own word for it. The others
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from regard.documents.labels import find_key, key_signs
 from regard.documents.markup import inline_items
-from regard.documents.segments import LINE, Item, Languages, Segment, Slot, parts_of
+from regard.documents.segments import LINE, Code, Item, Languages, Part, Segment, Slot, parts_of
 from regard.errors import DataError
 
 _FIELD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*)')
@@ -34,10 +33,6 @@ class _Message:
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     ends = re.search(r"\r\n|\r|\n", text)
     newline = ends.group() if ends else "\n"
-
-    def finish(written: str, asides: list[str], doubtful: bool) -> str:
-        return f"#, fuzzy{newline}{written}" if doubtful else written
-
     slots: list[Slot] = []
     messages = list(_messages(text))
     signs = key_signs(message.texts.get("msgid", "") for message in messages)
@@ -45,14 +40,14 @@ def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         missing = [name for name in message.places if not message.texts[name]]
         if not message.texts.get("msgid") or not missing:
             continue
-        parts: list[str | Segment] = []
+        parts: list[Part] = []
         cursor = message.start
         for name in missing:
             start, end = message.places[name]
             source = _source_of(message, name)
             parts += [text[cursor:start], f"{name} ", *_quoted(source, newline, signs)]
             cursor = end
-        slots.append(Slot(message.start, cursor, parts, finish=finish))
+        slots.append(Slot(message.start, cursor, parts, if_doubtful=f"#, fuzzy{newline}"))
     return slots, []
 
 
@@ -64,10 +59,10 @@ def _source_of(message: _Message, name: str) -> str:
     return singular if is_singular else message.texts.get("msgid_plural", singular)
 
 
-def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[str | Segment]:
+def _quoted(source: str, newline: str, signs: frozenset[str]) -> list[Part]:
     """The strings of a translation; a message of several lines is translated line by line."""
     lines = source.splitlines(keepends=True)
-    parts: list[str | Segment] = [f'""{newline}'] if len(lines) > 1 else []
+    parts: list[Part] = [f'""{newline}'] if len(lines) > 1 else []
     for number, line in enumerate(lines):
         found = parts_of(_items(line, signs))
         parts += [newline if number else "", '"', *map(_escaped, found), '"']
@@ -81,11 +76,11 @@ def _items(line: str, signs: frozenset[str]) -> list[Item]:
     return [*inline_items(line[:at]), key, *inline_items(line[at + 1 :])]
 
 
-def _escaped(part: str | Segment) -> str | Segment:
+def _escaped(part: Part) -> Part:
     if isinstance(part, str):
         return _escape(part)
     items = tuple(replace(item, raw=_escape(item.raw)) for item in part.items)
-    return Segment(items, _escape, _escape(part.raw))
+    return Segment(items, _escape)
 
 
 def _escape(text: str) -> str:
@@ -130,3 +125,40 @@ def _meaning(match: re.Match[str]) -> str:
     if code[0] == "x" and len(code) > 1:
         return chr(int(code[1:], 16))
     return chr(int(code, 8)) if code[0] in "01234567" else _MEANINGS.get(code, code)
+
+
+# --- keyboard letters: `&Open` (Qt, Windows), `_Save` (GTK), `~File`
+# The model sees the word without the sign. The sign comes back before the same letter where a word begins with it, else
+# before the first. A catalogue uses a sign if some label has it before a word; a label then may have it inside a word.
+
+_LONGEST_LABEL = 80
+"""characters"""
+_BEFORE_A_WORD = {  # but `&amp;` is a character, `_id` a name and `~5` about five
+    "&": re.compile(r"(?<![&\w])&(?=[^\W_])(?!\w{1,31};)"),
+    "_": re.compile(r"(?:(?<!\S)(?<!^)_(?=[^\W_])|^_(?=[A-ZÀ-Þ0-9]))(?!\w*_)"),
+    "~": re.compile(r"(?<![\w~])~(?=[^\W\d_])"),
+}
+_INSIDE_A_WORD = {  # before a small letter, for `R&D` is a name; so is `max_count`, but not `E_xit`
+    "&": re.compile(r"(?<=[^\W\d_])&(?=[a-zà-ÿ])(?!\w{1,31};)"),
+    "_": re.compile(r"(?<!\w)[A-ZÀ-Þ][^\W\d_]{0,40}_(?=[a-zà-ÿ])"),
+}
+
+
+def key_signs(labels: Iterable[str]) -> frozenset[str]:
+    """The signs that a catalogue uses."""
+    labels = [label for label in labels if len(label) <= _LONGEST_LABEL]
+    return frozenset(
+        sign
+        for sign, pattern in _BEFORE_A_WORD.items()
+        if any(label.count(sign) == 1 and pattern.search(label) for label in labels)
+    )
+
+
+def find_key(label: str, signs: frozenset[str]) -> tuple[int, Code] | None:
+    """The position of a label's sign, and its code, which is named after the letter."""
+    for sign in sorted(signs) if len(label) <= _LONGEST_LABEL else ():
+        for pattern in (_BEFORE_A_WORD[sign], _INSIDE_A_WORD.get(sign)):
+            if label.count(sign) == 1 and pattern and (match := pattern.search(label)):
+                at = match.end() - 1
+                return at, Code(sign, "key", name=label[at + 1].casefold())
+    return None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from html import unescape
 
 from regard.documents.markup import MarkupToken, escape, text_with_references, tokens
-from regard.documents.segments import Code, Item, Languages, Segment, Slot, parts_of, shown
+from regard.documents.segments import Code, CodeKind, Item, Languages, Part, Slot, parts_of, shown
 
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
@@ -37,30 +37,6 @@ _SURELY_TEXT = re.compile(r"[\w&;#.,!?-]+")
 """a value without quotation marks that every parser reads alike"""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeValue:
-    """The value of an attribute and its position in the tag."""
-
-    start: int
-    raw: str
-    quote: str
-
-    @property
-    def text(self) -> str:
-        return unescape(self.raw)
-
-    def parts(self) -> list[str | Segment]:
-        return parts_of(text_with_references(self.raw), self._escape)
-
-    def written(self, new: str) -> str:
-        """The new value as the file has it; several words need quotation marks."""
-        return new if self.quote or new == self.raw else f'"{new}"'
-
-    def _escape(self, text: str) -> str:
-        quote = self.quote or '"'
-        return escape(text).replace(quote, "&#39;" if quote == "'" else "&quot;")
-
-
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     return _PageReader(text, languages).read(), []
 
@@ -72,45 +48,31 @@ class _PageReader:
         self.items: list[Item] = []
         """content of the open block"""
         self.start = 0
-        self.values: dict[str, list[AttributeValue]] = {}
-        """by each tag of the open block, its attributes that readers see"""
         self.level = 0
         self.row: int | None = None
         self.is_head = False
 
     def read(self) -> list[Slot]:
         for token, items in _items(self.text):
-            is_page = token.name == "html"
-            values = _seen_values(token) if token.kind == "open" and not is_page else []
-            if items is None:
-                self._end_block(token.start)
-                self._note(token)
-                self.slots += [_value_slot(token, value) for value in values]
-                if is_page and token.kind == "open" and all(self.languages):
-                    self.slots.append(self._page_tag(token))
+            if items is not None:
+                self.start = self.start if self.items else token.start
+                self.items += items
                 continue
-            if not self.items:
-                self.start = token.start
-            self.items += items
-            if values:
-                self.values[self.text[token.start : token.end]] = values
+            self._end_block(token.start)
+            self._note(token)
+            if token.kind == "open":
+                is_page = token.name == "html" and all(self.languages)
+                parts = [self._page_tag(token)] if is_page else _tag_parts(self.text, token)
+                self.slots.append(Slot(token.start, token.end, parts, is_aside=True))
         self._end_block(len(self.text))
         return self.slots
 
     def _end_block(self, end: int) -> None:
-        if not self.items:
-            return
-        values = self.values
-
-        def finish(block: str, asides: list[str], doubtful: bool) -> str:
-            return _with_values(block, values, iter(asides)) if values else block
-
-        asides = [value.parts() for found in values.values() for value in found]
-        is_head = self.row is not None and self.is_head
-        self.slots.append(
-            Slot(self.start, end, parts_of(self.items, escape), asides, finish, self.level, self.row, is_head)
-        )  # fmt: skip
-        self.items, self.values = [], {}
+        if self.items:
+            parts = parts_of(self.items, escape)
+            is_head = self.row is not None and self.is_head
+            self.slots.append(Slot(self.start, end, parts, self.level, self.row, is_head))
+            self.items = []
 
     def _note(self, token: MarkupToken) -> None:
         """Remember the heading or the table row that the next blocks are in."""
@@ -124,45 +86,47 @@ class _PageReader:
         elif token.name == "table":
             self.row = None
 
-    def _page_tag(self, token: MarkupToken) -> Slot:
+    def _page_tag(self, token: MarkupToken) -> str:
         """A page that declared the source language declares the target language."""
         source, target = self.languages
         declared = re.compile(
             rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
         )
-        tag = declared.sub(lambda match: match[1] + target, self.text[token.start : token.end])
-        return Slot(token.start, token.end, [tag])
+        return declared.sub(lambda match: match[1] + target, self.text[token.start : token.end])
 
 
-def _value_slot(tag: MarkupToken, value: AttributeValue) -> Slot:
-    """The attribute of a tag that is in no sentence."""
-
-    def finish(written: str, asides: list[str], doubtful: bool) -> str:
-        return value.written(asides[0])
-
-    start = tag.start + value.start
-    return Slot(start, start + len(value.raw), [], [value.parts()], finish)
-
-
-def _with_values(block: str, values: dict[str, list[AttributeValue]], new: Iterator[str]) -> str:
-    """The block with new values in its tags."""
-    tags: dict[str, str] = {}
-    for tag, found in values.items():
-        tags[tag], cursor = "", 0
-        for value in found:
-            tags[tag] += tag[cursor : value.start] + value.written(next(new))
-            cursor = value.start + len(value.raw)
-        tags[tag] += tag[cursor:]
-    raws = ((token.kind, block[token.start : token.end]) for token, _ in _items(block))
-    return "".join(tags.get(raw, raw) if kind == "open" else raw for kind, raw in raws)
+def _tag_parts(text: str, tag: MarkupToken) -> list[Part]:
+    """The tag, with segments for the attributes that readers see."""
+    values = _values(tag)
+    parts: list[Part] = []
+    cursor = tag.start
+    for name in _seen_names(tag, values):
+        start, raw, quote = values[name]
+        # Not part of a program that writes the page, and read alike by all parsers.
+        if "<" not in raw and (quote or _SURELY_TEXT.fullmatch(raw)):
+            parts += [text[cursor : tag.start + start], *_value_parts(raw, quote)]
+            cursor = tag.start + start + len(raw)
+    return [*parts, text[cursor : tag.end]]
 
 
-def _seen_values(tag: MarkupToken) -> list[AttributeValue]:
+def _value_parts(raw: str, quote: str) -> list[Part]:
+    mark = quote or '"'
+    spelt = "&#39;" if mark == "'" else "&quot;"
+    parts = parts_of(text_with_references(raw), lambda text: escape(text).replace(mark, spelt))
+    if quote:
+        return parts
+    # Several words need quotation marks.
+    return [
+        part if isinstance(part, str) else replace(part, finish=lambda value: f'"{value}"')
+        for part in parts
+    ]
+
+
+def _seen_names(tag: MarkupToken, values: dict[str, tuple[int, str, str]]) -> list[str]:
     """The attributes of a tag that readers see, in order."""
-    values = dict(_values(tag))
     if _is_protected(values):
         return []
-    given = {name: value.text.lower() for name, value in values.items()}
+    given = {name: unescape(raw).lower() for name, (_, raw, _) in values.items()}
     names = set(_SEEN_ATTRIBUTES)
     if tag.name == "link":  # the title of a link to a style is a name to choose by
         names -= {"title"}
@@ -170,31 +134,25 @@ def _seen_values(tag: MarkupToken) -> list[AttributeValue]:
         names |= {"value"}
     if tag.name == "meta" and given.get("name", given.get("property")) in _DESCRIPTIONS:
         names |= {"content"}
-    # Not part of a program that writes the page, and read alike by all parsers.
-    return [
-        value
-        for name, value in values.items()
-        if name in names
-        and "<" not in value.raw
-        and (value.quote or _SURELY_TEXT.fullmatch(value.raw))
-    ]
+    return [name for name in values if name in names]
 
 
-def _values(tag: MarkupToken) -> Iterator[tuple[str, AttributeValue]]:
-    """Each attribute with a value; of two with one name the first counts."""
+def _values(tag: MarkupToken) -> dict[str, tuple[int, str, str]]:
+    """Place in the tag, value and quotation mark of each attribute; of two with one name the first counts."""
     start = tag.end - tag.start - len(">") - len(tag.attributes)
-    cursor, seen = 0, set[str]()
+    cursor, found, seen = 0, dict[str, tuple[int, str, str]](), set[str]()
     while match := _ATTRIBUTE.match(tag.attributes, cursor):
         cursor = match.end()
         name, group = match[1].lower(), match.lastindex or 1
         if group > 1 and name not in seen:
-            yield name, AttributeValue(start + match.start(group), match[group], _QUOTES[group])
+            found[name] = (start + match.start(group), match[group], _QUOTES[group])
         seen.add(name)
+    return found
 
 
-def _is_protected(values: dict[str, AttributeValue]) -> bool:
+def _is_protected(values: dict[str, tuple[int, str, str]]) -> bool:
     """Whether the attributes of an element say that it is not to be translated."""
-    texts = {name: values[name].text for name in ("translate", "class") if name in values}
+    texts = {name: unescape(values[name][1]) for name in ("translate", "class") if name in values}
     return texts.get("translate") == "no" or "notranslate" in texts.get("class", "").split()
 
 
@@ -214,10 +172,11 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
             yield token, [Code(raw, "alone")] if raw.startswith("<!--") else None
         elif token.name not in _INLINE:
             yield token, None
-        elif token.is_void:
-            yield token, [Code(raw, "alone")]
         else:
-            yield token, [Code(raw, token.kind, name=token.name)]
+            parts = _tag_parts(text, token) if token.kind == "open" else []
+            kind: CodeKind = "alone" if token.is_void else token.kind
+            texts = tuple(parts) if len(parts) > 1 else ()
+            yield token, [Code(raw, kind, name="" if token.is_void else token.name, parts=texts)]
 
 
 def _is_opaque(token: MarkupToken) -> bool:

@@ -1,258 +1,318 @@
-"""Markdown: paragraphs, headings, list items, quotations and cells are translated; code, targets and marks stay."""
+"""Markdown: paragraphs, headings, list items, quotations and cells are translated; code, targets and marks stay.
+
+markdown-it finds blocks and inline marks. It says in which lines a block is, and the marks of a paragraph come in order;
+both are enough to find everything again in the file.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any, Literal
+
+from markdown_it import MarkdownIt, rules_inline
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
 
 from regard.documents import html
-from regard.documents.markdown_inline import (
-    escape,
-    inline,
-    marks_of,
-    put_back_images,
-    take_out_images,
+from regard.documents.markup import inline_items, text_with_references
+from regard.documents.segments import (
+    LINE,
+    Code,
+    Item,
+    Languages,
+    Part,
+    Segment,
+    Slot,
+    TextRun,
+    check_cancelled,
+    parts_of,
 )
-from regard.documents.segments import LINE, Code, Item, Languages, Slot, parts_of
+from regard.text import Span
 
-_MARKER = re.compile(r"[ \t]{0,3}(?:>[ \t]?|(?:[-+*]|\d{1,9}[.)])(?:[ \t]+(?:\[[ xX]\][ \t]+)?|$))")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,}|\$\$)")
-_RULE = re.compile(
-    r"[ \t]{0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|=+[ \t]*|-+[ \t]*)$"
+_NUM_SHOWN = 60
+"""maximum characters of inline code that the model sees"""
+_MAX_WORK = 10_000_000
+"""brackets times characters of a paragraph; markdown-it takes time by it, and of a longer one the marks are not read"""
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
+_INDENTED = re.compile(r"\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)")
+"""beginning of a footnote, or of a term's meaning in the line after the term"""
+_DEFINITION = re.compile(r"\[[^\]\n]{1,200}\]:")
+_OTHER = re.compile(
+    r"(?P<math>\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d))|\[\^[^\[\]\s]{1,100}\]"
+    r"|<(?P<address>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}|[^\s<>@]{1,200}@[^\s<>@]{1,200})>"
 )
-_HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
-_HEADING_END = re.compile(r"(?<![ \t])[ \t]++#++[ \t]*$")
-_DEFINITION = re.compile(r"[ \t]{0,3}\[([^\]\n]{1,200})\]:[ \t]*")
-_UNDERLINED = {"=": 1, "-": 2}
-"""level of a heading, by its underline"""
-_DEFINED = re.compile(r"[ \t]{0,3}:[ \t]+(?=\S)")
-"""mark of a term's meaning, in the line after the term"""
-_HTML = re.compile(r"[ \t]{0,3}</?[A-Za-z][\w-]*(?:[\s/>]|$)")
-_INLINE_HTML = re.compile(r"[ \t]{0,3}</?(?:a|abbr|b|big|cite|code|del|em|i|img|ins|kbd|mark|q|s|small|span|strong|sub|sup|u|br)\b")  # fmt: skip
-# HTML blocks with an end of their own; all others end at an empty line.
-_HTML_ENDS = tuple(
-    (re.compile(rf"[ \t]{{0,3}}{begin}", re.IGNORECASE), re.compile(end, re.IGNORECASE))
-    for begin, end in (
-        (r"<(?:script|pre|style|textarea)(?:[\s>]|$)", "</(?:script|pre|style|textarea)>"),
-        ("<!--", "-->"),
-        (r"<\?", r"\?>"),
-        ("<![a-z]", ">"),
-        (r"<!\[CDATA\[", r"\]\]>"),
-    )
-)
-_DELIMITERS = re.compile(
-    r"[ \t]*+(?:\|[ \t]*+)?:?-+:?[ \t]*+(?:\|[ \t]*+:?-+:?[ \t]*+)*(?:\|[ \t]*)?$"
-)
-_CELL = re.compile(r"(?:[^|\\`]|\\.|`[^`]*`|`)+")
-_HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*(\\))$")
+"""mathematics, the mark of a footnote, an address"""
+_ENDS_OF_NAMES = ("]", "][]")
+"""of a link or an image whose text is its name in the file"""
+_BEFORE_CONTENT = re.compile(r"(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*")
+"""marks of lists and quotations"""
+_TASK = re.compile(r"\[[ xX]\][ \t]+")
+"""box of a task, where a list item begins"""
+_CELL = re.compile(r"(?:[^|\\]|\\.|\\)+")
+_HARD_BREAK = re.compile(r"(?:[ \t]{2,}|(?<!\\)(?:\\\\)*(\\))$")
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
 """a beginning that would make something else of a paragraph"""
+_ONLY_AT_A_START = ".)-+"
+"""marks only at the beginning of a paragraph, where `_with_plain_start` escapes them"""
+_TO_ESCAPE = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+
+
+def escape(text: str) -> str:
+    """Text with escapes, so that nothing in it is read as a mark."""
+    return _TO_ESCAPE.sub(lambda match: f"\\{match.group()}", text)
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
-    return _MarkdownReader(text).read(), []
+    return list(_MarkdownReader(text).slots()), []
 
 
 class _MarkdownReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.lines = [match.span(1) for match in LINE.finditer(text)]
-        self.texts = [text[slice(*line)] for line in self.lines]
-        self.labels = {match[1].casefold() for match in map(_DEFINITION.match, self.texts) if match}
-        self.slots: list[Slot] = []
-        self.paragraph: list[tuple[int, int]] = []
-        self.depth = 0
-        """number of quotations around the paragraph"""
-        self.in_list = False
-        self.indent = 0
-        """indent of the list item's text"""
-        self.in_note = False
-        """whether the paragraph is a footnote or the meaning of a term"""
-        self.is_blank = True
+        self.env: dict[str, Any] = {}
+        """links that the file defines"""
 
-    def read(self) -> list[Slot]:
-        number = self._front_matter()
-        while number < len(self.lines):
-            number = self._line(number)
-        self._end_paragraph()
-        return self.slots
+    def slots(self) -> Iterator[Slot]:
+        plain = re.sub(r"\r\n?", "\n", self.text)
+        if front := _FRONT_MATTER.match(plain):  # it is for programs
+            plain = "\n" * front.group().count("\n") + plain[front.end() :]
+        level, row, is_head = 0, -1, False
+        for token in _parser().parse(plain, self.env):
+            if token.type in ("heading_open", "heading_close"):
+                level = int(token.tag[1]) if token.nesting > 0 else 0
+            elif token.type in ("thead_open", "thead_close"):
+                is_head = token.nesting > 0
+            elif token.type == "tr_open" and token.map:
+                row = token.map[0]
+                yield from self._row(row, is_head)
+            elif token.type == "html_block" and token.map:
+                yield from self._html(*token.map)
+            elif token.type == "inline" and token.map and token.map[0] != row:
+                yield from self._paragraph(token.map[0], token.content.split("\n"), level)
 
-    def _front_matter(self) -> int:
-        """The first line after front matter, which is for programs."""
-        first = self.texts[0].rstrip()
-        if first in ("---", "+++"):
-            for number, line in enumerate(self.texts[1:], 1):
-                if line.rstrip() in (first, "..."):
-                    return number + 1
-        return 0
+    def _content(self, line: int) -> Span:
+        """A line of the file, after the marks of lists and quotations."""
+        start, end = self.lines[line]
+        marks = _BEFORE_CONTENT.match(self.text, start, end)
+        return marks.end() if marks else start, end
 
-    def _line(self, number: int) -> int:
-        """Read one line, or the block that begins with it; returns the number of the next line."""
-        start, end = self.lines[number]
-        content = self._content(start, end)
-        line = self.text[content:end]
-        if not line.strip():
-            self._end_paragraph()
-            self.is_blank = content == start
-            return number + 1
-        was_blank, self.is_blank = self.is_blank, False
-        marks = self.text[start:content]
-        if marks.replace(" ", "") != ">" * self.depth or _HEADING.match(line):
-            self._end_paragraph()
-        self.depth = marks.count(">")
-        self._note_list(marks, start, was_blank)
-        if fence := _FENCE.match(line):
-            self._end_paragraph()
-            return self._after_fence(number + 1, fence[1])
-        if _indent(line) >= self.indent + 4 and not self.paragraph:
-            return number + 1
-        if _RULE.match(line):
-            signs = set(line.strip())
-            self._end_paragraph(level=_UNDERLINED.get(signs.pop(), 0) if len(signs) == 1 else 0)
-        elif heading := _HEADING.match(line):
-            tail = _HEADING_END.search(line, heading.end())
-            place = (content + heading.end(), content + tail.start() if tail else end)
-            self._add([place], level=heading.group().count("#"))
-        # A link is not defined inside a paragraph; a footnote may be.
-        elif (defined := _DEFINITION.match(line)) and (
-            defined[1].startswith("^") or self.in_note or not self.paragraph
-        ):
-            self._end_paragraph()
-            if defined[1].startswith("^"):
-                self._begin_indented(content + defined.end(), end)
-        elif defined := _DEFINED.match(line):
-            self._end_paragraph()
-            self._begin_indented(content + defined.end(), end)
-        elif self._begins_html(line):
-            self._end_paragraph()
-            return self._html(number, content)
-        elif not self.paragraph and self._is_table(number):
-            return self._table(number)
-        else:
-            self._continue(content + len(line) - len(line.lstrip()), end)
-        return number + 1
+    def _row(self, line: int, is_head: bool) -> Iterator[Slot]:
+        for cell in _CELL.finditer(self.text, *self._content(line)):
+            row = self.lines[line][0]
+            yield Slot(*cell.span(), self._parts([cell.span()]), row=row, is_head=is_head)
 
-    def _continue(self, start: int, end: int) -> None:
-        """Add a line to the paragraph; a hard break ends the segment."""
-        hard = _HARD_BREAK.search(self.text[start:end])
-        self.paragraph.append((start, end - 1 if hard and hard[1] else end))
-        if hard:
-            self._end_paragraph()
-
-    def _begin_indented(self, start: int, end: int) -> None:
-        """A footnote or a term's meaning: indented lines below belong to it."""
-        self.in_list, self.indent, self.in_note = True, 4, True
-        self._continue(start, end)
-
-    def _content(self, start: int, end: int) -> int:
-        """Where a line's own text begins, after the marks of lists and quotations."""
-        line = self.text[start:end]
-        if _RULE.match(line):
-            return start
-        cursor = len(line) - len(line.lstrip(" \t")) if self.in_list else 0
-        if not _MARKER.match(line, cursor):
-            cursor = 0
-        while match := _MARKER.match(line, cursor):
-            cursor = match.end()
-        return start + cursor
-
-    def _note_list(self, marks: str, start: int, was_blank: bool) -> None:
-        if marks.strip("> \t"):
-            self.in_list, self.indent = True, len(marks.expandtabs(4))
-        elif was_blank and not self.text[start].isspace():
-            self.in_list, self.indent = False, 0
-
-    def _after_fence(self, number: int, fence: str) -> int:
-        closing = re.compile(rf"[ \t>]*{re.escape(fence)}{re.escape(fence[0])}*[ \t]*$")
-        while number < len(self.lines) and not closing.match(self.texts[number]):
-            number += 1
-        return number + 1
-
-    def _begins_html(self, line: str) -> bool:
-        is_block = _HTML.match(line) and not _INLINE_HTML.match(line) and not self.paragraph
-        return bool(is_block or _ending_of(line))
-
-    def _html(self, number: int, begin: int) -> int:
-        number = self._after_html(number, begin)
-        end = self.lines[number - 1][1]
+    def _html(self, first: int, after: int) -> Iterator[Slot]:
+        begin, end = self._content(first)[0], self.lines[after - 1][1]
         for slot in html.read(self.text[begin:end], ("", ""))[0]:
-            self.slots.append(replace(slot, start=begin + slot.start, end=begin + slot.end))
-        return number
+            yield replace(slot, start=begin + slot.start, end=begin + slot.end)
 
-    def _after_html(self, number: int, begin: int) -> int:
-        """The line after an HTML block."""
-        line = self.text[begin : self.lines[number][1]]
-        ending = _ending_of(line)
-        while not (ending and ending.search(line)):
-            number += 1
-            if number == len(self.lines):
-                return number
-            line = self.texts[number]
-            is_outside = self.depth > 0 and not line.lstrip().startswith(">")
-            if is_outside or not (ending or line.strip()):
-                return number
-        return number + 1
+    def _paragraph(self, first: int, lines: Sequence[str], level: int) -> Iterator[Slot]:
+        """One slot, or several where the lines have hard breaks between them."""
+        spans: list[Span] = []
+        for number, line in enumerate(map(str.strip, lines), first):
+            at = self.text.rfind(line, *self.lines[number])
+            if at < 0:  # a character that markdown-it replaces
+                return
+            if number == first and (task := _TASK.match(line)):
+                at, line = at + task.end(), line[task.end() :]
+            hard = _HARD_BREAK.search(self.text, at, self.lines[number][1])
+            is_hard = hard is not None and number < first + len(lines) - 1
+            spans.append((at, at + len(line) - (1 if is_hard and line.endswith("\\") else 0)))
+            if is_hard:
+                yield self._slot(spans, level)
+                spans = []
+        if spans:
+            yield self._slot(spans, level)
 
-    def _is_table(self, number: int) -> bool:
-        lines = self.texts[number : number + 2]
-        has_bars = len(lines) == 2 and all("|" in line for line in lines)
-        return has_bars and bool(_DELIMITERS.match(lines[1]))
+    def _slot(self, lines: list[Span], level: int) -> Slot:
+        parts = self._parts(lines)
+        for place, part in enumerate(parts):
+            if isinstance(part, Segment):
+                parts[place] = replace(part, finish=_with_plain_start)
+            if part != "":
+                break
+        return Slot(lines[0][0], lines[-1][1], parts, level)
 
-    def _table(self, number: int) -> int:
-        first = number
-        while number < len(self.lines) and "|" in self.texts[number]:
-            if number != first + 1:
-                start, end = self.lines[number]
-                for cell in _CELL.finditer(self.text, self._content(start, end), end):
-                    self._add([cell.span()])
-                    self.slots[-1] = replace(self.slots[-1], row=start, is_head=number == first)
-            number += 1
-        return number
-
-    def _end_paragraph(self, level: int = 0) -> None:
-        if self.paragraph:
-            self._add(self.paragraph, level)
-        self.paragraph, self.in_note = [], False
-
-    def _add(self, lines: list[tuple[int, int]], level: int = 0) -> None:
+    def _parts(self, lines: list[Span]) -> list[Part]:
         start, end = lines[0][0], lines[-1][1]
-        between = [self.text[a[1] : b[0]] for a, b in zip(lines, lines[1:], strict=False)]
-        joined = "\n".join(self.text[slice(*line)] for line in lines)
-        items = list(_with_line_ends(inline(joined, self.labels), iter(between)))
-        sentence, images = take_out_images(items)
-        raw = self.text[start:end]
+        # The marks of lists and quotations between the lines are white space for the parser.
+        plain = self.text[slice(*lines[0])]
+        for before, line in pairwise(lines):
+            plain += "\n".ljust(line[0] - before[1]) + self.text[slice(*line)]
+        items = self.inline(plain, self.text[start:end])
+        return parts_of(items, escape, self.has_same_marks)
 
-        def finish(written: str, asides: list[str], doubtful: bool) -> str:
-            written = put_back_images(written, images, asides) if images else written
-            match = _NOT_A_START.match(written)
-            if written == raw or not match:
-                return written
-            at = match.end() if match.group().isdigit() else 0
-            return f"{written[:at]}\\{written[at:]}"
+    def has_same_marks(self, one: str, other: str) -> bool:
+        return self._marks(one) == self._marks(other)
 
-        parts = parts_of(sentence, escape, self._has_same_marks)
-        asides = [parts_of(image, escape, self._has_same_marks) for image in images]
-        self.slots.append(Slot(start, end, parts, asides, finish, level))
+    def _marks(self, text: str) -> Counter[tuple[str, str]]:
+        """Everything that Markdown finds in a paragraph except its words."""
+        return Counter(
+            (item.kind, item.raw)
+            for item in self.inline(text, text)
+            if isinstance(item, Code)
+            and item.kind != "break"
+            # Text that is shown as it is, or escaped, is no mark.
+            and not (item.kind == "kept" and item.raw in (item.shown, f"\\{item.shown}"))
+        )
 
-    def _has_same_marks(self, one: str, other: str) -> bool:
-        return marks_of(one, self.labels) == marks_of(other, self.labels)
+    def inline(self, text: str, in_file: str) -> list[Item]:
+        """The items of a paragraph; in the file, other signs may stand for its line ends and the spaces after them."""
+        if text.count("[") * len(text) > _MAX_WORK:
+            return _as_in_file(inline_items(text), in_file)
+        parser = _parser()
+        found: list[Item] = []
+        opened: list[tuple[int, int]] = []
+        run, at = "", 0
+        # Tokens come in order, so the sum of their lengths is where the next one begins.
+        for token in parser.inline.parse(text, parser, self.env, []):
+            if token.type == "text":
+                run += token.content
+                at += len(token.content)
+                continue
+            found += text_with_references(run)
+            start, run = at, ""
+            at = token.meta.get("end") or at + len(token.markup or token.content or "[")
+            raw = text[start:at]
+            if token.type == "link_open":
+                opened.append((len(found), start))
+            elif token.type == "link_close":
+                place, start = opened.pop()
+                if raw in _ENDS_OF_NAMES:
+                    found[place:] = [_shown(text[start:at], text[start + 1 : at - len(raw)])]
+                    continue
+            found += self._items(token, raw, in_file[start:at])
+        return _as_in_file([*found, *text_with_references(run)], in_file)
+
+    def _items(self, token: Token, raw: str, in_file: str) -> Iterable[Item]:
+        if token.type == "html_inline":
+            return inline_items(raw)
+        if token.type == "text_special":
+            is_text = raw[1] in _ONLY_AT_A_START
+            return [TextRun(raw[1:], raw) if is_text else Code(raw, "kept", raw[1:])]
+        if token.type == "code_inline":
+            return [_shown(raw, token.content)]
+        if token.type == "image":
+            label, end = token.content, len("![") + len(token.content)
+            if raw[end:] in _ENDS_OF_NAMES:
+                return [Code(raw, "alone")]
+            items = self.inline(label, in_file[len("![") : end])
+            said = parts_of(items, escape, self.has_same_marks)
+            return [Code(raw, "alone", parts=("![", *said, in_file[end:]))]
+        kind: Literal["open", "close"] = "open" if token.nesting > 0 else "close"
+        return [Code(raw, kind, name=token.markup or "[")]
 
 
-def _ending_of(line: str) -> re.Pattern[str] | None:
-    """The end of the HTML block that begins with a line; None where it has no end of its own."""
-    return next((end for begin, end in _HTML_ENDS if begin.match(line)), None)
+def _shown(raw: str, text: str) -> Code:
+    text = text.strip()
+    is_shown = 0 < len(text) <= _NUM_SHOWN and "\n" not in raw
+    return Code(raw, "kept", text) if is_shown else Code(raw, "alone")
 
 
-def _indent(line: str) -> int:
-    line = line.expandtabs(4)
-    return len(line) - len(line.lstrip(" "))
-
-
-def _with_line_ends(items: list[Item], between: Iterator[str]) -> Iterator[Item]:
-    """Items whose line ends are those of the file, with quotation marks and indents."""
+def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:
+    found: list[Item] = []
+    at = 0
     for item in items:
-        if isinstance(item, Code) and "\n" in item.raw:
-            first, *others = item.raw.split("\n")
-            item = replace(item, raw=first + "".join(next(between) + other for other in others))
-        yield item
+        end = at + len(item.raw)
+        found.append(replace(item, raw=in_file[at:end]))
+        at = end
+    return found
+
+
+def _with_plain_start(written: str) -> str:
+    match = _NOT_A_START.match(written)
+    at = match.end() if match and match.group().isdigit() else 0
+    return f"{written[:at]}\\{written[at:]}" if match else written
+
+
+# --- the parser: CommonMark with tables, strikethrough, mathematics, footnotes and meanings of terms
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark")
+    parser.enable(["table", "strikethrough"])
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    parser.inline.ruler.disable(["newline", "autolink", "entity"])
+    parser.inline.ruler2.disable("fragments_join")
+    everywhere: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    parser.block.ruler.before("table", "indented", _indented_block, everywhere)
+    parser.block.ruler.before("table", "math", _math_block, everywhere)
+    parser.inline.ruler.before("escape", "other", _noting_its_end(_other_mark))
+    parser.inline.ruler.at("backticks", _noting_its_end(rules_inline.backtick))
+    parser.inline.ruler.at("link", _noting_its_end(rules_inline.link))
+    parser.inline.ruler.at("image", _noting_its_end(rules_inline.image))
+    return parser
+
+
+def _noting_its_end(
+    rule: Callable[[StateInline, bool], bool],
+) -> Callable[[StateInline, bool], bool]:
+    def noting(state: StateInline, silent: bool) -> bool:
+        num_tokens = len(state.tokens)
+        is_found = rule(state, silent)
+        if is_found and not silent and len(state.tokens) > num_tokens:
+            state.tokens[-1].meta["end"] = state.pos
+        return is_found
+
+    return noting
+
+
+def _other_mark(state: StateInline, silent: bool) -> bool:
+    check_cancelled()
+    match = _OTHER.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        state.push("code_inline", "", 0).content = match["math"] or match["address"] or ""
+    state.pos = match.end()
+    return True
+
+
+def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """From a line that begins with $$ to one that ends with it."""
+    check_cancelled()
+    first = _line(state, start)
+    if not first.startswith("$$") or start >= state.env.get("unclosed", end):
+        return False
+    lines = range(start + (first == "$$"), end)
+    last = next((line for line in lines if _line(state, line).endswith("$$")), None)
+    if last is None:  # and so for every line after this one
+        state.env["unclosed"] = start
+        return False
+    if not silent:
+        state.line = last + 1
+    return True
+
+
+def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A footnote or a term's meaning; lines below belong to it if they are indented by four."""
+    match = _INDENTED.match(_line(state, start))
+    if match is None or state.is_code_block(start):
+        # The definition of a link right below a footnote ends it.
+        is_below = silent and state.env.get("in_note")
+        return bool(is_below and _DEFINITION.match(_line(state, start)))
+    if not silent:
+        kept = state.bMarks[start], state.tShift[start], state.sCount[start], state.blkIndent
+        state.bMarks[start] += state.tShift[start] + match.end()
+        state.blkIndent += 4
+        state.tShift[start], state.sCount[start] = 0, state.blkIndent
+        state.level += 1
+        state.env["in_note"] = True
+        state.md.block.tokenize(state, start, end)
+        state.env["in_note"] = False
+        state.level -= 1
+        state.bMarks[start], state.tShift[start], state.sCount[start], state.blkIndent = kept
+    return True
+
+
+def _line(state: StateBlock, line: int) -> str:
+    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip()

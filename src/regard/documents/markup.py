@@ -1,23 +1,20 @@
-"""Markup: tags, comments and character references as a browser reads them, with their exact positions."""
+"""Text and markup: placeholders, tags, comments and character references, as a browser reads them, with their positions."""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from regard.documents.segments import (
-    Code,
-    Item,
-    TextRun,
-    check_cancelled,
-    is_sign,
-    split_items,
-    text_items,
-)
+from regard.documents.segments import Code, Item, TextRun, check_cancelled
+from regard.text.protected import PLACEHOLDER
 
+_SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"
+"""signs that models lose or replace"""
+# No-break spaces are not breaks: they are typography, and each language has its own.
+_TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|[ \t\n\r\f\v]+|[{_SIGNS}]")
 # Possessive repetitions (*+) keep the time linear for hostile texts.
 _TAG = re.compile(
     r"""<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>])*+)>""",
@@ -26,7 +23,9 @@ _TAG_BEGINS = re.compile("<[A-Za-z]")
 _SPECIAL = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?/][^>]*(?:>|\Z)", re.DOTALL
 )
-_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_REFERENCE = re.compile(
+    r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&(?=[\w#])|<"
+)
 _ENDS_A_WORD = re.compile(r"(?![\w#])")
 
 # Elements whose content has no tags; a browser looks only for their end.
@@ -80,38 +79,59 @@ def _tag_at(text: str, at: int) -> MarkupToken | None:
     return MarkupToken("other", at, len(text)) if _TAG_BEGINS.match(text, at) else None
 
 
+def split_items(
+    text: str,
+    pattern: re.Pattern[str],
+    code: Callable[[re.Match[str]], Item | None],
+    between: Callable[[str], Iterable[Item]],
+) -> Iterator[Item]:
+    """The item of each match, and those of the text between; a match without an item is text."""
+    start = 0
+    for match in pattern.finditer(text):
+        if (item := code(match)) is not None:
+            yield from between(text[start : match.start()])
+            yield item
+            start = match.end()
+    yield from between(text[start:])
+
+
+def text_items(text: str) -> Iterator[Item]:
+    """Text with its placeholders, breaks and signs as codes."""
+    check_cancelled()
+    return split_items(text, _TEXT_CODE, _text_code, lambda run: [TextRun(run, run)] if run else [])
+
+
+def _text_code(match: re.Match[str]) -> Code | None:
+    found = match.group()
+    if match["kept"]:
+        return Code(found, "kept", found)
+    if found == " ":
+        return None
+    return Code(found, "break", " ") if found.isspace() else Code(found, "alone")
+
+
 def text_with_references(raw: str) -> Iterator[Item]:
     """Text of markup. The reference of a letter is read as the letter; that of a sign comes back as it is.
 
-    An & between words is text: other languages write their word for it.
+    An & between words is text: other languages write their word for it. A bare < of the source, and the & of AT&T, come
+    back without an escape.
     """
 
     def item(match: re.Match[str]) -> Item:
-        character = html.unescape(match.group())
-        if is_sign(character):
-            return Code(match.group(), "alone")
-        is_word = character == "&" and _ENDS_A_WORD.match(raw, match.end())
-        if is_word or character != match.group() and _is_prose(character):
-            return TextRun(character, match.group())
-        return Code(match.group(), "kept", character)
+        found, character = match.group(), html.unescape(match.group())
+        if character in _SIGNS:
+            return Code(found, "alone")
+        is_word = character == "&" and len(found) > 1 and _ENDS_A_WORD.match(raw, match.end())
+        if is_word or character != found and all(map(_is_prose, character)):
+            return TextRun(character, found)
+        return Code(found, "kept", character)
 
-    return split_items(raw, _REFERENCE, item, _with_signs)
-
-
-def _with_signs(text: str) -> Iterator[Item]:
-    """A bare < of the source, and the & of AT&T, come back without an escape."""
-    for part in re.split(r"(&(?=[\w#])|<)", text):
-        if part in ("&", "<"):
-            yield Code(part, "kept", part)
-        elif part:
-            yield from text_items(part)
+    return split_items(raw, _REFERENCE, item, text_items)
 
 
 def _is_prose(character: str) -> bool:
     """Letters, white space and punctuation, which each language sets in its own way."""
-    return all(
-        each.isalnum() or each.isspace() or each in "'\"’‘“”«»–—…-,.;:!?()" for each in character
-    )
+    return character.isalnum() or character.isspace() or character in "'\"’‘“”«»–—…-,.;:!?()"
 
 
 # Tags in a text that is not a page: a message, a subtitle, a paragraph of Markdown.

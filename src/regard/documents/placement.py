@@ -66,7 +66,7 @@ def place(
     """
     if not marks:
         return []
-    unchanged = _unchanged_words([mark.position for mark in marks], source, target, whole)
+    unchanged = _unchanged_words(marks, source, target, whole)
     for pattern in _WORDS:
         words = [match.span() for match in pattern.finditer(target)]
         words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
@@ -79,25 +79,18 @@ def place(
 
 
 def _unchanged_words(
-    positions: Sequence[int], source: str, target: str, whole: Sequence[Span]
+    marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]
 ) -> list[WordLink]:
-    """Source words with a position inside, linked to the same words of the target."""
-    spans = [match.span() for match in _WORD.finditer(source)]
-    starts = [start for start, _ in spans]
-    near = [(bisect_left(starts, position) - 1, position) for position in positions]
-    cut = {spans[index] for index, position in near if index >= 0 and position < spans[index][1]}
-    if not cut:
-        return []
+    """Source words with a mark inside, linked to the same words of the target."""
     ours, theirs = _spans_of_words(source), _spans_of_words(target)
-    unchanged: list[WordLink] = []
-    for span in sorted(cut):
-        word = source[slice(*span)]
+    return [
+        WordLink(one, other)
+        for word, spans in ours.items()
         # With more or fewer of them it is not known which is which.
-        if len(ours[word]) == len(theirs[word]):
-            same = theirs[word][ours[word].index(span)]
-            if not meets_any(same, whole):
-                unchanged.append(WordLink(span, same))
-    return unchanged
+        if len(spans) == len(theirs[word])
+        for one, other in zip(spans, theirs[word], strict=True)
+        if any(one[0] < mark.position < one[1] for mark in marks) and not meets_any(other, whole)
+    ]
 
 
 def _spans_of_words(text: str) -> defaultdict[str, list[Span]]:
@@ -151,12 +144,13 @@ class _Planner:
 
     def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
         """Place these nodes and their children; False where a tag would lose its words."""
-        wanted = [self._linked(node, room) for node in nodes]
+        wanted = [self._wanted(node, room) for node in nodes]
         order = sorted(range(len(nodes)), key=lambda i: (sum(wanted[i]), i))
         spans = self._apart([(nodes[i], wanted[i]) for i in order], room)
         if spans is None and self.may_guess:
             order = list(range(len(nodes)))
-            spans = self._apart([(node, self._as_far_along(node, room)) for node in nodes], room)
+            wanted = [self._wanted(node, room, by_links=False) for node in nodes]
+            spans = self._apart(list(zip(nodes, wanted, strict=True)), room)
         if spans is None:
             return False
         for index, span in zip(order, spans, strict=True):
@@ -168,32 +162,39 @@ class _Planner:
                 found.append((span[1], node.last))
         return True
 
-    def _linked(self, node: _Node, room: Span) -> Span:
-        """From the first to the last target word that is linked to the node's words."""
-        spans = [link.target for link in self.links if _meet(link.source, node.source)]
-        spans = [span for span in spans if room[0] <= span[0] and span[1] <= room[1]]
-        is_empty = node.source[0] == node.source[1]
-        if not spans or is_empty or self._inside_unchanged(node, room):
-            return self._as_far_along(node, room)
-        return min(span[0] for span in spans), max(span[1] for span in spans)
-
-    def _inside_unchanged(self, node: _Node, room: Span) -> Span | None:
+    def _wanted(self, node: _Node, room: Span, *, by_links: bool = True) -> Span:
+        """From the first to the last target word linked to the node's words, else as far along as these."""
         start, end = node.source
         for word in self.unchanged:
             shift = word.target[0] - word.source[0]
             is_inside = word.source[0] <= start and end <= word.source[1]
             if is_inside and room[0] <= start + shift and end + shift <= room[1]:
                 return start + shift, end + shift
-        return None
+        inside = [word for word in self.words if _is_in(word, room)]
+        if not inside or start == end:
+            return self._between(start, room)
+        linked = [
+            link.target for link in self.links if by_links and _meet(link.source, (start, end))
+        ]
+        chosen = [span for span in linked if _is_in(span, room)]
+        if not chosen:
+            scale = len(self.target) / max(len(self.source), 1)
+            chosen = [word for word in inside if start * scale <= sum(word) / 2 < end * scale]
+        if not chosen:
+            chosen = [min(inside, key=lambda word: abs(sum(word) - (start + end) * scale))]
+        return min(span[0] for span in chosen), max(span[1] for span in chosen)
 
     def _between(self, position: int, room: Span) -> Span:
         """A span without width: before the translation of the next words, or after that of the last ones."""
         before = [link for link in self.links if link.source[1] <= position]
         after = [link for link in self.links if link.source[0] >= position]
-        if position < len(self.source) and not self.source[position:].strip(_END_MARKS):
+        # The number of a footnote, for one, belongs to the word before it.
+        last, following = self.source[max(0, position - 1) : position], self.source[position:]
+        follows_a_word = bool(last.strip()) and not following[:1].isalnum()
+        if following and not following.strip(_END_MARKS):
             # Before the marks that end the sentence.
             place = len(self.target.rstrip(_END_MARKS))
-        elif after and not (before and self._follows_a_word(position)):
+        elif after and not (before and follows_a_word):
             nearest = min(link.source[0] for link in after)
             place = min(link.target[0] for link in after if link.source[0] == nearest)
         elif before:
@@ -206,39 +207,25 @@ class _Planner:
         place = min(max(place, room[0]), room[1])
         return place, place
 
-    def _follows_a_word(self, position: int) -> bool:
-        """Whether a tag belongs to the word before it, as the number of a footnote does."""
-        last = self.source[max(0, position - 1) : position]
-        return bool(last.strip()) and not self.source[position : position + 1].isalnum()
-
-    def _as_far_along(self, node: _Node, room: Span) -> Span:
-        """The words at the same fraction of the target as the node's words of the source."""
-        if same := self._inside_unchanged(node, room):
-            return same
-        inside = [word for word in self.words if room[0] <= word[0] and word[1] <= room[1]]
-        if not inside or node.source[0] == node.source[1]:
-            return self._between(node.source[0], room)
-        scale = len(self.target) / max(len(self.source), 1)
-        start, end = (position * scale for position in node.source)
-        chosen = [word for word in inside if start <= sum(word) / 2 < end]
-        chosen = chosen or [min(inside, key=lambda word: abs(sum(word) - start - end))]
-        return chosen[0][0], chosen[-1][1]
-
     def _apart(self, wanted: list[tuple[_Node, Span]], room: Span) -> list[Span] | None:
         """The spans one after another without overlap; None where one is left without a word."""
         cursor = room[0]
         spans: list[Span] = []
         for node, (start, end) in wanted:
-            if node.source[0] != node.source[1]:
-                inside = [u for u in self.units if max(start, cursor) <= u[0] and u[1] <= end]
+            if node.source[0] == node.source[1]:
+                start = end = max(start, cursor)
+            else:
+                inside = [unit for unit in self.units if _is_in(unit, (max(start, cursor), end))]
                 if not inside:
                     return None
                 start, end = inside[0][0], inside[-1][1]
-            else:
-                start = end = max(start, cursor)
             spans.append((start, end))
             cursor = end
         return spans
+
+
+def _is_in(span: Span, room: Span) -> bool:
+    return room[0] <= span[0] and span[1] <= room[1]
 
 
 def meets_any(span: Span, others: Sequence[Span]) -> bool:

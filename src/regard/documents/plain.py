@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from regard.documents.segments import LINE, Languages, Slot, parts_of, text_items
+from regard.documents.markup import text_items
+from regard.documents.segments import LINE, Languages, Slot, parts_of
 
 # Wrapped lines of prose are all about as long; those of a list or a poem seldom are.
 _WRAPPED_LENGTH = 40

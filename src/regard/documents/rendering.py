@@ -1,15 +1,19 @@
-"""A segment as the model sees it, and its translation as the file has it."""
+"""A segment as the model sees it, and its translation as the file has it.
+
+A model has learnt sentences. It may make one of a heading, a table cell or a button, and it may end a line of subtitles
+that goes on in the next. So a translation begins and ends as its source does.
+"""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
-from regard.documents.labels import place_key, with_edges_of
 from regard.documents.placement import Mark, WordLink, meets_any, place
 from regard.documents.segments import Code, Segment, TextRun, check_cancelled, partners
 from regard.text.protected import placeholders
@@ -29,6 +33,21 @@ _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
 """a space that may become a line end; French marks keep theirs"""
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:[\"'’”)\]]|[ \xa0\u202f]?»)*+(?=\s|$)")
+
+_MARKS = ".…:;,!?。：；，！？、؟۔।"
+_WESTERN = str.maketrans("。：；，！？、؟۔।", ".:;,!?,?..")
+_CLOSERS = " \t\xa0\u202f\"'’”»)]}*_"
+_DASHES = "-–—•·*"
+_DASH = re.compile(rf"[{_DASHES}]\s+")
+_INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
+"""a last word to which the full stop belongs, such as p.m."""
+_NUM_INITIALS = 20
+"""characters at the end that are searched for initials"""
+_SPACED_MARKS = ":;!?"
+"""marks with a space before them in the languages below"""
+_SPACED_LANGUAGES = ("fr",)
+_FIRST_LETTER = re.compile(r"(?<!\w)[^\W_]")
+_LETTER = re.compile(r"[^\W_]")
 
 
 class TranslatedText(Protocol):
@@ -109,7 +128,8 @@ class ShownSegment:
         edits += [(*span, code.raw) for span, _, code in kept]
         edits += [(at, at + 1, code.raw) for at, code in self._find_breaks(target, whole)]
         # Sorting is stable: tags at one position stay in their order, which is well nested.
-        return self._written(target, sorted(edits, key=lambda edit: edit[0]))
+        found = self._written(target, sorted(edits, key=lambda edit: edit[0]))
+        return found if found in (None, self.segment.raw) else self.segment.finish(found)
 
     def _written(self, target: str, edits: Sequence[Edit]) -> str | None:
         segment = self.segment
@@ -205,3 +225,63 @@ def _free_names(text: str) -> Iterator[str]:
     found = _LIKE_A_STAND_IN.findall(text)
     taken = {digits[:length] for digits in found for length in range(1, len(digits) + 1)}
     return (f"X{number}" for number in count(1) if str(number) not in taken)
+
+
+def with_edges_of(source: str, target: str, language: str) -> tuple[str, int]:
+    """The translation with the source's capital and end marks, and how many characters its beginning lost.
+
+    >>> with_edges_of("Name", "– Nom :", "fr"), with_edges_of("Save…", "Enregistrer.", "fr")
+    (('Nom', 2), ('Enregistrer…', 0))
+    >>> with_edges_of("Je sais,", "I know.", "en"), with_edges_of("à 17 h", "at 5 p.m.", "en")
+    (('I know,', 0), ('at 5 p.m.', 0))
+    """
+    dash = None if source[:1] in _DASHES else _DASH.match(target)
+    num_lost = dash.end() if dash else 0
+    target = _with_end_of(source, target[num_lost:], language)
+    if source[:1].isupper() and target[:1].islower() and len(target[0].upper()) == 1:
+        target = target[0].upper() + target[1:]
+    return target, num_lost
+
+
+def _with_end_of(source: str, target: str, language: str) -> str:
+    wanted, got = _end_marks(source), _end_marks(target)
+    words = target[: len(target) - len(got)]
+    if not any(map(str.isalnum, words)) or wanted == got:
+        return target
+    if _kinds(wanted) == _kinds(got):
+        # Only the spelling of three dots may differ.
+        return words + wanted if "…" in wanted + got else target
+    if any(_INITIALS.search(text[-_NUM_INITIALS:]) for text in (source, target)):
+        return target
+    if not wanted:
+        return target if _kinds(_end_marks(source.rstrip(_CLOSERS))) else words
+    if _kinds(_end_marks(target.rstrip(_CLOSERS))) == _kinds(wanted) or not _is_western(words):
+        return target
+    marks = wanted.strip().translate(_WESTERN)
+    is_spaced = language[:2] in _SPACED_LANGUAGES and marks[0] in _SPACED_MARKS
+    return f"{words} {marks}" if is_spaced else words + marks
+
+
+def _end_marks(text: str) -> str:
+    """The marks at the end of a text, with the space before them."""
+    words = text.rstrip(_MARKS)
+    return text[len(words.rstrip()) :] if len(words) < len(text) else ""
+
+
+def _kinds(marks: str) -> frozenset[str]:
+    return frozenset(marks.strip().translate(_WESTERN).replace("...", "…"))
+
+
+def _is_western(text: str) -> bool:
+    """Whether the last letter is of a script with the end marks of English."""
+    last = next((letter for letter in reversed(text) if letter.isalpha()), "a")
+    return unicodedata.name(last, "").split(" ")[0] in ("LATIN", "CYRILLIC")
+
+
+def place_key(key: Code, target: str, taken: Sequence[tuple[int, int]]) -> int | None:
+    """The letter of a translation that gets the sign; none inside the `taken` spans."""
+    firsts = [match.start() for match in _FIRST_LETTER.finditer(target)]
+    letters = [match.start() for match in _LETTER.finditer(target)]
+    same = [at for at in firsts if target[at].casefold() == key.name]
+    free = (at for at in (*same, *firsts, *letters) if not meets_any((at, at + 1), taken))
+    return next(free, None)

@@ -3,7 +3,7 @@
 There are six kinds of codes. `open` and `close` are tags around words; they follow their words. `alone` is a single
 tag. `kept` is a placeholder: the model sees what it shows and must give it back. `break` is white space other than
 one space, such as the end of a wrapped line: the model sees a space. `key` is the sign before the letter that reaches
-a label from the keyboard (`regard.documents.labels`).
+a label from the keyboard, such as `&` in `&Open`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
-from regard.text.protected import PLACEHOLDER
-
 CodeKind = Literal["open", "close", "alone", "kept", "break", "key"]
 
 Languages = tuple[str, str]
 """codes of the source language and of the target language"""
 
-# No-break spaces are not breaks: they are typography, and each language has its own.
-_BREAK = re.compile(r"[ \t\n\r\f\v]+")
-_TEXT_CODE = re.compile(rf"{_BREAK.pattern}|[©§¶†‡×÷←↑↓↩⇐⇒⇔]")
-"""white space, and signs that models lose or replace"""
 _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
 """white space and the mark of a list at the beginning of a text"""
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
 _LINKS = ("[", "a")
 """names of link tags in Markdown and HTML"""
+_NO_SPACE = tuple(".,)]")
+"""marks without a space before them, in any language"""
 
 
 class Cancelled(Exception):
@@ -67,6 +63,8 @@ class Code:
     """what the model sees of it"""
     name: str = ""
     """shared by an open and the close that belongs to it"""
+    parts: tuple[str | Segment, ...] = ()
+    """the same as `raw` where it has texts of its own: what is said of an image, or a title"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +85,22 @@ class Segment:
     items: tuple[Item, ...]
     escape: Callable[[str], str] = str
     """from text as a reader sees it to text as the file has it"""
-    raw: str = ""
-    """the whole segment as the file has it"""
     has_same_marks: Callable[[str, str], bool] | None = None
     """whether two spellings have the same marks; a spelling that passes needs no escapes"""
+    finish: Callable[[str], str] = str
+    """applied to what the file gets, if that is not what it had"""
 
     @property
     def text(self) -> str:
         return "".join(map(shown, self.items))
 
+    @property
+    def raw(self) -> str:
+        return "".join(item.raw for item in self.items)
 
-Parts = Sequence[str | Segment]
-"""text that stays and segments to translate, in order"""
+
+Part = str | Segment
+"""text that stays, or a segment to translate"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,68 +109,48 @@ class Slot:
 
     start: int
     end: int
-    parts: Parts
-    asides: Sequence[Parts] = ()
-    """texts beside the sentence, translated on their own: of an image, of a title"""
-    finish: Callable[[str, list[str], bool], str] = lambda written, asides, doubtful: written
-    """what the file gets, from the written parts, the written asides, and whether a translation is doubtful"""
+    parts: Sequence[Part]
     level: int = 0
     """level of a heading, from 1; 0 for other text"""
     row: int | None = None
     """where the table row of this cell begins"""
     is_head: bool = False
     """whether the cell is the head of a column"""
+    is_aside: bool = False
+    """whether it is beside the text, as the attributes of a block are"""
+    if_doubtful: str = ""
+    """written before the parts if a translation is doubtful"""
+
+
+Reader = Callable[[str, Languages], tuple[list[Slot], list[str]]]
+"""from a file's text to its slots, in order, and to warnings"""
 
 
 def shown(item: Item) -> str:
     return item.text if isinstance(item, TextRun) else item.shown
 
 
-def written(items: Iterable[Item]) -> str:
-    return "".join(item.raw for item in items)
+def written(items: Iterable[Item]) -> list[Part]:
+    """The items as the file has them; the texts of codes are segments."""
+    found: list[Part] = []
+    for item in items:
+        found += item.parts if isinstance(item, Code) and item.parts else [item.raw]
+    return found
+
+
+def segments_of(parts: Iterable[Part]) -> Iterator[Segment]:
+    """The segments among some parts, and those of their codes."""
+    for part in parts:
+        if isinstance(part, Segment):
+            yield part
+            for item in part.items:
+                if isinstance(item, Code):
+                    yield from segments_of(item.parts)
 
 
 def has_words(text: str) -> bool:
     """Whether there is anything to translate."""
     return any(map(str.isalpha, text))
-
-
-def split_items(
-    text: str,
-    pattern: re.Pattern[str],
-    code: Callable[[re.Match[str]], Item | None],
-    between: Callable[[str], Iterable[Item]],
-) -> Iterator[Item]:
-    """The item of each match, and those of the text between; a match without an item is text."""
-    start = 0
-    for match in pattern.finditer(text):
-        if (item := code(match)) is not None:
-            yield from between(text[start : match.start()])
-            yield item
-            start = match.end()
-    yield from between(text[start:])
-
-
-def text_items(text: str) -> Iterator[Item]:
-    """Text with its placeholders, breaks and signs as codes."""
-    check_cancelled()
-    return split_items(text, PLACEHOLDER, lambda found: Code(found[0], "kept", found[0]), _unmarked)
-
-
-def _unmarked(text: str) -> Iterator[Item]:
-    return split_items(text, _TEXT_CODE, _text_code, lambda run: [TextRun(run, run)] if run else [])
-
-
-def _text_code(match: re.Match[str]) -> Code | None:
-    found = match.group()
-    if found == " ":
-        return None
-    return Code(found, "break", " ") if found.isspace() else Code(found, "alone")
-
-
-def is_sign(text: str) -> bool:
-    """Whether a text is one of the signs that models lose."""
-    return bool(_TEXT_CODE.fullmatch(text)) and not text.isspace()
 
 
 def parts_of(
@@ -177,7 +159,7 @@ def parts_of(
     has_same_marks: Callable[[str, str], bool] | None = None,
     *,
     is_link: bool = False,
-) -> list[str | Segment]:
+) -> list[Part]:
     """The items as text that stays around a segment, or around one segment for each of several links."""
     inner = deque(_with_single_spaces(items))
     pairs = partners(inner)
@@ -194,19 +176,19 @@ def parts_of(
         else:
             break
     if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
-        return [written([*before, *inner, *after])]
+        return written([*before, *inner, *after])
     # Not inside a link again: hostile nesting would take quadratic time.
     if not is_link and (links := _only_links(list(inner))):
         found = (parts_of(link, escape, has_same_marks, is_link=True) for link in links)
-        return [written(before), *chain.from_iterable(found), written(after)]
+        return [*written(before), *chain.from_iterable(found), *written(after)]
     lead, inner[0] = _cut_space(inner[0])
     inner[-1], tail = _cut_space(inner[-1], at_end=True)
-    segment = Segment(tuple(inner), escape, written(inner), has_same_marks)
-    return [written([*before, lead]), segment, written([tail, *after])]
+    segment = Segment(tuple(inner), escape, has_same_marks)
+    return [*written([*before, lead]), segment, *written([tail, *after])]
 
 
 def _only_links(items: list[Item]) -> list[list[Item]]:
-    """Several links or images without a word between them, such as badges; each is a text of its own."""
+    """Several links without a word between them; each is a text of its own."""
     pairs = partners(items)
     found: list[list[Item]] = []
     place = num_links = 0
@@ -256,20 +238,30 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
 
 
 def _with_single_spaces(items: Iterable[Item]) -> list[Item]:
-    """The model sees one space where a code stands between two; the other becomes part of the code."""
+    """The model sees one space where a code is between two, and none before a comma; the code takes the other."""
     result: list[Item] = []
     is_after_space = False
     for item in items:
         last = result[-1] if result else None
         if is_after_space and isinstance(last, Code):
             if isinstance(item, Code) and item.kind == "break":
-                result[-1] = replace(last, raw=last.raw + item.raw)
+                result[-1] = _around("", last, item.raw)
                 continue
             if isinstance(item, TextRun) and item.raw.startswith(" "):
-                result[-1] = replace(last, raw=last.raw + " ")
+                result[-1] = _around("", last, " ")
                 item = TextRun(item.text[1:], item.raw[1:])
+            elif isinstance(item, TextRun) and last.kind == "alone" and item.text[:1] in _NO_SPACE:
+                before = result[-2] if len(result) > 1 else None
+                if isinstance(before, TextRun) and before.raw.endswith(" "):
+                    result[-2:] = [TextRun(before.text[:-1], before.raw[:-1]), _around(" ", last)]
         if isinstance(item, Code) or item.text:
             result.append(item)
             if text := shown(item):
                 is_after_space = text[-1] == " "
     return result
+
+
+def _around(before: str, code: Code, after: str = "") -> Code:
+    """The code with white space as part of it."""
+    parts = (before, *code.parts, after) if code.parts else ()
+    return replace(code, raw=before + code.raw + after, parts=parts)

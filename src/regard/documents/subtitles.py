@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from regard.documents.markup import VOID, escape, inline_items
-from regard.documents.segments import LINE, Code, Languages, Segment, Slot, parts_of, split_items
+from regard.documents.markup import VOID, escape, inline_items, split_items
+from regard.documents.segments import LINE, Code, Languages, Part, Slot, parts_of
 from regard.text import Span
 
 _TIME = r"(?:\d{1,4}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
@@ -69,7 +69,7 @@ def _speeches(text: str, cue: list[Span]) -> list[Span]:
     return speeches
 
 
-def _parts(raw: str, is_vtt: bool) -> list[str | Segment]:
+def _parts(raw: str, is_vtt: bool) -> list[Part]:
     dash = _SPEAKER.match(raw)
     begin = dash.end() if dash else 0
     items = split_items(

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from regard.documents.markup import text_with_references
-from regard.documents.segments import Code, Item, TextRun, shown, split_items
+from regard.documents.markup import split_items, text_with_references
+from regard.documents.segments import Code, Item, TextRun, shown
 from regard.errors import DataError
 
 _MAX_DEPTH = 500

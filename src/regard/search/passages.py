@@ -123,7 +123,7 @@ def outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
 def _blocks(slots: Sequence[Slot], content: str) -> Iterator[tuple[int, int, str]]:
     """Offset, heading level (0 for none) and text of paragraphs, headings and table rows."""
     # Neither line ends between rows nor remarks on a cell end a table.
-    slots = [slot for slot in slots if slot.parts and content[slot.start : slot.end].strip()]
+    slots = [slot for slot in slots if not slot.is_aside and content[slot.start : slot.end].strip()]
     for is_table, group in groupby(slots, key=lambda slot: slot.row is not None):
         if is_table:
             yield from ((start, 0, text) for start, text in _rows(group, content))

@@ -12,11 +12,8 @@ from typing import NamedTuple
 
 Parts = list[tuple[str, str | None]]
 """words, each with the key of its part; words of one key are linked, a key of None links nothing"""
-
-
-class Phrase(NamedTuple):
-    french: Parts
-    english: Parts
+Phrase = tuple[Parts, Parts]
+"""French and English"""
 
 
 class SentencePair(NamedTuple):
@@ -25,6 +22,10 @@ class SentencePair(NamedTuple):
     source: str
     target: str
     links: list[tuple[int, int]]
+
+
+def _table(text: str) -> list[list[str]]:
+    return [row.split() for row in text.split(",")]
 
 
 _FRENCH = (
@@ -37,115 +38,101 @@ _ENGLISH = (
     "sixteen seventeen eighteen nineteen"
 ).split()
 _ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_IRREGULAR = dict(
-    pair.split()
-    for pair in "one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth".split(
-        ","
-    )
+_IRREGULAR_ORDINALS = dict(
+    _table("one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth")
 )
-_NOUNS = (
-    *(("chat", "chats", "cat", "cats"), ("chien", "chiens", "dog", "dogs")),
-    *(("cheval", "chevaux", "horse", "horses"), ("livre", "livres", "book", "books")),
-    ("oiseau", "oiseaux", "bird", "birds"),
-    *(("maison", "maisons", "house", "houses"), ("fleur", "fleurs", "flower", "flowers")),
-    *(("pomme", "pommes", "apple", "apples"), ("voiture", "voitures", "car", "cars")),
-    ("porte", "portes", "door", "doors"),
+_NOUNS = _table(
+    "chat chats cat cats,chien chiens dog dogs,cheval chevaux horse horses,livre livres book books,"
+    "oiseau oiseaux bird birds,maison maisons house houses,fleur fleurs flower flowers,"
+    "pomme pommes apple apples,voiture voitures car cars,porte portes door doors"
 )
-_FEMININE = ("maison", "fleur", "pomme", "voiture", "porte")
-_ADJECTIVES = (
-    *(("noir", "noire", "black"), ("blanc", "blanche", "white"), ("vert", "verte", "green")),
-    *(("bleu", "bleue", "blue"), ("rouge", "rouge", "red"), ("gris", "grise", "grey")),
+_FEMININE = "maison fleur pomme voiture porte".split()
+_ADJECTIVES = _table(
+    "noir noire black,blanc blanche white,vert verte green,bleu bleue blue,rouge rouge red,gris grise grey"
 )
-_DAYS = (
-    *(("lundi", "Monday"), ("mardi", "Tuesday"), ("mercredi", "Wednesday"), ("jeudi", "Thursday")),
-    *(("vendredi", "Friday"), ("samedi", "Saturday"), ("dimanche", "Sunday")),
+_DAYS = _table(
+    "lundi Monday,mardi Tuesday,mercredi Wednesday,jeudi Thursday,vendredi Friday,samedi Saturday,dimanche Sunday"
 )
-_MONTHS = (
-    *(("janvier", "January"), ("février", "February"), ("mars", "March"), ("avril", "April")),
-    *(("mai", "May"), ("juin", "June"), ("juillet", "July"), ("août", "August")),
-    *(("septembre", "September"), ("octobre", "October"), ("novembre", "November")),
-    ("décembre", "December"),
+_MONTHS = _table(
+    "janvier January,février February,mars March,avril April,mai May,juin June,juillet July,"
+    "août August,septembre September,octobre October,novembre November,décembre December"
 )
 _DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-_SIGNS = (("plus", "plus"), ("moins", "minus"), ("fois", "times"))
+_SIGNS = _table("plus plus,moins minus,fois times")
 
 
 def _part(text: str, key: str | None) -> Parts:
     return [(word, key) for word in text.split()]
 
 
-def _number(random: random.Random, largest: int = 99) -> int:
+def _number(draw: random.Random, largest: int = 99) -> int:
     # One number in five may be large.
-    return random.randint(1, 9999 if random.random() < 0.2 else largest)
+    return draw.randint(1, 9999 if draw.random() < 0.2 else largest)
 
 
-def _things(random: random.Random) -> Phrase:
+def _things(draw: random.Random) -> Phrase:
     """Three black cats: the adjective follows the noun in French and precedes it in English."""
-    singular, plural, english_singular, english_plural = random.choice(_NOUNS)
-    number, is_feminine = _number(random), singular in _FEMININE
+    singular, plural, english_singular, english_plural = draw.choice(_NOUNS)
+    number, is_feminine = _number(draw), singular in _FEMININE
     french = _part(french_number(number, feminine=is_feminine), "n")
-    french += [(singular if number == 1 else plural, "noun")]
+    french.append((singular if number == 1 else plural, "noun"))
     english = _part(english_number(number), "n")
-    if random.random() < 0.5:
-        masculine, feminine, translation = random.choice(_ADJECTIVES)
+    if draw.random() < 0.5:
+        masculine, feminine, translation = draw.choice(_ADJECTIVES)
         form = feminine if is_feminine else masculine
-        form += "s" if number > 1 and not form.endswith("s") else ""
-        french.append((form, "adjective"))
+        french.append((form + "s" * (number > 1 and not form.endswith("s")), "adjective"))
         english.append((translation, "adjective"))
-    return Phrase(french, [*english, (english_singular if number == 1 else english_plural, "noun")])
+    return french, [*english, (english_singular if number == 1 else english_plural, "noun")]
 
 
-def _date(random: random.Random) -> Phrase:
-    """Le lundi trois mars: Monday the third of March, or March the third."""
-    (day_fr, day_en), month = random.choice(_DAYS), random.randrange(12)
+def _date(draw: random.Random) -> Phrase:
+    """Le lundi trois mars: Monday the third of March."""
+    (day_fr, day_en), month = draw.choice(_DAYS), draw.randrange(12)
     month_fr, month_en = _MONTHS[month]
-    number, year = random.randint(1, _DAYS_OF_MONTHS[month]), random.randint(1700, 2099)
-    names_day, names_year = random.random() < 0.5, random.random() < 0.4
-    first: Parts = [("le", "the"), *[(day_fr, "day")] * names_day]
-    first += _part("premier" if number == 1 else french_number(number), "n") + [(month_fr, "month")]
-    second: Parts = [*[(day_en, "day")] * names_day, ("the", "the")]
-    second += _part(english_ordinal(number), "n") + [("of", None), (month_en, "month")]
-    if names_year:
-        first += _part(french_number(year), "year")
-        second += _part(english_year(year), "year")
-    return Phrase(first, second)
+    number, year = draw.randint(1, _DAYS_OF_MONTHS[month]), draw.randint(1700, 2099)
+    names_day, names_year = draw.random() < 0.5, draw.random() < 0.4
+    french: Parts = [("le", "the"), *[(day_fr, "day")] * names_day]
+    french += _part("premier" if number == 1 else french_number(number), "n")
+    french += [(month_fr, "month"), *_part(french_number(year), "year") * names_year]
+    english: Parts = [*[(day_en, "day")] * names_day, ("the", "the")]
+    english += [*_part(english_ordinal(number), "n"), ("of", None), (month_en, "month")]
+    return french, [*english, *_part(english_year(year), "year") * names_year]
 
 
-def _sum(random: random.Random) -> Phrase:
+def _sum(draw: random.Random) -> Phrase:
     """Trois plus quatre font sept."""
-    (sign_fr, sign_en), a, b = random.choice(_SIGNS), _number(random, 50), random.randint(2, 50)
+    (sign_fr, sign_en), a, b = draw.choice(_SIGNS), _number(draw, 50), draw.randint(2, 50)
     a = a + b if sign_en == "minus" else a % 100 + 2
     result = {"plus": a + b, "minus": a - b, "times": a * b}[sign_en]
-    first = _part(french_number(a), "a") + [(sign_fr, "sign")] + _part(french_number(b), "b")
-    second = _part(english_number(a), "a") + [(sign_en, "sign")] + _part(english_number(b), "b")
-    return Phrase(
-        [*first, ("font", "make"), *_part(french_number(result), "result")],
-        [*second, ("make", "make"), *_part(english_number(result), "result")],
-    )
+
+    def written(in_words: Callable[[int], str], sign: str, verb: str) -> Parts:
+        sides = [*_part(in_words(a), "a"), (sign, "sign"), *_part(in_words(b), "b")]
+        return [*sides, (verb, "make"), *_part(in_words(result), "result")]
+
+    return written(french_number, sign_fr, "font"), written(english_number, sign_en, "make")
 
 
-def _counting(random: random.Random) -> Phrase:
+def _counting(draw: random.Random) -> Phrase:
     """Trois, six, neuf: numbers in equal steps."""
-    start, step = random.randint(0, 60), random.choice((1, 1, 2, 3, 5, 10))
-    down = random.random() < 0.25
-    numbers = [start + i * step for i in range(random.randint(3, 12))]
-    phrase = Phrase([], [])
-    for i, number in enumerate(reversed(numbers) if down else numbers):
-        phrase = Phrase(
-            _with_comma(phrase.french) + _part(french_number(number), str(i)),
-            _with_comma(phrase.english) + _part(english_number(number), str(i)),
-        )
-    return phrase
+    start, step = draw.randint(0, 60), draw.choice((1, 1, 2, 3, 5, 10))
+    goes_down = draw.random() < 0.25
+    numbers = [start + i * step for i in range(draw.randint(3, 12))]
+    french: Parts = []
+    english: Parts = []
+    for i, number in enumerate(reversed(numbers) if goes_down else numbers):
+        french = _with_sign(french, ",") + _part(french_number(number), str(i))
+        english = _with_sign(english, ",") + _part(english_number(number), str(i))
+    return french, english
 
 
-def _with_comma(parts: Sequence[tuple[str, str | None]], sign: str = ",") -> Parts:
+def _with_sign(parts: Parts, sign: str) -> Parts:
     return [*parts[:-1], (parts[-1][0] + sign, parts[-1][1])] if parts else []
 
 
 KINDS: tuple[Callable[[random.Random], Phrase], ...] = (_things, _date, _sum, _counting)
 
 
-def sentence(random: random.Random, num_words: int) -> SentencePair | None:
+def sentence(draw: random.Random, num_words: int) -> SentencePair | None:
     """A sentence of this many French words: phrases joined by commas, or by `et` before the last.
 
     None where the phrases drawn do not add up to that length.
@@ -153,17 +140,17 @@ def sentence(random: random.Random, num_words: int) -> SentencePair | None:
     phrases: list[Phrase] = []
     length = 0
     while length < num_words:
-        phrase = random.choice(KINDS)(random)
-        if length + len(phrase.french) > num_words and length:
+        phrase = draw.choice(KINDS)(draw)
+        if length + len(phrase[0]) > num_words and length:
             # Most phrases are longer than what is left; one of things is the shortest.
-            phrase = _things(random)
+            phrase = _things(draw)
         phrases.append(phrase)
-        length += len(phrase.french)
+        length += len(phrase[0])
     ends_with_and = length == num_words - 1 and len(phrases) > 1
     if length != num_words and not ends_with_and:
         return None
-    source = _joined([each.french for each in phrases], "et" if ends_with_and else "")
-    target = _joined([each.english for each in phrases], "and" if ends_with_and else "")
+    source = _joined([french for french, _ in phrases], "et" if ends_with_and else "")
+    target = _joined([english for _, english in phrases], "and" if ends_with_and else "")
     links = [
         (i, j)
         for j, (_, wanted) in enumerate(target)
@@ -180,9 +167,9 @@ def _joined(phrases: Sequence[Parts], conjunction: str) -> Parts:
         if conjunction and i == len(phrases) - 1:
             joined.append((conjunction, "and"))
         else:
-            joined = _with_comma(joined)
+            joined = _with_sign(joined, ",")
         joined += [(text, None if key is None else f"{i}.{key}") for text, key in parts]
-    return _with_comma(joined, ".")
+    return _with_sign(joined, ".")
 
 
 def french_number(number: int, *, feminine: bool = False, plural: bool = True) -> str:
@@ -240,8 +227,7 @@ def _english_tens(number: int) -> str:
     if number < 20:
         return _ENGLISH[number]
     tens, rest = divmod(number, 10)
-    name = _ENGLISH_TENS[tens - 2]
-    return f"{name}-{_ENGLISH[rest]}" if rest else name
+    return _ENGLISH_TENS[tens - 2] + (f"-{_ENGLISH[rest]}" if rest else "")
 
 
 def english_ordinal(number: int) -> str:
@@ -252,7 +238,7 @@ def english_ordinal(number: int) -> str:
     """
     before, hyphen, last = _english_tens(number).rpartition("-")
     regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
-    return before + hyphen + _IRREGULAR.get(last, regular)
+    return before + hyphen + _IRREGULAR_ORDINALS.get(last, regular)
 
 
 def english_year(year: int) -> str:

@@ -1,182 +1,199 @@
-"""The numbers of the report, computed from the files of results: scores by length, means and spreads, agreements."""
+"""The tasks of a comparison, the files of their results, and the numbers that the report takes from these.
+
+results/texts/CORPUS.json                the test set
+results/models/CORPUS/NAME-SEED.json     translations of the test set, alignments, time, parameters
+results/recall/NAME-SEED.json            accuracy by distance
+results/speed/NAME-DEVICE.json           tokens a second by length
+"""
 
 from __future__ import annotations
 
 import json
+import random
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from regard.compare.alignments import agreement
-from regard.compare.study import Contender, Study
-from regard.compare.tasks import RESULTS, Task, speed_tasks
-from regard.compare.texts import with_today_names
+from regard.compare.study import CorpusConfig, RecallConfig, SpeedConfig, Study
+from regard.data.workers import Message
 from regard.errors import DataError
 from regard.translate.evaluate import evaluate
 
+RESULTS = "results"
 
-@dataclass(frozen=True)
-class Measurement:
-    """A number measured several times."""
 
-    values: tuple[float, ...]
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One measurement of one model; `place` is the corpus of a model, or the device of a speed."""
+
+    kind: Literal["model", "recall", "speed"]
+    name: str
+    seed: int = 1
+    place: str = ""
+
+    def result(self, output: Path) -> Path:
+        folder = Path("models", self.place) if self.kind == "model" else Path(self.kind)
+        end = self.place if self.kind == "speed" else self.seed
+        return output / RESULTS / folder / f"{self.name}-{end}.json"
+
+    def message(self) -> Message:
+        return asdict(self), {}
+
+    def __str__(self) -> str:
+        where = f" on {self.place}" if self.place else ""
+        return f"{self.kind} {self.name}{where}, seed {self.seed}"
+
+
+def tasks_of(study: Study) -> list[Task]:
+    """Every model with every seed, then recall, then speed.
+
+    The first seeds come first, so that an early end has results of all models. The tasks of a seed are shuffled:
+    tasks on one machine slow each other down, and not always the same two should.
+    """
+    models = [
+        Task("model", each.name, seed, corpus)
+        for each in study.contenders.values()
+        for corpus in study.corpora_of(each)
+        for seed in each.seeds
+    ]
+    order = list(dict.fromkeys(task.seed for task in models))
+    random.Random(1).shuffle(models)
+    models.sort(key=lambda task: order.index(task.seed))
+    recall, speed = study.recall or RecallConfig(), study.speed or SpeedConfig()
+    return [
+        *models,
+        *(Task("recall", name, seed) for seed in study.seeds for name in recall.models),
+        *(Task("speed", name, place=each) for each in speed.devices for name in speed.models),
+    ]
+
+
+class Measurement(tuple[float, ...]):
+    """The values of a number that was measured several times."""
 
     @property
     def mean(self) -> float:
-        return statistics.fmean(self.values) if self.values else 0.0
+        return statistics.fmean(self) if self else 0.0
 
     @property
     def spread(self) -> float:
         """The standard deviation; 0 of a single value."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+        return statistics.stdev(self) if len(self) > 1 else 0.0
 
     def text(self, digits: int = 1) -> str:
         """
         >>> Measurement((20.0, 22.0)).text(), Measurement((3.14159,)).text(2), Measurement(()).text()
         ('21.0 ± 1.4', '3.14', '–')
         """
-        mean = f"{self.mean:,.{digits}f}" if self.values else "–"
-        return f"{mean} ± {self.spread:,.{digits}f}" if len(self.values) > 1 else mean
+        mean = f"{self.mean:,.{digits}f}" if self else "–"
+        return f"{mean} ± {self.spread:,.{digits}f}" if len(self) > 1 else mean
+
+
+Curves = dict[str, Mapping[Any, Measurement]]
+"""by model, and by what stands on the horizontal axis"""
 
 
 def measurement(values: Iterable[float | None]) -> Measurement:
     """Of the values that are known."""
-    return Measurement(tuple(value for value in values if value is not None))
+    return Measurement(value for value in values if value is not None)
 
 
-@dataclass(frozen=True)
-class ModelResult:
-    """The results of one model on one corpus, over its seeds."""
+class Results:
+    """Everything that was measured so far; an interrupted comparison has a report too."""
 
-    contender: Contender
-    num_seeds: int
-    num_parameters: int
-    bleu: Measurement
-    within: Measurement
-    """BLEU of the sentences no longer than the longest in training"""
-    beyond: Measurement
-    """BLEU of the longer ones"""
-    by_length: dict[str, Measurement]
-    loss: Measurement
-    steps: Measurement
-    seconds: Measurement
-    """training time"""
-    alignments: list[dict[str, Any]]
+    def __init__(self, study: Study, output: Path) -> None:
+        self.study = study
+        self.files = {
+            task: json.loads(task.result(output).read_text("utf-8"))
+            for task in tasks_of(study)
+            if task.result(output).is_file()
+        }
+        if not self.files:
+            wanted = f"{output} must hold results to report"
+            raise DataError(f"{wanted}: got none; run the comparison first")
+        texts = {name: output / RESULTS / "texts" / f"{name}.json" for name in study.corpus_names}
+        self.corpora = [
+            CorpusResults(self, name, json.loads(path.read_text("utf-8")))
+            for name, path in texts.items()
+            if path.is_file()
+        ]
+        self.recalls: Curves = {}
+        """accuracy by model and distance"""
+        self.speeds: dict[str, Curves] = {}
+        """tokens a second by device, model and length"""
+        for task, found in self.files.items():
+            if task.kind == "recall":
+                of_seeds = self.of_seeds("recall", task.name)
+                self.recalls[task.name] = {
+                    int(key): Measurement(each["accuracy"][key] for each in of_seeds)
+                    for key in found["accuracy"]
+                }
+            elif task.kind == "speed":
+                self.speeds.setdefault(task.place, {})[task.name] = {
+                    int(key): Measurement(values) for key, values in found["speeds"].items()
+                }
+
+    def of_seeds(self, kind: str, name: str, place: str = "") -> list[dict[str, Any]]:
+        """The results of one model, seed after seed."""
+        wanted = (kind, name, place)
+        return [f for task, f in self.files.items() if (task.kind, task.name, task.place) == wanted]
 
 
-@dataclass(frozen=True)
 class CorpusResults:
     """A corpus and the results of every model on it."""
 
-    name: str
-    about: dict[str, Any]
-    groups: dict[str, list[int]]
-    """test sentences by length"""
-    num_longer: int
-    """test sentences longer than any in training"""
-    models: dict[str, ModelResult]
+    def __init__(self, results: Results, name: str, text: dict[str, Any]) -> None:
+        study, self.name, self.facts = results.study, name, text["about"]
+        # Earlier versions wrote the size of the vocabulary as "pieces", and alignments as "looks".
+        self.facts.setdefault("vocabulary", self.facts.get("pieces"))
+        files = {each: results.of_seeds("model", each, name) for each in study.contenders}
+        self.files = {each: of_seeds for each, of_seeds in files.items() if of_seeds}
+        """by model: the result of each seed"""
+        lengths = [len(source.split()) for source in text["sources"]]
+        longest = self.facts["longest_train"]
+        config = study.corpora[name][0] if name in study.corpora else CorpusConfig()
+        self.groups = group_by_length(lengths, config.lengths)
+        """test sentences by length"""
+        self.parts = {
+            "all": list(range(len(lengths))),
+            "within": [i for i, length in enumerate(lengths) if length <= longest],
+            "beyond": [i for i, length in enumerate(lengths) if length > longest],
+            **self.groups,
+        }
+        """the groups, and beside them all sentences, those within the lengths of training, and those beyond"""
+        self.bleu = {
+            model: {part: self._bleu(model, rows, text) for part, rows in self.parts.items()}
+            for model in self.files
+        }
+        """by model and part"""
+        self.models = [each for each in self.files if not study.contenders[each].varies]
+        varied = [each for each in self.files if each not in self.models or each == study.varied]
+        self.variations = varied if len(varied) > 1 else []
+        """the varied model and its variations"""
+        found = {
+            each: [
+                a for f in self.files.get(each, ()) if (a := f.get("alignments", f.get("looks")))
+            ]
+            for each in (study.alignment.models if study.alignment else ())
+        }
+        self.alignments = {each: of_seeds for each, of_seeds in found.items() if of_seeds}
+        """by model: the alignments of each seed"""
+        drawn = (f["sentences"] for of_seeds in self.alignments.values() for f in of_seeds)
+        self.num_drawn = sum("weights" in each for each in next(drawn, ()))
 
-    @property
-    def lineage(self) -> dict[str, ModelResult]:
-        """The models that are not variations of another."""
-        return {name: each for name, each in self.models.items() if not each.contender.varies}
+    def _bleu(self, model: str, rows: Sequence[int], text: dict[str, Any]) -> Measurement:
+        references = [text["references"][i] for i in rows]
+        hypotheses = ([each["hypotheses"][i] for i in rows] for each in self.files[model] if rows)
+        return Measurement(evaluate(each, references).bleu for each in hypotheses)
 
-    @property
-    def variations(self) -> dict[str, ModelResult]:
-        """The varied model and its variations; empty without variations."""
-        varied = {each.contender.varies for each in self.models.values()} - {""}
-        wanted = [name for name, e in self.models.items() if e.contender.varies or name in varied]
-        return {name: self.models[name] for name in wanted}
-
-
-@dataclass(frozen=True)
-class Results:
-    """Everything the report shows."""
-
-    study: Study
-    corpora: list[CorpusResults]
-    recall: dict[str, dict[int, Measurement]]
-    recall_parameters: dict[str, int]
-    guessing: float
-    """accuracy of guessing in recall"""
-    speed: dict[str, dict[str, dict[int, Measurement]]]
-    """by device, model and length"""
-    seeds: list[int]
-    """seeds with results"""
-    commits: list[str]
-    hardware: list[str]
-    versions: dict[str, str]
-    seconds: float
-    """time of all tasks together"""
-
-
-def read_results(study: Study, output: Path) -> Results:
-    """Everything that was measured so far; an interrupted comparison has a report too."""
-    read: list[dict[str, Any]] = []
-    seeds: set[int] = set()
-
-    def results(tasks: Iterable[Task]) -> list[dict[str, Any]]:
-        done = [task for task in tasks if task.result(output).is_file()]
-        found = [json.loads(task.result(output).read_text("utf-8")) for task in done]
-        seeds.update(task.seed for task in done)
-        read.extend(found)
-        return found
-
-    corpora = []
-    for name in study.corpus_names:
-        path = output / RESULTS / "texts" / f"{name}.json"
-        if path.is_file():
-            text = json.loads(path.read_text("utf-8"))
-            corpora.append(_corpus_results(study, name, text, results))
-    recall, parameters, guessing = {}, {}, 0.0
-    for name in study.recall.models if study.recall else ():
-        if found := results(Task("recall", name, seed) for seed in study.seeds):
-            recall[name] = {
-                int(key): measurement(each["accuracy"][key] for each in found)
-                for key in found[0]["accuracy"]
-            }
-            parameters[name], guessing = found[0]["num_parameters"], found[0]["guessing"]
-    speed: dict[str, dict[str, dict[int, Measurement]]] = {}
-    for task in speed_tasks(study, ["cpu", "cuda"]):
-        for each in results([task]):
-            speed.setdefault(task.place, {})[task.name] = {
-                int(length): measurement(values) for length, values in each["speeds"].items()
-            }
-    if not read:
-        raise DataError(f"{output} must hold results to report: got none; run the comparison first")
-    return Results(
-        study,
-        corpora,
-        recall,
-        parameters,
-        guessing,
-        speed,
-        seeds=sorted(seeds),
-        commits=list(dict.fromkeys(each["commit"] for each in read)),
-        hardware=list(dict.fromkeys(each["hardware"] for each in read)),
-        versions=read[0]["versions"],
-        seconds=sum(each["task_seconds"] for each in read),
-    )
-
-
-def _corpus_results(
-    study: Study, name: str, text: dict[str, Any], results: Callable[..., list[dict[str, Any]]]
-) -> CorpusResults:
-    about = with_today_names(text["about"])
-    lengths = [len(source.split()) for source in text["sources"]]
-    longer = [i for i, n in enumerate(lengths) if n > about["longest_train"]]
-    groups = group_by_length(lengths, study.length_groups(name))
-    models = {}
-    for contender in study.contenders.values():
-        if name in study.corpora_of(contender):
-            tasks = (Task("model", contender.name, seed, name) for seed in contender.seeds)
-            if found := results(tasks):
-                models[contender.name] = _model_result(
-                    contender, found, text["references"], longer, groups
-                )
-    return CorpusResults(name, about, groups, len(longer), models)
+    def head_scores(self, model: str) -> list[list[HeadScore]]:
+        """Of every seed and head; all but the first model are compared with the first."""
+        first = next(iter(self.alignments))
+        return [
+            head_scores(each, None if model == first else reference)
+            for each, reference in zip(self.alignments[model], self.alignments[first], strict=False)
+        ]
 
 
 def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, list[int]]:
@@ -186,64 +203,37 @@ def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, li
     {'1–10': [0], '11–20': [1, 2], 'over 20': [3]}
     """
     found: dict[str, list[int]] = {}
-    starts = [1, *(end + 1 for end in ends)]
-    for start, end in zip(starts, [*ends, None], strict=True):
-        name = f"over {start - 1}" if end is None else f"{start}–{end}"
-        inside = [i for i, n in enumerate(lengths) if start <= n and (end is None or n <= end)]
-        if inside:
-            found[name] = inside
-    return found
-
-
-def _model_result(
-    contender: Contender,
-    found: Sequence[dict[str, Any]],
-    references: Sequence[str],
-    longer: Sequence[int],
-    groups: dict[str, list[int]],
-) -> ModelResult:
-    def bleu(rows: Sequence[int]) -> Measurement:
-        chosen = [references[i] for i in rows]
-        hypotheses = [[each["hypotheses"][i] for i in rows] for each in found if rows]
-        return measurement(evaluate(each, chosen).bleu for each in hypotheses)
-
-    every = range(len(references))
-    # Earlier versions wrote the alignments as "looks".
-    alignments = [each.get("alignments", each.get("looks")) for each in found]
-    return ModelResult(
-        contender,
-        len(found),
-        found[0]["num_parameters"],
-        bleu=bleu(every),
-        within=bleu([i for i in every if i not in longer]),
-        beyond=bleu(longer),
-        by_length={name: bleu(rows) for name, rows in groups.items()},
-        loss=measurement(each["losses"][-1][2] if each.get("losses") else None for each in found),
-        steps=measurement(each.get("steps") for each in found),
-        seconds=measurement(each.get("seconds", {}).get("training") for each in found),
-        alignments=[each for each in alignments if each],
-    )
+    for i, length in enumerate(lengths):
+        place = sum(length > end for end in ends)
+        name = (
+            f"{([0, *ends][place]) + 1}–{ends[place]}" if place < len(ends) else f"over {ends[-1]}"
+        )
+        found.setdefault(name, []).append(i)
+    return dict(sorted(found.items(), key=lambda group: lengths[group[1][0]]))
 
 
 class HeadScore(NamedTuple):
     """How well one head aligns; None where that is not known."""
 
     name: str
-    agreed: float | None
-    """agreement with another model's attention"""
-    right: float | None
-    """share of linked words that attend to their counterpart"""
+    agreed: float | None  # agreement with another model's attention
+    right: float | None  # share of linked words that attend to their counterpart
 
 
 def head_scores(alignments: dict[str, Any], reference: dict[str, Any] | None) -> list[HeadScore]:
-    """Of every head of a model; `reference` is the model to agree with."""
+    """Of every head of a model; `reference` is the model to agree with.
+
+    Two heads agree on a target token where both attend most to the same source token.
+    """
     scores = []
     sentences = alignments["sentences"]
     for head, name in enumerate(alignments["heads"]):
         agreed = right = None
         if reference is not None:
-            pairs = zip(sentences, reference["sentences"], strict=True)
-            agreed = statistics.fmean(agreement(a["most"][head], b["most"][0]) for a, b in pairs)
+            agreed = statistics.fmean(
+                sum(map(int.__eq__, one["most"][head], other["most"][0])) / len(one["most"][head])
+                for one, other in zip(sentences, reference["sentences"], strict=True)
+            )
         if sentences and "right" in sentences[0]:
             right = statistics.fmean(each["right"][head] for each in sentences)
         scores.append(HeadScore(name, agreed, right))
@@ -254,9 +244,3 @@ def best_head(scores: Sequence[HeadScore]) -> int:
     """The head that aligns best: by the known links, or else by agreement."""
     ranks = [(score.agreed or 0.0) if score.right is None else score.right for score in scores]
     return ranks.index(max(ranks))
-
-
-def aligned_models(corpus: CorpusResults, study: Study) -> list[str]:
-    """The models whose alignments were measured; the others are compared with the first."""
-    names = study.alignment.models if study.alignment else ()
-    return [name for name in names if name in corpus.models and corpus.models[name].alignments]

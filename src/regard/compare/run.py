@@ -6,6 +6,8 @@ compare/   study.json     the recipe as it was read
            results/       everything that was measured; the report needs nothing else
            figures/       PNGs
            report.html    the report
+
+A task is one measurement of one model. It writes one file of results/ and is done once, in a child process.
 """
 
 from __future__ import annotations
@@ -17,22 +19,29 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import as_completed
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from regard.compare.measures import measure_alignments, measure_recall, measure_speed
 from regard.compare.report import write_report
-from regard.compare.results import read_results
-from regard.compare.study import Study, parse_study, read_study
-from regard.compare.tasks import RESULTS, Task, model_tasks, recall_tasks, speed_tasks
-from regard.compare.texts import prepare
-from regard.data.workers import Message, Workers
-from regard.errors import TrainingError, UsageError
+from regard.compare.results import RESULTS, Results, Task, tasks_of
+from regard.compare.study import Contender, Study, parse_study, read_study
+from regard.compare.texts import data_config, prepare, read_facts, read_test
+from regard.data.workers import Message, Workers, serve
+from regard.engine.torch import load_model
+from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import write_file
+from regard.model.transformer import Translating
 from regard.train.device import choose_device
+from regard.train.finish import RESULT, commit, hardware, versions
+from regard.train.plan import RUN_FILE
+from regard.train.request import Request
+from regard.train.run import train
 from regard.train.setup import num_cores
+from regard.train.tokenizers import load_tokenizers
+from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics
 
 STUDY = "study.json"
@@ -70,59 +79,53 @@ def compare(
         study = parse_study(json.loads((output / STUDY).read_text("utf-8")), str(output))
     else:
         _create_folder(study, output)
-        _do_tasks(study, output, Path(data), jobs or _num_jobs(study), say)
-    report = write_report(read_results(study, output), output)
+        _do_tasks(study, output, Path(data), jobs, say)
+    report = write_report(Results(study, output), output)
     say(f"{report}: {report.stat().st_size / 1e6:.1f} MB")
     return report
-
-
-def _num_jobs(study: Study) -> int:
-    """A small model uses one core of a CPU, or a GPU alone."""
-    wanted = {each.recipe.train.device for each in study.contenders.values()}
-    on_gpu = any(choose_device(device).type == "cuda" for device in wanted)
-    return 1 if on_gpu else num_cores()
 
 
 def _create_folder(study: Study, output: Path) -> None:
     """Refuse a folder that holds another comparison: its results would be mixed with these."""
     path = output / STUDY
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"--output must be a folder: {output} is a file; name another place")
     if path.is_file():
         if json.loads(path.read_text("utf-8")) != json.loads(json.dumps(study.values)):
             raise UsageError(
                 f"--output must be new, or hold this comparison: {output} holds another; "
                 "name another folder, or remove it"
             )
-    elif output.exists() and any(output.iterdir()):
+    elif output.exists() and not (output.is_dir() and not any(output.iterdir())):
         raise UsageError(
-            f"--output must be a new or empty folder: {output} holds files; name another"
+            f"--output must be a new or empty folder: {output} is a file or holds some; name another"
         )
     output.mkdir(parents=True, exist_ok=True)
     write_file(path, json.dumps(study.values, indent=1, ensure_ascii=False).encode())
 
 
 def _do_tasks(
-    study: Study, output: Path, data: Path, jobs: int, say: Callable[[str], None]
+    study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]
 ) -> None:
     for name in study.corpus_names:
-        text = prepare(study, name, output / "text" / name, data, say)
-        sources, references, _ = text.test()
-        about = text.about
+        folder = output / "text" / name
+        prepare(study, name, folder, data, say)
+        (sources, references, _), facts = read_test(folder), read_facts(folder)
         say(
-            f"{name}: {about['train']:,} training pairs, {about['valid']:,} validation pairs, "
-            f"{about['test']:,} test pairs, a vocabulary of {about['vocabulary']:,} tokens"
+            f"{name}: {facts['train']:,} training pairs, {facts['valid']:,} validation pairs, "
+            f"{facts['test']:,} test pairs, a vocabulary of {facts['vocabulary']:,} tokens"
         )
         # The test set stands beside the results: the report must not need the text.
-        path = output / RESULTS / "texts" / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"about": about, "sources": sources, "references": references}
-        write_file(path, json.dumps(content, ensure_ascii=False).encode())
-    devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    for tasks, at_once in (
-        ([*model_tasks(study), *recall_tasks(study)], jobs),
-        (speed_tasks(study, devices), 1),
-    ):
+        content = {"about": facts, "sources": sources, "references": references}
+        _write_json(output / RESULTS / "texts" / f"{name}.json", content)
+    if jobs is None:
+        # A small model uses one core of a CPU, or a GPU alone.
+        devices = {each.recipe.train.device for each in study.contenders.values()}
+        on_gpu = any(choose_device(device).type == "cuda" for device in devices)
+        jobs = 1 if on_gpu else num_cores()
+    devices = {"cpu"} | ({"cuda"} if torch.cuda.is_available() else set())
+    others = [task for task in tasks_of(study) if task.kind != "speed"]
+    speeds = [task for task in tasks_of(study) if task.kind == "speed" and task.place in devices]
+    # Speeds are measured one after another, because they measure time.
+    for tasks, at_once in ((others, jobs), (speeds, 1)):
         left = [task for task in tasks if not task.result(output).is_file()]
         if len(left) < len(tasks):
             say(f"{len(tasks) - len(left)} of {len(tasks)} are done already")
@@ -140,8 +143,8 @@ def _do_in_parallel(
     setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
     started = time.monotonic()
     firsts: list[Message] = [({**setup, "cores": share}, {}) for share in _shares(cores, jobs)]
-    with Workers("regard.compare.tasks", firsts) as workers:
-        waiting = {workers.submit(partial(_message, task)): task for task in tasks}
+    with Workers("regard.compare.run", firsts) as workers:
+        waiting = {workers.submit(task.message): task for task in tasks}
         for num_done, done in enumerate(as_completed(waiting), start=1):
             task = waiting[done]
             if error := done.result()[0]["error"]:
@@ -161,5 +164,92 @@ def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
     return [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
 
 
-def _message(task: Task) -> Message:
-    return dataclasses.asdict(task), {}
+def main() -> None:
+    """The child process: it receives the study first, then one task at a time."""
+    serve(_begin)
+
+
+def _begin(message: Message) -> Callable[[Message], Message]:
+    setup = message[0]
+    study, output = parse_study(setup["study"], "the comparison"), Path(setup["output"])
+    if setup["cores"] and hasattr(os, "sched_setaffinity"):
+        # What prepares batches counts the cores it may use, and must leave the others theirs.
+        os.sched_setaffinity(0, setup["cores"])
+    torch.set_num_threads(setup["num_threads"])
+
+    def answer(message: Message) -> Message:
+        """Write the result of a task; the answer is the text of the error, or None."""
+        task, start = Task(**message[0]), time.monotonic()
+        try:
+            result = _do(study, task, output)
+        except RegardError as error:
+            return {"error": str(error)}, {}
+        result["task_seconds"] = round(time.monotonic() - start, 3)
+        _write_json(task.result(output), {**result, "commit": commit(), "versions": versions()})
+        return {"error": None}, {}
+
+    return answer
+
+
+def _do(study: Study, task: Task, output: Path) -> dict[str, Any]:
+    contender = study.contenders[task.name]
+    device = choose_device(task.place if task.kind == "speed" else contender.recipe.train.device)
+    if task.kind == "recall" and study.recall:
+        found = measure_recall(contender, study.recall, task.seed, device)
+    elif task.kind == "speed" and study.speed:
+        vocabulary = read_facts(output / "text" / study.corpus_names[0])["vocabulary"]
+        found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}
+    else:
+        found = _measure_model(study, task, output, device)
+    return {**found, "hardware": hardware(device)}
+
+
+def _measure_model(study: Study, task: Task, output: Path, device: torch.device) -> dict[str, Any]:
+    """Train the model, or load it, and translate the test set."""
+    contender, text = study.contenders[task.name], output / "text" / task.place
+    if contender.folder:
+        folder, found = Path(contender.folder), {}
+    else:
+        folder = output / "models" / task.place / task.name / f"seed-{task.seed}"
+        found = _train(contender, text, task.seed, folder)
+    sources, references, links = read_test(text)
+    model, manifest = load_model(folder)
+    assert isinstance(model, Translating)
+    tokenizers = load_tokenizers(folder, manifest.tokenizer)
+    decode = contender.recipe.decode
+    found |= {
+        "hypotheses": translate_all(model.to(device), sources, tokenizers, decode, "fp32"),
+        "num_parameters": sum(p.numel() for p in model.parameters()),
+    }
+    if study.alignment is not None and task.name in study.alignment.models:
+        pairs = (sources, references, links)
+        found["alignments"] = measure_alignments(model.cpu(), tokenizers, *pairs, study.alignment)
+    return found
+
+
+def _train(contender: Contender, text: Path, seed: int, folder: Path) -> dict[str, Any]:
+    """Train the model of this folder, or continue; the facts about a finished run."""
+    recipe = contender.recipe
+    request = Request(
+        data=data_config(text, recipe.data),
+        train=dataclasses.replace(recipe.train, seed=seed),
+        size=recipe.size,
+        model=recipe.model,
+        decode=recipe.decode,
+        generate=recipe.generate,
+    )
+    if not (folder / RESULT).is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        train(request, folder, resume=(folder / RUN_FILE).is_file(), show_progress=False)
+    result = json.loads((folder / RESULT).read_text("utf-8"))
+    metrics = map(json.loads, (folder / "metrics.jsonl").read_text("utf-8").splitlines())
+    return {
+        "seconds": result["seconds"],
+        "steps": result["steps"],
+        "losses": [(e["step"], e["seconds"], e["loss"]) for e in metrics if e["kind"] == "valid"],
+    }
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, json.dumps(content, ensure_ascii=False).encode())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,80 +29,55 @@ GENERATED = "generated"
 class GeneratedConfig:
     """Size of the generated corpus. Its test set has equally many sentences of each length."""
 
-    num_train: int = 8000
-    """pairs to train on"""
-    num_valid: int = 100
-    """pairs to validate with"""
-    num_test: int = 300
-    """pairs to score"""
-    longest_train: int = 40
-    """words of the longest French sentence of training and validation"""
-    seed: int = 1
-    """random seed of the text"""
+    num_train: int = 8000  # pairs to train on
+    num_valid: int = 100  # pairs to validate with
+    num_test: int = 300  # pairs to score
+    longest_train: int = 40  # words of the longest French sentence of training and validation
+    seed: int = 1  # random seed of the text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CorpusConfig:
     """Settings of a corpus besides its files."""
 
-    max_pairs: int | None = None
-    """size of the random sample of pairs to train on"""
-    longest_train: int | None = None
-    """words of the longest source sentence to train on; the test keeps longer ones"""
-    lengths: tuple[int, ...] = (10, 20, 30, 40, 50, 60)
-    """upper ends of the length groups, in source words"""
-    max_test: int | None = None
-    """test sentences to score, evenly chosen"""
+    max_pairs: int | None = None  # size of the random sample of pairs to train on
+    longest_train: int | None = None  # source words of the longest pair to train on
+    lengths: tuple[int, ...] = (10, 20, 30, 40, 50, 60)  # last source length of each group
+    max_test: int | None = None  # test sentences to score, evenly chosen
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallConfig:
     """How far back a model can refer: a symbol among meaningless words, to be named at the end."""
 
-    models: tuple[str, ...] = ()
-    """models whose architectures are measured"""
-    distances: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)
-    """words between the symbol and either end of the text"""
-    longest_train: int = 100
-    """longest distance in training"""
-    steps: int = 300
-    """updates of the weights"""
-    batch_tokens: int = 2048
-    """words of a batch"""
-    learning_rate: float = 2e-3
-    """Adam's learning rate, falling to zero"""
-    num_tests: int = 200
-    """test texts at each distance"""
+    models: tuple[str, ...] = ()  # models whose architectures are measured
+    distances: tuple[int, ...] = (1, 3, 10, 30, 100, 300, 1000)  # words from symbol to either end
+    longest_train: int = 100  # longest distance in training
+    steps: int = 300  # updates of the weights
+    batch_tokens: int = 2048  # words of a batch
+    learning_rate: float = 2e-3  # Adam's learning rate, falling to zero
+    num_tests: int = 200  # test texts at each distance
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpeedConfig:
     """Tokens a second of training, on sentences that are all of one length."""
 
-    models: tuple[str, ...] = ()
-    """models whose architectures are measured"""
-    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)
-    """tokens of the source and of the target"""
-    batch_tokens: int = 4096
-    """tokens of a batch, both sides together"""
-    repeats: int = 3
-    """measurements at each length"""
-    devices: tuple[str, ...] = ("cpu", "cuda")
-    """devices to measure; those that the machine lacks are left out"""
+    models: tuple[str, ...] = ()  # models whose architectures are measured
+    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)  # tokens of the source and of the target
+    batch_tokens: int = 4096  # tokens of a batch, both sides together
+    repeats: int = 3  # measurements at each length
+    devices: tuple[str, ...] = ("cpu", "cuda")  # measured where the machine has them
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AlignmentConfig:
     """What the decoder attends to while it writes the reference."""
 
-    models: tuple[str, ...] = ()
-    """models to measure; the heads of the others are compared with the first"""
-    num_shown: int = 2
-    """sentences to draw"""
-    num_scored: int = 50
-    """sentences to measure agreement on"""
-    longest: int = 16
-    """words of the longest of them"""
+    models: tuple[str, ...] = ()  # models to measure; the others are compared with the first
+    num_shown: int = 2  # sentences to draw
+    num_scored: int = 50  # sentences to measure agreement on
+    longest: int = 16  # words of the longest of them
 
 
 @dataclass(frozen=True)
@@ -129,17 +104,17 @@ class Contender:
 class Study:
     """A whole comparison, checked."""
 
+    values: Mapping[str, Any]
+    """the recipe as it was read, saved beside the results"""
     title: str
     seeds: tuple[int, ...]
     varied: str
-    generated: GeneratedConfig | None
     corpora: Mapping[str, tuple[CorpusConfig, Recipe]]
     contenders: Mapping[str, Contender]
+    generated: GeneratedConfig | None
     recall: RecallConfig | None
     speed: SpeedConfig | None
     alignment: AlignmentConfig | None
-    values: Mapping[str, Any] = field(default_factory=dict)
-    """the recipe as it was read, saved beside the results"""
 
     @property
     def corpus_names(self) -> list[str]:
@@ -149,9 +124,6 @@ class Study:
         """A variation is trained on the first corpus alone."""
         return self.corpus_names[:1] if contender.varies else self.corpus_names
 
-    def length_groups(self, corpus: str) -> tuple[int, ...]:
-        return (CorpusConfig() if corpus == GENERATED else self.corpora[corpus][0]).lengths
-
 
 _MEASUREMENTS = {"recall": RecallConfig, "speed": SpeedConfig, "alignment": AlignmentConfig}
 _PARTS: dict[str, type] = {GENERATED: GeneratedConfig, **_MEASUREMENTS}
@@ -159,14 +131,14 @@ _SHARED = ("data", "model", "train", "decode")
 _KEYS = ("title", "seeds", "varied", "corpora", "models", "variations", *_SHARED, *_PARTS)
 
 
-def read_study(name_or_file: str) -> Study:
-    """A named comparison, or the TOML file of that name."""
-    return parse_study(read_toml(name_or_file, named_studies(), "a comparison"), name_or_file)
-
-
 def named_studies() -> dict[str, Path]:
     """The comparisons that come with the package."""
     return named_recipes("comparisons")
+
+
+def read_study(name_or_file: str) -> Study:
+    """A named comparison, or the TOML file of that name."""
+    return parse_study(read_toml(name_or_file, named_studies(), "a comparison"), name_or_file)
 
 
 def parse_study(values: Mapping[str, Any], where: str) -> Study:
@@ -177,9 +149,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
             raise UsageError(f"{where}: unknown section {key!r}{suggest(key, _KEYS)}; {known}")
     seeds = tuple(values.get("seeds", (1,)))
     if not seeds or not all(isinstance(seed, int) for seed in seeds):
-        raise UsageError(
-            f"{where}: seeds must be whole numbers: got {values['seeds']!r}; write [1, 2]"
-        )
+        raise UsageError(f"{where}: seeds must be whole numbers: got {seeds}; write [1, 2]")
     shared = Recipe({name: values.get(name, {}) for name in _SHARED}, where)
     corpora = {
         name: _corpus(given, shared, f"{where} [corpora.{name}]")
@@ -201,9 +171,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
                     f"{suggest(each, contenders)}"
                 )
     title = str(values.get("title", where))
-    return Study(
-        title, seeds, varied, corpora=corpora, contenders=contenders, **parts, values=values
-    )
+    return Study(values, title, seeds, varied, corpora, contenders, **parts)
 
 
 def _corpus(given: Mapping[str, Any], shared: Recipe, where: str) -> tuple[CorpusConfig, Recipe]:
@@ -217,31 +185,26 @@ def _contenders(
     values: Mapping[str, Any], shared: Recipe, seeds: tuple[int, ...], varied: str, where: str
 ) -> dict[str, Contender]:
     """The models, then the variations of one of them."""
+    models, variations = values.get("models", {}), values.get("variations", {})
     found = {
-        name: _contender(name, given, shared, seeds, f"{where} [models.{name}]")
-        for name, given in values.get("models", {}).items()
+        name: _contender(Contender(name, shared, seeds, given), f"{where} [models.{name}]")
+        for name, given in models.items()
     }
-    for name, given in values.get("variations", {}).items():
-        section = f"{where} [variations.{name}]"
-        if varied not in found:
-            raise UsageError(
-                f"{where}: varied must name one of [models]: got {varied!r}{suggest(varied, found)}"
-            )
-        if name in found:
+    if variations and (varied not in found or found[varied].folder):
+        wanted = "varied must name one of [models] that is trained"
+        raise UsageError(f"{where}: {wanted}: got {varied!r}{suggest(varied, found)}")
+    for name, given in variations.items():
+        if name in models:
             raise UsageError(f"{where}: two models are called {name!r}: give one another name")
-        base = found[varied]
-        if base.folder:
-            raise UsageError(f"{section}: {varied!r} is loaded from a folder and cannot be varied")
-        contender = _contender(name, given, base.recipe, base.seeds, section)
-        found[name] = dataclasses.replace(contender, varies=varied)
+        contender = dataclasses.replace(found[varied], name=name, changes=given, varies=varied)
+        found[name] = _contender(contender, f"{where} [variations.{name}]")
     return found
 
 
-def _contender(
-    name: str, given: Mapping[str, Any], base: Recipe, seeds: tuple[int, ...], where: str
-) -> Contender:
-    changes = dict(given)
-    folder, own_seeds = str(changes.pop("folder", "")), tuple(changes.pop("seeds", seeds))
+def _contender(like: Contender, where: str) -> Contender:
+    """The contender with its changes made."""
+    changes = dict(like.changes)
+    folder, seeds = str(changes.pop("folder", "")), tuple(changes.pop("seeds", like.seeds))
     by_section: dict[str, dict[str, Any]] = {"model": {}, "train": {}}
     for key, value in changes.items():
         section = next((each for each in by_section if key in keys_of(each)), None)
@@ -249,6 +212,11 @@ def _contender(
             every = sorted({*keys_of("model"), *keys_of("train")})
             raise UsageError(f"{where}: unknown key {key!r}{suggest(key, every)}")
         by_section[section][key] = value
-    # A finished model has one seed, whatever seeds the others have.
-    own_seeds = own_seeds[:1] if folder else own_seeds
-    return Contender(name, base.changed(by_section, where), own_seeds, changes, folder=folder)
+    return dataclasses.replace(
+        like,
+        recipe=like.recipe.changed(by_section, where),
+        # A finished model has one seed, whatever seeds the others have.
+        seeds=seeds[:1] if folder else seeds,
+        changes=changes,
+        folder=folder,
+    )

@@ -11,8 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,73 +28,56 @@ from regard.train.recipe import Recipe
 SHORTEST, LONGEST = 3, 60
 """words of a generated French sentence"""
 TOKENIZER = "tokenizer.model"
-LINKS = "test.links.json"
-ABOUT = "about.json"
+_LINKS = "test.links.json"
+_FACTS = "about.json"
 """written last: where it exists, the text is complete"""
 
 
-@dataclass(frozen=True)
-class PreparedText:
-    """The folder with the prepared text of a corpus."""
-
-    folder: Path
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """Languages, sizes of the parts, size of the vocabulary."""
-        return with_today_names(json.loads((self.folder / ABOUT).read_text("utf-8")))
-
-    def data_config(self, recipe: Recipe) -> DataConfig:
-        """The data settings of a training run; everything is cleaned and tokenized already."""
-        default = DataConfig()
-        unused = ("pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer")
-        files: dict[str, Any] = {}
-        for side, language in zip(("source", "target"), self.about["languages"], strict=True):
-            files[side] = (str(self.folder / f"train.{language}"),)
-            files[f"valid_{side}"] = (str(self.folder / f"valid.{language}"),)
-            files[f"{side}_language"] = language
-        return dataclasses.replace(
-            recipe.data,
-            **{name: getattr(default, name) for name in (*unused, "joint")},
-            **files,
-            tokenizer_file=str(self.folder / TOKENIZER),
-            wrong_language=True,
-        )
-
-    def test(self) -> tuple[list[str], list[str], list[list[tuple[int, int]]] | None]:
-        """Sources, references, and where they are known the links between their words."""
-        sources, references = (
-            (self.folder / f"test.{language}").read_text("utf-8").split("\n")[:-1]
-            for language in self.about["languages"]
-        )
-        links = self.folder / LINKS
-        known = json.loads(links.read_text("utf-8")) if links.is_file() else None
-        return sources, references, known
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Languages, sizes of the parts, size of the vocabulary."""
+    facts: dict[str, Any] = json.loads((folder / _FACTS).read_text("utf-8"))
+    return facts
 
 
-def with_today_names(about: dict[str, Any]) -> dict[str, Any]:
-    """Earlier versions wrote the size of the vocabulary as "pieces"."""
-    return about if "vocabulary" in about else {**about, "vocabulary": about["pieces"]}
+def read_test(folder: Path) -> tuple[list[str], list[str], list[list[tuple[int, int]]] | None]:
+    """Sources, references, and where they are known the links between their words."""
+    sources, references = (
+        (folder / f"test.{language}").read_text("utf-8").split("\n")[:-1]
+        for language in read_facts(folder)["languages"]
+    )
+    links = folder / _LINKS
+    return sources, references, json.loads(links.read_text("utf-8")) if links.is_file() else None
+
+
+def data_config(folder: Path, given: DataConfig) -> DataConfig:
+    """The data settings of a training run; everything is cleaned and tokenized already."""
+    default = DataConfig()
+    unused = ("pairs", "swapped", "test_source", "test_target", "vocabulary", "tokenizer", "joint")
+    settings: dict[str, Any] = {name: getattr(default, name) for name in unused}
+    for side, language in zip(("source", "target"), read_facts(folder)["languages"], strict=True):
+        settings[side] = (str(folder / f"train.{language}"),)
+        settings[f"valid_{side}"] = (str(folder / f"valid.{language}"),)
+        settings[f"{side}_language"] = language
+    settings |= {"tokenizer_file": str(folder / TOKENIZER), "wrong_language": True}
+    return dataclasses.replace(given, **settings)
 
 
 def prepare(
     study: Study, name: str, folder: Path, data_folder: Path, say: Callable[[str], None]
-) -> PreparedText:
+) -> None:
     """Prepare the text of one corpus, unless that was done before; files named data/… are in `data_folder`."""
-    if (folder / ABOUT).is_file():
-        return PreparedText(folder)
+    if (folder / _FACTS).is_file():
+        return
     folder.mkdir(parents=True, exist_ok=True)
-    about: dict[str, Any] = {}
     if name == GENERATED:
         assert study.generated is not None
-        data = Recipe({"data": study.values.get("data", {})}).data
-        languages, about["seed"] = ("fr", "en"), study.generated.seed
+        data, languages = Recipe({"data": study.values.get("data", {})}).data, ("fr", "en")
         pairs = generate(study.generated)
         parts = {
             part: Corpus([pair.source for pair in some], [pair.target for pair in some])
             for part, some in pairs.items()
         }
-        write_file(folder / LINKS, json.dumps([pair.links for pair in pairs["test"]]).encode())
+        write_file(folder / _LINKS, json.dumps([pair.links for pair in pairs["test"]]).encode())
     else:
         config, recipe = study.corpora[name]
         data = recipe.with_files(data_folder).data
@@ -113,11 +95,10 @@ def prepare(
         path=folder / TOKENIZER,
         exact=data.vocabulary is not None,
     )
-    about |= {"languages": languages, "vocabulary": tokenizer.vocab_size}
-    about |= {part: len(corpus) for part, corpus in parts.items()}
-    about["longest_train"] = max(len(line.split()) for line in train.sources)
-    write_file(folder / ABOUT, json.dumps(about, indent=1).encode())
-    return PreparedText(folder)
+    facts = {"languages": languages, "vocabulary": tokenizer.vocab_size}
+    facts |= {part: len(corpus) for part, corpus in parts.items()}
+    facts["longest_train"] = max(len(line.split()) for line in train.sources)
+    write_file(folder / _FACTS, json.dumps(facts, indent=1).encode())
 
 
 def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
@@ -131,17 +112,15 @@ def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
                 seen.add(pair.source)
                 return pair
 
-    def short_length() -> int:
+    def short() -> SentencePair:
         # A power above 1 makes short sentences more frequent.
         share: float = draw.random() ** 2.5
-        return SHORTEST + int(share * (config.longest_train - SHORTEST + 1))
+        return unseen(SHORTEST + int(share * (config.longest_train - SHORTEST + 1)))
 
-    lengths = range(SHORTEST, LONGEST + 1)
-    count = config.num_test
-    test = [unseen(lengths[i * len(lengths) // count]) for i in range(count)]
-    valid = [unseen(short_length()) for _ in range(config.num_valid)]
-    train = [unseen(short_length()) for _ in range(config.num_train)]
-    return {"train": train, "valid": valid, "test": test}
+    num_lengths = LONGEST + 1 - SHORTEST
+    test = [unseen(SHORTEST + i * num_lengths // config.num_test) for i in range(config.num_test)]
+    valid = [short() for _ in range(config.num_valid)]
+    return {"train": [short() for _ in range(config.num_train)], "valid": valid, "test": test}
 
 
 def _read_parts(
@@ -149,11 +128,12 @@ def _read_parts(
 ) -> dict[str, Corpus]:
     corpus = read_pairs(data.source, data.target, data.pairs, swapped=data.swapped)
     if (longest := config.longest_train) is not None:
-        short = [i for i, source in enumerate(corpus.sources) if len(source.split()) <= longest]
-        corpus = _select(corpus, short)
+        corpus = _select(
+            corpus, (i for i, s in enumerate(corpus.sources) if len(s.split()) <= longest)
+        )
     if config.max_pairs is not None and len(corpus) > config.max_pairs:
-        rows = sorted(random.Random(1).sample(range(len(corpus)), config.max_pairs))
-        corpus = _select(corpus, rows)
+        rows = random.Random(1).sample(range(len(corpus)), config.max_pairs)
+        corpus = _select(corpus, sorted(rows))
     corpus, report = clean(corpus, dataclasses.replace(data, wrong_language=True))
     say(str(report))
     valid = read_pairs(data.valid_source, data.valid_target, strict=True)
@@ -164,9 +144,10 @@ def _read_parts(
             "name valid_source, valid_target, test_source and test_target"
         )
     if config.max_test is not None and len(test) > config.max_test:
-        test = _select(test, [i * len(test) // config.max_test for i in range(config.max_test)])
+        test = _select(test, (i * len(test) // config.max_test for i in range(config.max_test)))
     return {"train": corpus, "valid": valid, "test": test}
 
 
-def _select(corpus: Corpus, rows: Sequence[int]) -> Corpus:
-    return Corpus([corpus.sources[i] for i in rows], [corpus.targets[i] for i in rows])
+def _select(corpus: Corpus, rows: Iterable[int]) -> Corpus:
+    chosen = list(rows)
+    return Corpus([corpus.sources[i] for i in chosen], [corpus.targets[i] for i in chosen])

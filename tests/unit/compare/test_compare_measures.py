@@ -1,4 +1,4 @@
-"""What is measured: recall, agreement of alignments, positions, scores by length."""
+"""What is measured: recall, speed, alignments, positions."""
 
 import math
 from typing import get_args
@@ -7,61 +7,51 @@ import numpy as np
 import pytest
 import torch
 
-from regard.compare.alignments import right_share
 from regard.compare.measures import (
     NUM_SYMBOLS,
     measure_recall,
     measure_speed,
     recall_texts,
-    speed_batch,
+    right_share,
     training_batch,
+    word_of,
 )
 from regard.compare.results import HeadScore, best_head, head_scores
 from regard.compare.study import RecallConfig, SpeedConfig, parse_study
 from regard.config import ModelConfig, Position, sized
 from regard.model.position_criteria import LONG, SHORT, judge
 
-STUDY = parse_study(
-    {
-        "generated": {},
-        "model": {"size": "tiny", "d_model": 16},
-        "models": {
-            "gru": {"architecture": "gru", "attention": "additive", "d_state": 12},
-            "transformer": {"d_ff": 20, "num_heads": 2},
-        },
-    },
-    "a test",
-)
+MODELS = {
+    "gru": {"architecture": "gru", "attention": "additive", "d_state": 12},
+    "transformer": {"d_ff": 20, "num_heads": 2},
+}
+SIZE = {"size": "tiny", "d_model": 16}
+STUDY = parse_study({"generated": {}, "model": SIZE, "models": MODELS}, "a test")
 
 
-def test_the_symbol_is_as_far_from_both_ends() -> None:
+def test_the_symbol_is_as_far_from_both_ends_and_is_the_target() -> None:
     sources, symbols = recall_texts(7, 5, torch.Generator().manual_seed(1))
     assert sources.shape == (7, 2 * 5 + 2)
     assert torch.equal(sources[:, 5], symbols)
     is_symbol = (sources >= 4) & (sources < 4 + NUM_SYMBOLS)
     assert is_symbol.sum(dim=1).tolist() == [1] * 7
-
-
-def test_the_target_is_the_symbol_and_its_end() -> None:
-    sources, symbols = recall_texts(3, 2, torch.Generator().manual_seed(1))
     found = training_batch(sources, symbols[:, None])
     assert torch.equal(found.target_input[:, 1], found.target_output[:, 0])
-    assert found.target_output[:, 1].tolist() == [3] * 3
+    assert found.target_output[:, 1].tolist() == [3] * 7
 
 
 def test_a_symbol_just_read_is_recalled() -> None:
     config = RecallConfig(
-        distances=(1,), longest_train=1, steps=120, batch_tokens=200, num_tests=40,
+        distances=(1,), longest_train=1, steps=100, batch_tokens=120, num_tests=40,
         learning_rate=1e-2,
     )  # fmt: skip
     found = measure_recall(STUDY.contenders["transformer"], config, 1, torch.device("cpu"))
     assert found["accuracy"][1] > 0.8
 
 
-@pytest.mark.parametrize("name", ["gru", "transformer"])
+@pytest.mark.parametrize("name", MODELS)
 def test_speeds_are_measured_at_each_length(name: str) -> None:
     config = SpeedConfig(lengths=(3, 7), batch_tokens=42, repeats=2)
-    assert speed_batch(3, config, 11).source.shape == (7, 3)
     found = measure_speed(STUDY.contenders[name], config, 11, torch.device("cpu"))
     assert {length: len(each) for length, each in found.items()} == {3: 2, 7: 2}
     assert all(speed > 0 for each in found.values() for speed in each)
@@ -69,9 +59,8 @@ def test_speeds_are_measured_at_each_length(name: str) -> None:
 
 def test_right_share_by_hand() -> None:
     """Tokens: de|ux chats noirs and two bl|ack cats; `black` attends most to `noirs` only with both its tokens."""
-    source, target = "deux chats noirs", "two black cats"
-    source_spans = [(0, 2), (2, 4), (4, 10), (10, 16)]
-    target_spans = [(0, 3), (3, 6), (6, 9), (9, 14)]
+    columns = word_of("deux chats noirs", [(0, 2), (2, 4), (4, 10), (10, 16)])
+    rows = word_of("two black cats", [(0, 3), (3, 6), (6, 9), (9, 14)])
     weights = np.array(
         [
             [0.3, 0.3, 0.4, 0.0],  # two: 0.6 at deux, though its largest token is chats
@@ -81,21 +70,15 @@ def test_right_share_by_hand() -> None:
         ]
     )
     links = [(0, 0), (2, 1), (1, 2)]
-    share = right_share(weights, source, source_spans, target, target_spans, links)
-    assert share == pytest.approx(2 / 3)
+    assert right_share(weights, rows, columns, links) == pytest.approx(2 / 3)
 
 
 def test_the_best_head_is_the_one_that_is_right_most() -> None:
-    looks = {
-        "heads": ["layer 1 head 1", "layer 1 head 2"],
-        "sentences": [{"most": [[0, 1], [1, 1]], "right": [0.5, 1.0]}],
-    }
+    names = ["layer 1 head 1", "layer 1 head 2"]
+    sentences = [{"most": [[0, 1], [1, 1]], "right": [0.5, 1.0]}]
     against = {"sentences": [{"most": [[0, 1]]}]}
-    scores = head_scores(looks, against)
-    assert scores == [
-        HeadScore("layer 1 head 1", 1.0, 0.5),
-        HeadScore("layer 1 head 2", 0.5, 1.0),
-    ]
+    scores = head_scores({"heads": names, "sentences": sentences}, against)
+    assert scores == [HeadScore(names[0], 1.0, 0.5), HeadScore(names[1], 0.5, 1.0)]
     assert best_head(scores) == 1
     assert best_head([score._replace(right=None) for score in scores]) == 0
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard.api import Model
-from regard.cli import chat as cli_chat
+from regard.cli import generate as cli_generate
 from regard.cli.main import app
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Emission
@@ -261,7 +261,7 @@ def test_turns_are_typed_until_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
             raise EOFError from None
 
     monkeypatch.setattr("builtins.input", typed)
-    assert list(cli_chat._typed()) == ["Hello", "", "Bye"]
+    assert list(cli_generate._typed()) == ["Hello", "", "Bye"]
 
 
 def test_without_a_model_there_is_one_sentence(

@@ -88,7 +88,7 @@ def test_what_is_refused_before_anything_is_translated(
     hostile = page.with_name("bad.tmx")
     hostile.write_bytes(b'<!DOCTYPE a [<!ENTITY b "c">]><tmx/>')
     refused(run("-m", folder, page, twin), "2 documents need a folder to go to: got none")
-    refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "must be a folder for 2")
+    refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "x is none; make one")
     refused(run("-m", folder, page, twin, "-o", other), "page.html is there already")
     new = page.parent / "new"
     new.mkdir()

@@ -8,21 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.cli.lines import Writer, check_output, portions
-from regard.cli.model_choice import LanguageCheck, ModelChoice
+from regard.cli.model_choice import ModelChoice
 from regard.documents import SUFFIXES, TranslatedDocument, segment_texts, translate_document
 from regard.errors import DataError, RegardWarning, UsageError
 
 if TYPE_CHECKING:
-    from regard.api import Model, Translation
+    from regard.api import Translation
 
 _MOST_BYTES = 1 << 28
 
-_OFFICE_SUFFIXES = frozenset(
-    ".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split()
-)
+_OFFICE_SUFFIXES = ".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split()
 """documents that cannot be piped as text either"""
-_OTHER_SUFFIXES = _OFFICE_SUFFIXES | frozenset(".csv .json .rst .tex .tsv .xml".split())
-"""documents that cannot be read: an argument with such a suffix is a file's name, not a text"""
+_NAME_SUFFIXES = (*SUFFIXES, *_OFFICE_SUFFIXES, *".csv .json .rst .tex .tsv .xml".split())
+"""an argument with such a suffix is a file's name, not a text"""
 
 
 def named_documents(texts: Sequence[str]) -> list[Path]:
@@ -60,8 +58,7 @@ def _check_kind(text: str) -> None:
 
 def _is_name(text: str) -> bool:
     """Whether a text that ends like a file's name is one: it has no white space, or the file exists."""
-    suffix = Path(text).suffix.lower()
-    if not (suffix in SUFFIXES or suffix in _OTHER_SUFFIXES) or "\n" in text or len(text) > 1000:
+    if Path(text).suffix.lower() not in _NAME_SUFFIXES or "\n" in text or len(text) > 1000:
         return False
     return not any(map(str.isspace, text)) or Path(text).is_file()
 
@@ -70,7 +67,6 @@ def translate_documents(
     paths: Sequence[Path],
     output: Path | None,
     choice: ModelChoice,
-    check: LanguageCheck,
     options: dict[str, Any],
     *,
     encoding: str | None,
@@ -82,11 +78,7 @@ def translate_documents(
         raise UsageError("a document has one translation: got --n-best; add --json to see others")
     for path, target in zip(paths, _outputs(paths, output, force), strict=True):
         try:
-            data = _read(path)
-            texts = segment_texts(data, path.suffix.lower(), encoding)
-            model = choice.load_for(texts)
-            check.add(texts, model)
-            document, answers = _translate(path, data, model, options, encoding)
+            document, answers = _translate(path, encoding, choice, options)
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
         for warning in document.warnings:
@@ -105,39 +97,36 @@ def translate_documents(
 
 
 def _translate(
-    path: Path, data: bytes, model: Model, options: dict[str, Any], encoding: str | None
+    path: Path, encoding: str | None, choice: ModelChoice, options: dict[str, Any]
 ) -> tuple[TranslatedDocument, dict[str, Translation]]:
     """The document, and what became of each of its texts."""
-    options = {**options, "alignment": True}
+    data, suffix = _read(path), path.suffix.lower()
+    segments = segment_texts(data, suffix, encoding)
+    model = choice.load_for(segments)
+    choice.check(segments, model)
     answers: dict[str, Translation] = {}
-    number = 0
 
     def translate(texts: list[str]) -> list[Translation]:
-        nonlocal number
         found: list[Translation] = []
         for portion in portions(texts, path.name):
-            found += model.translate(portion, details=True, number=number, **options)
-            number = sum(len(each.sentences) for each in found)
+            options["number"] = sum(len(each.sentences) for each in found)
+            found += model.translate(portion, details=True, alignment=True, **options)
         answers.update(zip(texts, found, strict=True))
         return found
 
     languages = (model.manifest.source_language, model.manifest.target_language)
-    suffix = path.suffix.lower()
     document = translate_document(data, suffix, translate, languages=languages, encoding=encoding)
     return document, answers
 
 
-def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> list[Path | None]:
+def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> Sequence[Path | None]:
     """Where each document goes, checked before anything is translated."""
-    if output is None:
-        if len(paths) > 1:
-            raise UsageError(
-                f"{len(paths)} documents need a folder to go to: got none; name one with --output"
-            )
+    if output is None and len(paths) == 1:
         return [None]
-    if not output.is_dir() and len(paths) > 1:
+    if output is None or not output.is_dir() and len(paths) > 1:
+        got = "got none" if output is None else f"{output} is none"
         raise UsageError(
-            f"--output must be a folder for {len(paths)} documents: {output} is none; make it first"
+            f"{len(paths)} documents need a folder to go to: {got}; make one and name it with --output"
         )
     targets = [output / path.name for path in paths] if output.is_dir() else [output]
     for place, target in enumerate(targets):
@@ -147,16 +136,15 @@ def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> list[Pa
                 "translate them one by one"
             )
         check_output(target, force)
-    return [*targets]
+    return targets
 
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise DataError(
-                f"a document must have at most {_MOST_BYTES >> 20} MiB: got {path.stat().st_size >> 20}; "
-                "cut it into several"
-            )
+        size = path.stat().st_size
+        if size > _MOST_BYTES:
+            most = _MOST_BYTES >> 20
+            raise DataError(f"it must have at most {most} MiB: got {size >> 20}; cut it in parts")
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"it must be a readable file: {error.strerror}; check it") from error

@@ -8,13 +8,14 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import typer
 
 from regard.data.lines import Line, arriving, open_lines
 from regard.errors import UsageError
 
+T = TypeVar("T")
 STDIN = Path("-")
 _PORTION = 256
 """lines between two updates of the bar"""
@@ -138,7 +139,7 @@ class Bars:
         return lambda done, total: self._progress.update(task, completed=done, total=total)
 
 
-def portions(lines: Sequence[str], name: str) -> Iterator[Sequence[str]]:
+def portions(lines: Sequence[T], name: str) -> Iterator[Sequence[T]]:
     """The lines in portions, with a bar."""
     with Bars() as bars:
         update = bars.start(name)

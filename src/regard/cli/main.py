@@ -19,18 +19,15 @@ import typer
 from typer.core import TyperCommand
 
 from regard import __version__
-from regard.cli.chat import chat
-from regard.cli.corpus import translate_corpus
 from regard.cli.data import data
-from regard.cli.exchange import export, import_model
+from regard.cli.generate import chat, fill, write
 from regard.cli.look import look
-from regard.cli.models import models
+from regard.cli.models import export, import_model, models
 from regard.cli.score import evaluate, score
 from regard.cli.search import search
 from regard.cli.serve import serve
 from regard.cli.train import compare, train
-from regard.cli.translate import translate
-from regard.cli.write import fill, write
+from regard.cli.translate import translate, translate_corpus
 from regard.errors import RegardError, RegardWarning
 
 app = typer.Typer(
@@ -62,10 +59,10 @@ class Verb(TyperCommand):
 
 def main() -> None:
     """Run the command in a process of its own."""
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _end)
     # A shell starts background jobs with SIGINT ignored; they keep ignoring it.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, _end)
     try:
         app(prog_name="regard")
     except OSError as error:
@@ -109,16 +106,12 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _terminate(number: int, frame: object) -> None:
-    """Exit through every `finally`, so that nothing stays half-written; ignore further signals."""
+def _end(number: int, frame: object) -> None:
+    """Exit through every `finally`, so that nothing stays half-written; a second signal would interrupt that."""
     signal.signal(number, signal.SIG_IGN)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
     sys.exit(128 + number)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    """Python's own handler, but only once: a second signal would interrupt the cleaning up."""
-    signal.signal(number, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 def _show_version(is_asked: bool) -> None:

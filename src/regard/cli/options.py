@@ -1,15 +1,11 @@
-"""Options that several verbs share, and the search settings and the model they ask for."""
+"""Options that several verbs share, and the search settings they ask for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
-
-if TYPE_CHECKING:
-    from regard.api import Model
 
 
 def option(help: str, metavar: str | None = None, *names: str) -> Any:
@@ -47,25 +43,11 @@ BeamSettings = Annotated[Texts, search_setting("length_penalty=1")]
 SamplingSettings = Annotated[Texts, search_setting("top_k=40")]
 
 
-def decode_options(settings: list[str] | None, **flags: Any) -> dict[str, Any]:
-    """The search settings from --set and from flags; a flag overrides --set."""
-    return generate_options(settings, ("decode",), **flags)
-
-
-def generate_options(
-    settings: list[str] | None, sections: Sequence[str] = ("decode", "generate"), **flags: Any
-) -> dict[str, Any]:
-    """The same with the settings of chat and write."""
+def decode_options(settings: list[str] | None, *sections: str, **flags: Any) -> dict[str, Any]:
+    """The search settings from --set and from flags, which override it; and those of further sections."""
     from regard.train.recipe import parse_settings
 
-    found = parse_settings(settings or (), sections)
-    given = {key: value for key, value in flags.items() if value is not None}
-    return {**found.get("decode", {}), **found.get("generate", {}), **given}
-
-
-def load_for(task: str, model: str | None, **opening: Any) -> Model:
-    """The model that is named, or the first one for this task."""
-    from regard.api import load
-    from regard.folder.catalogue import find_by_task
-
-    return load(model or find_by_task(task), **opening)
+    options: dict[str, Any] = {}
+    for found in parse_settings(settings or (), ("decode", *sections)).values():
+        options |= found
+    return options | {key: value for key, value in flags.items() if value is not None}

@@ -17,9 +17,6 @@ from regard.errors import DataError, UsageError
 if TYPE_CHECKING:
     from regard.api import Model
 
-_PORTION = 256
-"""pairs of two files that are scored together"""
-
 Pair = tuple[str, str] | None
 """a source and its target; None for an empty line"""
 
@@ -56,22 +53,21 @@ def score(
     loaded = load(model, source_language=source, target_language=target, **opening)
     with Writer(output) as writer:
         for pairs in _pairs(pair, source_file, target_file):
-            for line in _scored(loaded, pairs, as_json):
-                writer.write(line + "\n")
+            writer.write("".join(f"{line}\n" for line in _scored(loaded, pairs, as_json)))
 
 
 def _pairs(
     pair: list[str] | None, source: Path | None, target: Path | None
-) -> Iterator[Sequence[Pair]]:
+) -> Iterator[list[Pair]]:
+    from regard.cli.lines import portions
+    from regard.data.corpus import read_pairs
+
     if pair:
         yield [(pair[0], pair[1])]
     elif source is not None and target is not None:
-        from regard.data.corpus import read_pairs
-
         corpus = read_pairs([source], [target], strict=True, sides=("--source", "--target"))
-        pairs = list(zip(corpus.sources, corpus.targets, strict=True))
-        for start in range(0, len(pairs), _PORTION):
-            yield pairs[start : start + _PORTION]
+        for numbers in portions(range(len(corpus.sources)), "scoring"):
+            yield [(corpus.sources[i], corpus.targets[i]) for i in numbers]
     elif source is not None or target is not None:
         raise UsageError("--source and --target belong together: got one; name both files")
     else:

@@ -1,8 +1,9 @@
-"""The verb translate: texts, documents, or lines as they arrive."""
+"""The verbs translate (texts, documents, or lines as they arrive) and translate-corpus (files of any size)."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from regard.api import Translation
     from regard.cli.lines import Writer
-    from regard.cli.model_choice import LanguageCheck, ModelChoice
+    from regard.cli.model_choice import ModelChoice
 
 Show = Callable[["Translation"], list[str]]
 """the lines of one answer"""
@@ -64,25 +65,24 @@ def translate(
     are .txt .md .html .srt .vtt .po .xliff .tmx; everything but their text stays as it is.
     """
     from regard.cli.lines import STDIN, Writer
-    from regard.cli.model_choice import LanguageCheck, ModelChoice
+    from regard.cli.model_choice import ModelChoice
     from regard.translate.glossary import Glossary
 
     if texts and inputs:
         raise UsageError("give texts or --input, not both: got both; leave one out")
     options = opt.decode_options(settings, beam=beam, n_best=n_best)
     options |= {"prefix": prefix, "banned": ban or (), "required": require or ()}
-    options |= {"split": not whole, "plain": plain}
+    options |= {"split": not whole, "plain": plain, "number": 0}
     options["glossary"] = Glossary.load(glossary) if glossary else None
-    opening = {"engine": engine, "device": device, "threads": threads}
-    choice = ModelChoice(model, source, target, opening)
-    check = LanguageCheck(is_settled=source is not None)
+    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
+    choice = ModelChoice(model, source, target, **opening)
     given = [] if not texts or texts == ["-"] else texts
     if given:
         from regard.cli.documents import named_documents, translate_documents
 
         if paths := named_documents(given):
             files: dict[str, Any] = {"encoding": encoding, "as_json": as_json, "force": force}
-            translate_documents(paths, output, choice, check, options, **files)
+            translate_documents(paths, output, choice, options, **files)
             return
     count = options.get("n_best", 1)
     show: Show = _as_json if as_json else lambda answer: _n_best(answer, count)
@@ -92,9 +92,10 @@ def translate(
             loaded = choice.load_for(given)
             for answer in loaded.translate(given, details=True, **options):
                 writer.write("".join(f"{line}\n" for line in show(answer)))
-            check.add(given, loaded)
+            choice.check(given, loaded)
         else:
-            _translate_lines(inputs or [STDIN], choice, check, options, show, writer)
+            for path in inputs or [STDIN]:
+                _translate_lines(path, choice, options, show, writer)
 
 
 def _as_json(answer: Translation) -> list[str]:
@@ -108,36 +109,94 @@ def _n_best(answer: Translation, count: int) -> list[str]:
 
 
 def _translate_lines(
-    paths: list[Path],
-    choice: ModelChoice,
-    check: LanguageCheck,
-    options: dict[str, Any],
-    show: Show,
-    writer: Writer,
+    path: Path, choice: ModelChoice, options: dict[str, Any], show: Show, writer: Writer
 ) -> None:
     """Translate lines as they arrive; each answer keeps its line's own end."""
     from regard.cli import lines as cli_lines
     from regard.data.lines import on_one_line
 
-    translate = choice.line_translator()
-    number = 0
-    for path in paths:
-        of_file = "" if path == cli_lines.STDIN else f" of {path}"
-        num_lines = 0
-        for lines in cli_lines.arriving_lines(path):
-            sources = [line.text for line in lines]
+    of_file = "" if path == cli_lines.STDIN else f" of {path}"
+    num_lines = 0
+    for lines in cli_lines.arriving_lines(path):
+        sources = [line.text for line in lines]
 
-            def where(place: int, first: int = num_lines + 1, of_file: str = of_file) -> str:
-                return f"line {first + place}{of_file}"
+        def where(place: int, first: int = num_lines + 1) -> str:
+            return f"line {first + place}{of_file}"
 
-            model, answers = translate(sources, number=number, where=where, **options)
-            num_lines += len(lines)
-            number += sum(len(answer.sentences) for answer in answers)
-            written = [
-                f"{on_one_line(text)}{line.end}"
-                for line, answer in zip(lines, answers, strict=True)
-                for text in show(answer)
-            ]
-            writer.write("".join(written))
-            if model is not None:
-                check.add(sources, model)
+        model, answers = choice.translate_lines(sources, where=where, **options)
+        num_lines += len(lines)
+        options["number"] += sum(len(answer.sentences) for answer in answers)
+        written = [
+            f"{on_one_line(text)}{line.end}"
+            for line, answer in zip(lines, answers, strict=True)
+            for text in show(answer)
+        ]
+        writer.write("".join(written))
+        if model is not None:
+            choice.check(sources, model)
+
+
+def translate_corpus(
+    inputs: Annotated[
+        list[Path], Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")
+    ],
+    output: Annotated[
+        Path, opt.option("A translation of each file, there.", "FOLDER", "--output", "-o")
+    ],
+    model: opt.ModelName = None,
+    source: opt.From = None,
+    target: opt.To = None,
+    side: Annotated[
+        int | None,
+        Option(
+            metavar="1|2",
+            min=1,
+            max=2,
+            help="The files hold source TAB target: translate this side only, and write both columns.",
+        ),
+    ] = None,
+    ray: Annotated[opt.Text, opt.option("A Ray cluster: local, auto, or where.", "ADDRESS")] = None,
+    workers: Annotated[int | None, opt.option("Processes of the cluster; all by default.")] = None,
+    block_bytes: Annotated[
+        int, Option(min=1, help="Bytes translated, and lost if stopped, at a time.")
+    ] = 1 << 19,
+    beam: opt.Beam = None,
+    whole: opt.Whole = False,
+    settings: Annotated[list[str] | None, opt.search_setting("seed=1")] = None,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Translate files of any size, line by line, here or on a cluster of many machines.
+
+    Each finished block of lines is a file: the same command again continues with the rest. As many lines come out as
+    went in, the same ones that translate would write, in the same order.
+    """
+    from regard.api import load
+    from regard.folder.catalogue import find_model
+    from regard.translate.corpus import Execute, Job, in_this_process
+
+    options = opt.decode_options(settings, beam=beam)
+    execute: Execute = in_this_process(load)
+    if ray is not None:
+        from regard.translate.ray_corpus import OnRay
+
+        execute = OnRay(load, ray, workers)
+        threads = threads or 1
+    job = Job(
+        inputs=tuple(str(path.resolve()) for path in inputs),
+        output=str(output.resolve()),
+        model=str(find_model(model, source, target).resolve()),
+        opening={"engine": engine, "device": device, "threads": threads},
+        options={**options, "split": not whole},
+        block_bytes=block_bytes,
+        side=side,
+    )
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    num_lines = job.run(execute, say)
+    say(f"{num_lines:,} lines translated into {output}")

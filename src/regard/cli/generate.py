@@ -1,11 +1,14 @@
-"""The verbs write and fill, for language models and fill-in models."""
+"""The verbs chat, write and fill: a conversation, a text that goes on, blanks that are filled in."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Argument, Option
 
 from regard.cli import options as opt
@@ -13,9 +16,75 @@ from regard.errors import RegardWarning, UsageError
 
 if TYPE_CHECKING:
     from regard.api import Model
+    from regard.cli.lines import Writer
+    from regard.generate.chat import Conversation
 
+QUIT, NEW = "/quit", "/new"
 _SHORT = 0.8
 """share of the requested words below which a warning says that there are fewer"""
+
+
+def chat(
+    once: Annotated[str | None, opt.option("Answer this, and end.", "TEXT")] = None,
+    model: opt.ModelName = None,
+    temperature: opt.Temperature = None,
+    seed: opt.Seed = None,
+    settings: opt.SamplingSettings = None,
+    as_json: opt.AsJson = False,
+    engine: opt.Engine = "auto",
+    device: opt.Device = "auto",
+    threads: opt.Threads = None,
+) -> None:
+    """Talk with a chat model, which remembers what was said.
+
+    /new starts a new conversation; /quit or Ctrl-D ends. From a pipe each line is a turn and gets one line in
+    answer, an empty line an empty one.
+    """
+    from regard.cli.lines import STDIN, Writer, arriving_lines
+
+    options = opt.decode_options(settings, "generate", temperature=temperature, seed=seed)
+    loaded = _load_for("chat", model, engine=engine, device=device, threads=threads)
+    talk = loaded.chat(**options)
+    with Writer(None) as writer:
+        if once is not None:
+            _answer(talk, once, writer, as_json)
+            return
+        is_watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+        if is_watched:
+            name = loaded.folder.name
+            typer.echo(f"{name}: {NEW} starts anew, {QUIT} or Ctrl-D ends.", err=True)
+        piped = (line.text for lines in arriving_lines(STDIN) for line in lines)
+        for text in _typed() if is_watched else piped:
+            if text.strip() == QUIT:
+                return
+            if text.strip() == NEW:
+                talk.begin_anew()
+            elif text.strip():
+                _answer(talk, text, writer, as_json)
+            elif not is_watched and not as_json:
+                writer.write("\n")
+
+
+def _answer(talk: Conversation, text: str, writer: Writer, as_json: bool) -> None:
+    if as_json:
+        reply = talk.say(text)
+        writer.write_json({"text": text, "reply": reply, "number": len(talk.turns) // 2})
+        return
+    for word in talk.saying(text):
+        writer.write(word)
+    writer.write("\n")
+
+
+def _typed() -> Iterator[str]:
+    """Turns as they are typed, with line editing where the system has it."""
+    with suppress(ImportError):
+        import readline  # noqa: F401
+    while True:
+        try:
+            yield input("> ")
+        except EOFError:
+            typer.echo()
+            return
 
 
 def write(
@@ -40,11 +109,13 @@ def write(
     """
     from regard.cli.lines import Writer
 
-    options = opt.generate_options(settings, temperature=temperature, top_p=top_p, seed=seed)
+    options = opt.decode_options(
+        settings, "generate", temperature=temperature, top_p=top_p, seed=seed
+    )
     is_piped = not text and sys.stdin is not None and not sys.stdin.isatty()
     # A pipe's last line end is not part of the text.
     text = _read("-" if is_piped else text).removesuffix("\n").removesuffix("\r")
-    loaded = opt.load_for("write", model, engine=engine, device=device, threads=threads)
+    loaded = _load_for("write", model, engine=engine, device=device, threads=threads)
     if endings < 1:
         raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
     if endings > 1 and (options.get("temperature") == 0 or options.get("method") == "greedy"):
@@ -67,10 +138,20 @@ def write(
                 num_words += len(part.split())
             writer.write("\n")
             if num_words < _SHORT * length:
-                _warn(
-                    f"the text came to its end after {num_words} of {length} words; "
-                    "another --seed may go on longer"
-                )
+                told = f"the text came to its end after {num_words} of {length} words; "
+                _warn(told + "another --seed may go on longer")
+
+
+def _check_language(text: str, model: Model) -> None:
+    """Warn when the text is surely not in the language that the model writes."""
+    from regard.text.language import main_language, sure_language
+
+    writes = main_language(model.manifest.target_language)
+    found = sure_language(text) if writes else ""
+    if found and found != writes:
+        name = model.folder.name
+        told = f"the text seems to be in {found}, and {name} writes {writes}: "
+        _warn(told + "what follows may make little sense")
 
 
 def fill(
@@ -89,7 +170,7 @@ def fill(
     from regard.data.lines import on_one_line
 
     text = _read(text)
-    loaded = opt.load_for("fill", model, engine=engine, device=device, threads=threads)
+    loaded = _load_for("fill", model, engine=engine, device=device, threads=threads)
     blanks = loaded.fill(text, n_best=n_best)
     with Writer(None) as writer:
         if as_json:
@@ -101,17 +182,12 @@ def fill(
                 writer.write(f"{each.probability:.4f}  {on_one_line(each.text)}\n")
 
 
-def _check_language(text: str, model: Model) -> None:
-    """Warn when the text is surely not in the language that the model writes."""
-    from regard.text.language import main_language, sure_language
+def _load_for(task: str, model: str | None, **opening: Any) -> Model:
+    """The model that is named, or the first one for this task."""
+    from regard.api import load
+    from regard.folder.catalogue import find_by_task
 
-    writes = main_language(model.manifest.target_language)
-    found = sure_language(text) if writes else ""
-    if found and found != writes:
-        _warn(
-            f"the text seems to be in {found}, and {model.folder.name} writes {writes}: "
-            "what follows may make little sense"
-        )
+    return load(model or find_by_task(task), **opening)
 
 
 def _warn(message: str) -> None:

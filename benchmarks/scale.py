@@ -60,7 +60,7 @@ def write_shards(folder: Path, num_pairs: int, count: int) -> list[str]:
 def feed(asked: dict[str, Any]) -> dict[str, Any]:
     """In a process of its own: from files to batches, by way of files or all in memory."""
     from regard.config import DataConfig
-    from regard.data.batch_stream import BatchStream
+    from regard.data.batch_stream import PairStream
     from regard.data.corpus import Corpus
     from regard.text.tokenizer import Tokenizer
     from regard.train.corpora import read_corpora
@@ -74,7 +74,7 @@ def feed(asked: dict[str, Any]) -> dict[str, Any]:
     if not asked["in_files"]:
         corpus = Corpus(list(corpus.sources), list(corpus.targets))
     read = _seconds()
-    with BatchStream(
+    with PairStream(
         corpus,
         (tokenizer, tokenizer),
         batch_tokens=8192,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from regard.data.batch_stream import BatchStream
+from regard.data.batch_stream import BatchStream, PairStream
 from regard.data.batches import Batch
 from regard.text.tokenizer import Tokenizer
 
@@ -35,9 +35,9 @@ TOKENIZER = Tokenizer.train(
 BOTH = (TOKENIZER, TOKENIZER)
 
 
-def stream(corpus: Texts, **changes: object) -> BatchStream:
+def stream(corpus: Texts, **changes: object) -> PairStream:
     values = dict(batch_tokens=509, packing=True, max_length=97, seed=3)
-    return BatchStream(corpus, BOTH, **{**values, **changes})  # type: ignore[arg-type]
+    return PairStream(corpus, BOTH, **{**values, **changes})  # type: ignore[arg-type]
 
 
 def epoch(batches: BatchStream, number: int = 0) -> list[Batch]:

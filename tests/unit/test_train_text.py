@@ -13,8 +13,8 @@ from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
 from regard.api import load
 from regard.config import DataConfig
-from regard.data.masking import MASK
-from regard.data.prose import Prose, encode_documents, read_prose
+from regard.data.batches import MASK
+from regard.data.running_text import RunningText, encode_documents, read_running_text
 from regard.engine.torch import load_model
 from regard.errors import ModelError, TrainingError, UsageError
 from regard.folder.manifest import read_manifest
@@ -77,7 +77,7 @@ def test_the_perplexity_is_that_of_the_text_written_out(text: DataConfig, tmp_pa
     (score, _) = run(long, tmp_path / "run", settings, model=shape).scores
     model, manifest = load_model(tmp_path / "run")
     tokenizer = Tokenizer.load(tmp_path / "run" / manifest.tokenizer.target)
-    prose = read_prose(text.valid_text)
+    prose = read_running_text(text.valid_text)
     total, num_pieces = 0.0, 0
     for ids in encode_documents(tokenizer, prose.documents).lists():
         tokens = torch.tensor([[BOS_ID, *ids, EOS_ID]])
@@ -114,13 +114,13 @@ def test_each_line_may_be_a_document(text: DataConfig, tmp_path: Path) -> None:
     (score, _) = run(
         lines, tmp_path / "run", settings, model={**SHAPE, "architecture": "decoder-only"}
     ).scores
-    prose = read_prose(text.valid_text)
+    prose = read_running_text(text.valid_text)
     tokenizer = Tokenizer.load(tmp_path / "run" / "tokenizer.model")
     assert score.num_pieces == sum(len(tokenizer.encode(line)) + 1 for line in prose.lines())
 
 
 def test_whole_documents_are_held_out() -> None:
-    prose = Prose(
+    prose = RunningText(
         [[f"document {number} line {line}" for line in range(5)] for number in range(211)]
     )
     train, valid = hold_out_text(prose, seed=3)
@@ -132,12 +132,12 @@ def test_whole_documents_are_held_out() -> None:
 
 def test_of_few_documents_an_end_is_held_out() -> None:
     lines = [f"line {number}" for number in range(300)]
-    train, valid = hold_out_text(Prose([["short"], lines]), seed=3)
+    train, valid = hold_out_text(RunningText([["short"], lines]), seed=3)
     assert train.documents[0] == ["short"]
     assert train.documents[1] + valid.documents[0] == lines
     assert 1 <= len(valid.documents[0]) <= 12
     with pytest.raises(TrainingError, match="at least two lines"):
-        hold_out_text(Prose([["one"]]), seed=3)
+        hold_out_text(RunningText([["one"]]), seed=3)
 
 
 def test_blanks_need_a_piece_for_them(text: DataConfig, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from train_fixtures import (
 )
 
 from regard.config import TrainConfig
-from regard.data.batch_stream import BatchStream
+from regard.data.batch_stream import PairStream
 from regard.data.batches import make_batch as padded_batch
 from regard.errors import TrainingError
 from regard.text.ragged import Ragged
@@ -230,7 +230,7 @@ def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     texts = Ragged.of([[5, number + 6, EOS_ID] for number in range(23)])
 
-    class Stream(BatchStream):
+    class Stream(PairStream):
         def __init__(self) -> None:
             self.num_read = 0
 

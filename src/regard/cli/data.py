@@ -61,8 +61,7 @@ def _list(as_json: bool) -> None:
 
 def _get(names: list[str], folder: Path, *, accept: bool, as_json: bool) -> None:
     from regard.cli.lines import Bars
-    from regard.data.corpus_files import obtain
-    from regard.data.public_corpora import find_corpus
+    from regard.data.public_corpora import find_corpus, obtain
 
     for corpus in [find_corpus(name) for name in names]:
         with Bars(count_bytes=True) as bars:

@@ -12,7 +12,7 @@ from typing import IO, Any, TypeVar
 
 import typer
 
-from regard.data.lines import Line, arriving, open_lines
+from regard.data.lines import Line, arriving, open_bytes
 from regard.errors import UsageError
 
 T = TypeVar("T")
@@ -93,7 +93,7 @@ def check_output(path: Path, force: bool) -> None:
 def arriving_lines(path: Path) -> Iterator[list[Line]]:
     """The lines of a file, or of stdin for `-`, in blocks as they arrive."""
     if path != STDIN:
-        with open_lines(path) as file:
+        with open_bytes(path) as file:
             yield from arriving(file, str(path))
         return
     if sys.stdin is None:

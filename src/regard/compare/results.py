@@ -12,12 +12,11 @@ import json
 import random
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from regard.compare.study import CorpusConfig, RecallConfig, SpeedConfig, Study
-from regard.data.workers import Message
 from regard.errors import DataError
 from regard.translate.evaluate import evaluate
 
@@ -37,9 +36,6 @@ class Task:
         folder = Path("models", self.place) if self.kind == "model" else Path(self.kind)
         end = self.place if self.kind == "speed" else self.seed
         return output / RESULTS / folder / f"{self.name}-{end}.json"
-
-    def message(self) -> Message:
-        return asdict(self), {}
 
     def __str__(self) -> str:
         where = f" on {self.place}" if self.place else ""

@@ -29,7 +29,7 @@ from regard.compare.report import write_report
 from regard.compare.results import RESULTS, Results, Task, tasks_of
 from regard.compare.study import Contender, Study, parse_study, read_study
 from regard.compare.texts import data_config, prepare, read_facts, read_test
-from regard.data.workers import Message, Workers, serve
+from regard.data.workers import Workers
 from regard.engine.torch import load_model
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import write_file
@@ -142,12 +142,12 @@ def _do_in_parallel(
     num_threads = max(1, num_cores() // jobs)
     setup = {"study": study.values, "output": str(output), "num_threads": num_threads}
     started = time.monotonic()
-    firsts: list[Message] = [({**setup, "cores": share}, {}) for share in _shares(cores, jobs)]
-    with Workers("regard.compare.run", firsts) as workers:
-        waiting = {workers.submit(task.message): task for task in tasks}
+    firsts = [{**setup, "cores": share} for share in _shares(cores, jobs)]
+    with Workers(task_worker, firsts) as workers:
+        waiting = {workers.submit(dataclasses.asdict, task): task for task in tasks}
         for num_done, done in enumerate(as_completed(waiting), start=1):
             task = waiting[done]
-            if error := done.result()[0]["error"]:
+            if error := done.result():
                 raise TrainingError(f"{task}: {error}")
             passed = time.monotonic() - started
             left = passed / num_done * (len(tasks) - num_done)
@@ -164,29 +164,24 @@ def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
     return [[cores[(width * i + j) % len(cores)] for j in range(width)] for i in range(jobs)]
 
 
-def main() -> None:
-    """The child process: it receives the study first, then one task at a time."""
-    serve(_begin)
-
-
-def _begin(message: Message) -> Callable[[Message], Message]:
-    setup = message[0]
+def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]:
+    """In a child process: the study first, then one task at a time."""
     study, output = parse_study(setup["study"], "the comparison"), Path(setup["output"])
     if setup["cores"] and hasattr(os, "sched_setaffinity"):
         # What prepares batches counts the cores it may use, and must leave the others theirs.
         os.sched_setaffinity(0, setup["cores"])
     torch.set_num_threads(setup["num_threads"])
 
-    def answer(message: Message) -> Message:
+    def answer(message: dict[str, Any]) -> str | None:
         """Write the result of a task; the answer is the text of the error, or None."""
-        task, start = Task(**message[0]), time.monotonic()
+        task, start = Task(**message), time.monotonic()
         try:
             result = _do(study, task, output)
         except RegardError as error:
-            return {"error": str(error)}, {}
+            return str(error)
         result["task_seconds"] = round(time.monotonic() - start, 3)
         _write_json(task.result(output), {**result, "commit": commit(), "versions": versions()})
-        return {"error": None}, {}
+        return None
 
     return answer
 

@@ -10,14 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from regard.errors import ModelError
 from regard.text.ragged import Ragged
-from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
 
 Lengths = NDArray[np.int64]
 Rows = NDArray[np.int64]
 
+MASK = "[MASK]"
+"""the token of a blank"""
 _POOL = 1024
 _LOOSE_END = 0.04
 _SLOT_MARGIN = 1.3
@@ -161,6 +164,14 @@ class Batch:
     """tokens of both sides, without padding"""
 
 
+def with_ids(batch: Batch, dtype: DTypeLike) -> Batch:
+    """The batch with token ids of another type: int32 takes half the memory, int64 is what a model reads."""
+    names = ("source", "target_input", "target_output")
+    return replace(
+        batch, **{name: getattr(batch, name).astype(dtype, copy=False) for name in names}
+    )
+
+
 def batches_of(
     source: Ragged,
     target: Ragged,
@@ -228,3 +239,53 @@ def padded_batches(
     target = Ragged.of([[BOS_ID, *ids, EOS_ID] for ids in targets])
     for rows in group_by_length(source.lengths, target.lengths - 1, batch_tokens):
         yield make_batch(source, target, rows)
+
+
+def num_asked(share: float, num_tokens: int) -> int:
+    """The number of tokens to predict; it never falls with the number of tokens."""
+    return min(num_tokens, max(1, round(share * num_tokens)))
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Masked language modelling: some tokens of a text are to be predicted, most of them hidden.
+
+    Devlin et al. 2019, section 3.1: of the tokens to predict 80 % are replaced by [MASK], 10 % by a random token, and
+    10 % stay, because a text in use holds no [MASK]. They are drawn anew for every batch (Liu et al. 2019, section 4.1:
+    dynamic masking).
+
+    Differs from BERT: the share is exact in every batch instead of in every text.
+    """
+
+    tokenizer: Tokenizer
+    share: float = 0.15
+    """share of tokens to predict"""
+    hidden: float = 0.8
+    random: float = 0.1
+    """shares of those that are hidden, or replaced by a random token"""
+
+    def __post_init__(self) -> None:
+        if self.tokenizer.id_of(MASK) is None:
+            raise ModelError(
+                f"the tokenizer must have the token {MASK}: it has not; train a new one, or use that of a model "
+                "that fills in blanks"
+            )
+
+    def __call__(self, batch: Batch, seed: Sequence[int]) -> Batch:
+        """From a batch whose output is the text: the input has blanks, the output their tokens, and padding elsewhere."""
+        generator = np.random.default_rng(list(seed))
+        special = np.zeros(self.tokenizer.vocab_size, bool)
+        special[list(self.tokenizer.special_ids)] = True
+        text = batch.target_output
+        places = np.flatnonzero(~special[text])
+        count = num_asked(self.share, len(places))
+        asked = np.sort(generator.choice(places, count, replace=False))
+        drawn = generator.random(count)
+        random_tokens = generator.choice(np.flatnonzero(~special), count)
+        answers = text.flat[asked]
+        given = np.where(drawn < self.hidden + self.random, random_tokens, answers)
+        given[drawn < self.hidden] = self.tokenizer.id_of(MASK)
+        with_blanks, correct = text.copy(), np.full_like(text, PAD_ID)
+        with_blanks.flat[asked] = given
+        correct.flat[asked] = answers
+        return replace(batch, target_input=with_blanks, target_output=correct)

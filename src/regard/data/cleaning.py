@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from regard.config import DataConfig
-from regard.data.corpus import Corpus, Part
-from regard.data.storage import Column, Numbers, StoredTexts, chunks_of_pairs, taken
-from regard.data.workers import SIDES, Message, Workers, serve, texts_from_arrays, texts_to_arrays
+from regard.data.corpus import Corpus
+from regard.data.storage import Column, Numbers, StoredTexts, chunks_of_pairs, take_texts
+from regard.data.workers import answers
 from regard.errors import DataError
 from regard.text import language
 
-EMPTY = "empty side"
-TOO_LONG = "too long"
-RATIO = "unlike lengths"
-DUPLICATE = "duplicate"
-COPY = "source = target"
-LANGUAGE = "wrong language"
-_REASONS = ("", EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE)
-_NUMBER = {reason: number for number, reason in enumerate(_REASONS)}
+KEPT, EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE = range(7)
+_REASONS = (
+    "",
+    "empty side",
+    "too long",
+    "unlike lengths",
+    "duplicate",
+    "source = target",
+    "wrong language",
+)
 
 _CHARACTERS_PER_TOKEN = 16
 """maximum characters of a SentencePiece token"""
@@ -43,8 +44,7 @@ _COPY_MIN_CHARACTERS = 25
 _PAIRS_TO_COMPARE = 100_000
 """pairs whose digests are in memory together, up to a hundred million pairs in all"""
 _MAX_BUCKETS = 1024
-_UNWRITTEN = 1 << 14
-"""bytes of each bucket before they are written"""
+_NUMBERS_AT_ONCE = 1 << 18
 _WORTH_PROCESSES = 100_000
 """pairs above which processes save more time than they take to start"""
 _DIGEST = np.dtype([("hash", "S16"), ("row", np.int64)])
@@ -82,23 +82,19 @@ def clean(
     folder: where the rows kept are written, for a corpus in files. num_processes: for language identification.
     """
     report = CleaningReport(len(corpus))
-    with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
-        reasons = _judge_pairs(corpus, config, scratch)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        reasons = _judge_pairs(corpus, config, Path(scratch))
         if not config.wrong_language:
-            workers = None
-            if num_processes > 1 and len(corpus) >= _WORTH_PROCESSES:
-                workers = Workers("regard.data.cleaning", [({}, {})] * num_processes)
-                stack.enter_context(workers)
-            _judge_languages(corpus, config, reasons, report.notes, scratch, workers)
-        kept = Column((folder or scratch) / "kept", np.int64)
+            processes = num_processes if len(corpus) >= _WORTH_PROCESSES else 1
+            report.notes = _judge_languages(corpus, config, reasons, Path(scratch), processes)
+        kept = Column((folder or Path(scratch)) / "kept", np.int64, new=True)
         counts = np.zeros(len(_REASONS), np.int64)
-        for start, chunk in _with_starts(reasons):
-            kept.extend(start + np.flatnonzero(chunk == 0))
+        for start, chunk in reasons.chunks(_NUMBERS_AT_ONCE):
+            kept.extend(start + np.flatnonzero(chunk == KEPT))
             counts += np.bincount(chunk, minlength=len(_REASONS))
-        report.dropped.update(
-            {reason: int(n) for reason, n in zip(_REASONS, counts, strict=True) if reason and n}
-        )
+        for reason, count in zip(_REASONS[1:], counts[1:].tolist(), strict=True):
+            if count:
+                report.dropped[reason] = count
         if not len(kept):
             raise DataError(f"cleaning must leave a pair to train on: {report}; check the files")
         return select(corpus, kept), report
@@ -107,31 +103,33 @@ def clean(
 def select(corpus: Corpus, rows: Column) -> Corpus:
     """Some pairs of a corpus; of a corpus in files, rows of all that are stored."""
     if isinstance(corpus.sources, StoredTexts) and isinstance(corpus.targets, StoredTexts):
-        return Corpus(corpus.sources.chosen(rows), corpus.targets.chosen(rows), [], corpus.report)
+        return Corpus(corpus.sources.select(rows), corpus.targets.select(rows), [], corpus.report)
     places = rows.slice(0, len(rows))
-    sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
+    sources, targets = (take_texts(side, places) for side in (corpus.sources, corpus.targets))
     return Corpus(sources, targets, [], corpus.report)
 
 
 def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
-    """The number of the reason to drop each pair, or 0; languages are judged later."""
+    """The reason to drop each pair, or KEPT; languages are judged later.
+
+    Equal pairs have equal digests, and so share one of the buckets, which are compared one after another.
+    """
     scale = _scale(corpus)
-    reasons = Column(scratch / "reasons", np.uint8)
+    reasons = Column(scratch / "reasons", np.uint8, new=True)
+    num_buckets = min(_MAX_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE)
     buckets = [
-        Column(scratch / f"digests{number}", _DIGEST, _UNWRITTEN)
-        for number in range(min(_MAX_BUCKETS, 1 + len(corpus) // _PAIRS_TO_COMPARE))
+        Column(scratch / f"digests{number}", _DIGEST, new=True)
+        for number in range(0 if config.duplicates else num_buckets)
     ]
-    parts = corpus.parts or [Part("", 0, len(corpus))]
-    part_starts = np.array([part.start for part in parts])
     for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
         chunk = np.fromiter(_reasons(sources, targets, scale, config), np.uint8, len(targets))
         reasons.extend(chunk)
-        if not config.duplicates:
-            places = np.flatnonzero((chunk == 0) | (chunk == _NUMBER[COPY]))
-            numbers = np.searchsorted(part_starts, start + places, side="right").tolist()
+        if buckets:
+            places = np.flatnonzero((chunk == KEPT) | (chunk == COPY))
+            files = np.searchsorted(corpus.starts, start + places, side="right").tolist()
             texts = [
-                f"{part}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
-                for place, part in zip(places.tolist(), numbers, strict=True)
+                f"{file}\n{sources[place]}\n{targets[place]}".encode("utf-8", "surrogatepass")
+                for place, file in zip(places.tolist(), files, strict=True)
             ]
             hashes = [hashlib.blake2b(text, digest_size=16).digest() for text in texts]
             digests = np.zeros(len(places), _DIGEST)
@@ -142,7 +140,7 @@ def _judge_pairs(corpus: Corpus, config: DataConfig, scratch: Path) -> Column:
     for bucket in buckets:
         digests = bucket.slice(0, len(bucket))
         _, first = np.unique(digests["hash"], return_index=True)
-        reasons.put(np.delete(digests["row"], first), _NUMBER[DUPLICATE])
+        reasons.put(np.delete(digests["row"], first), DUPLICATE)
     return reasons
 
 
@@ -165,15 +163,15 @@ def _reasons(
         source_length, target_length = len(source), len(target)
         shorter, longer = sorted((source_length * scale, float(target_length)))
         if not source.strip() or not target.strip():
-            yield _NUMBER[EMPTY]
+            yield EMPTY
         elif source_length > limit or target_length > limit:
-            yield _NUMBER[TOO_LONG]
+            yield TOO_LONG
         elif longer > config.max_ratio * shorter and longer - shorter > _RATIO_GRACE:
-            yield _NUMBER[RATIO]
+            yield RATIO
         elif not config.copies and _is_copy(source.strip(), target.strip()):
-            yield _NUMBER[COPY]
+            yield COPY
         else:
-            yield 0
+            yield KEPT
 
 
 def _is_copy(source: str, target: str) -> bool:
@@ -182,80 +180,47 @@ def _is_copy(source: str, target: str) -> bool:
 
 
 def _judge_languages(
-    corpus: Corpus,
-    config: DataConfig,
-    reasons: Column,
-    notes: list[str],
-    scratch: Path,
-    workers: Workers | None,
-) -> None:
-    """Mark every pair with a side in another language than most of that side."""
-    num_kept = sum(int((chunk == 0).sum()) for _, chunk in _with_starts(reasons))
+    corpus: Corpus, config: DataConfig, reasons: Column, scratch: Path, num_processes: int
+) -> list[str]:
+    """Mark every pair with a side in another language than most of that side; the notes say what is odd."""
+    num_kept = sum(int((chunk == KEPT).sum()) for _, chunk in reasons.chunks(_NUMBERS_AT_ONCE))
     if num_kept < language.MIN_LINES:
-        return
-    detect = language.detector()
-    if detect is None:
-        notes.append("languages were not checked: the package fasttext-predict is not installed")
-        return
-    numbers: dict[str, int] = {"": 0}
-    found = {side: Column(scratch / f"languages.{side}", np.int16) for side in SIDES}
-    counts = {side: Counter[str]() for side in SIDES}
-    for places, judged in _judged(corpus, reasons, detect, workers):
-        for side in SIDES:
-            counts[side].update(filter(None, judged[side]))
-            chunk = np.zeros(len(places), np.int16)
-            chunk[places] = [numbers.setdefault(name, len(numbers)) for name in judged[side]]
-            found[side].extend(chunk)
-    declared = (config.source_language, config.target_language)
-    for side, said in zip(SIDES, declared, strict=True):
-        right = language.right_language(side, counts[side], said, notes)
-        if right is not None:
-            for start, chunk in _with_starts(found[side]):
-                strangers = start + np.flatnonzero((chunk != 0) & (chunk != numbers[right]))
-                reasons.put(strangers, _NUMBER[LANGUAGE])
+        return []
+    if language.detector() is None:
+        return ["languages were not checked: the package fasttext-predict is not installed"]
+    waiting: deque[Numbers] = deque()
 
-
-def _judged(
-    corpus: Corpus, reasons: Column, detect: language.Detect, workers: Workers | None
-) -> Iterator[tuple[Numbers, dict[str, list[str]]]]:
-    """Chunk by chunk: which pairs are not dropped yet, and the languages of those."""
-
-    def chunks() -> Iterator[tuple[Numbers, list[str], list[str]]]:
-        for start, sources, targets in chunks_of_pairs(corpus.sources, corpus.targets):
-            is_in = reasons.slice(start, start + len(targets)) == 0
-            places = np.flatnonzero(is_in).tolist()
-            yield is_in, [sources[i] for i in places], [targets[i] for i in places]
-
-    if workers is None:
-        for is_in, *sides in chunks():
-            judged = (language.judge(side, detect) for side in sides)
-            yield is_in, dict(zip(SIDES, judged, strict=True))
-        return
-    waiting: list[Numbers] = []
-
-    def messages() -> Iterator[Message]:
-        for is_in, *sides in chunks():
+    def messages() -> Iterator[list[list[str]]]:
+        """Both sides of the pairs that are not dropped yet, chunk by chunk."""
+        for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
+            is_in = reasons.slice(start, start + len(sides[0])) == KEPT
             waiting.append(is_in)
-            yield {}, texts_to_arrays(*sides)
+            places = np.flatnonzero(is_in).tolist()
+            yield [[side[place] for place in places] for side in sides]
 
-    for header, _ in workers.in_order(messages()):
-        yield waiting.pop(0), header
+    numbers: dict[str, int] = {"": 0}
+    found = [Column(scratch / f"languages{side}", np.int16, new=True) for side in range(2)]
+    counts = [Counter[str](), Counter[str]()]
+    for judged in answers(language_worker, None, messages(), num_processes):
+        is_in = waiting.popleft()
+        for column, count, names in zip(found, counts, judged, strict=True):
+            count.update(filter(None, names))
+            chunk = np.zeros(len(is_in), np.int16)
+            chunk[is_in] = [numbers.setdefault(name, len(numbers)) for name in names]
+            column.extend(chunk)
+    notes: list[str] = []
+    declared = {"source": config.source_language, "target": config.target_language}
+    for (side, said), column, count in zip(declared.items(), found, counts, strict=True):
+        right = language.right_language(side, count, said, notes)
+        if right is not None:
+            for start, chunk in column.chunks(_NUMBERS_AT_ONCE):
+                strangers = start + np.flatnonzero((chunk != 0) & (chunk != numbers[right]))
+                reasons.put(strangers, LANGUAGE)
+    return notes
 
 
-def _with_starts(column: Column) -> Iterator[tuple[int, Numbers]]:
-    start = 0
-    for chunk in column.chunks(1 << 18):
-        yield start, chunk
-        start += len(chunk)
-
-
-def main() -> None:
-    """A worker process: texts in, their languages out."""
+def language_worker(_: None) -> Callable[[list[list[str]]], list[list[str]]]:
+    """In a worker process: lists of texts in, the language of each out."""
     detect = language.detector()
     assert detect is not None
-
-    def answer(message: Message) -> Message:
-        sides = zip(SIDES, texts_from_arrays(message[1]), strict=True)
-        return {side: language.judge(texts, detect) for side, texts in sides}, {}
-
-    serve(lambda _: answer)
+    return lambda sides: [language.judge(texts, detect) for texts in sides]

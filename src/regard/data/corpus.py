@@ -7,29 +7,41 @@ named. Nothing is repaired by guessing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from regard.data.alignment import AlignmentCheck
 from regard.data.lines import decode, raw_lines
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from regard.data.storage import StoredTexts
+
+NumberedPair = tuple[int, str, str]
+"""line number, source and target"""
 
 _NUM_NAMED = 20
 NO_TAB = "no tab between source and target"
 _END = b"\n\n"
 """stands for the missing line of the shorter file; no line can hold it"""
 
+_BLOCK = 200
+"""lines whose lengths are correlated together"""
+_MAX_SHIFT = 3
+_ALIGNED, _NOT_ALIGNED = 0.5, 0.25
+"""correlation above which a block is aligned, and below which it is not"""
+
 
 @dataclass
 class ReadingReport:
     """How many lines were read, which could not be used, and what looks wrong."""
 
+    strict_advice: str = ""
+    """what the error about the first unusable line says to do; empty: such lines are left out"""
     num_lines: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
     named: list[str] = field(default_factory=list)
@@ -37,6 +49,10 @@ class ReadingReport:
     warnings: list[str] = field(default_factory=list)
 
     def refuse(self, where: str, problem: str) -> None:
+        if self.strict_advice:
+            raise DataError(
+                f"{where}: every line must be usable: this one is {problem}; {self.strict_advice}"
+            )
         self.unusable[problem] += 1
         if len(self.named) < _NUM_NAMED:
             self.named.append(f"{where}: {problem}")
@@ -48,64 +64,18 @@ class ReadingReport:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class Part:
-    """The pairs of a corpus that came from one file, or one pair of files."""
-
-    name: str
-    start: int
-    stop: int
-
-
 @dataclass
 class Corpus:
     """Sentences and their translations at the same index, in memory or in files."""
 
     sources: list[str] | StoredTexts
     targets: list[str] | StoredTexts
-    parts: list[Part] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    """the index of the first pair of each file"""
     report: ReadingReport = field(default_factory=ReadingReport)
 
     def __len__(self) -> int:
         return len(self.targets)
-
-
-class _FilePairs:
-    """The usable pairs of one file or pair of files, or of its lines with one label."""
-
-    def __init__(self, folder: Path | None, name: str = "part") -> None:
-        self.sources = _no_texts(folder, f"{name}.source")
-        self.targets = _no_texts(folder, f"{name}.target")
-        self.report = ReadingReport()
-        self._alignment = AlignmentCheck()
-
-    def add(self, number: int, source: str, target: str) -> None:
-        self.sources.append(source)
-        self.targets.append(target)
-        self._alignment.add(number, len(source), len(target))
-
-    def add_to(self, corpus: Corpus, name: str, advice: str | None) -> None:
-        """advice: what to do about the first unusable line, where none is allowed."""
-        if self.report.named and advice is not None:
-            where, _, problem = self.report.named[0].rpartition(": ")
-            raise DataError(f"{where}: every line must be usable: this one is {problem}; {advice}")
-        start = len(corpus)
-        corpus.sources.extend(self.sources)
-        corpus.targets.extend(self.targets)
-        corpus.parts.append(Part(name, start, len(corpus)))
-        report = corpus.report
-        report.num_lines += self.report.num_lines
-        report.unusable.update(self.report.unusable)
-        report.named = [*report.named, *self.report.named][:_NUM_NAMED]
-        report.warnings += self._alignment.warnings(name)
-
-
-def _no_texts(folder: Path | None, name: str) -> list[str] | StoredTexts:
-    if folder is None:
-        return []
-    from regard.data.storage import StoredTexts
-
-    return StoredTexts.new(folder / name)
 
 
 def read_pairs(
@@ -130,15 +100,18 @@ def read_pairs(
             f"source and target must be as many files: got {len(source)} and {len(target)}; "
             "name the translation of each file"
         )
-    corpus = Corpus(_no_texts(folder, "source"), _no_texts(folder, "target"))
-    strict_advice = advice if strict else None
-    for source_path, target_path in zip(source, target, strict=True):
-        found = _read_side_by_side(Path(source_path), Path(target_path), sides, folder)
-        found.add_to(corpus, f"{source_path} and {target_path}", strict_advice)
-    _read_tab_separated(corpus, [str(path) for path in pairs], strict_advice, swapped, folder)
+    corpus = Corpus([], [], report=ReadingReport(advice if strict else ""))
     if folder is not None:
-        for part in folder.glob("part*"):
-            part.unlink()
+        from regard.data.storage import StoredTexts
+
+        corpus.sources, corpus.targets = (
+            StoredTexts(folder / side, new=True) for side in ("source", "target")
+        )
+    for source_path, target_path in zip(source, target, strict=True):
+        found = _side_by_side(Path(source_path), Path(target_path), sides, corpus.report)
+        _add(corpus, f"{source_path} and {target_path}", found)
+    for name in map(str, pairs):
+        _add(corpus, name, _tab_separated(*split_label(name), swapped, corpus.report))
     if not len(corpus):
         names = ", ".join(str(path) for path in (*source, *target, *pairs)) or "no files"
         reasons = f" ({corpus.report})" if corpus.report.num_lines else ""
@@ -146,60 +119,45 @@ def read_pairs(
     return corpus
 
 
-def _read_side_by_side(
-    source: Path, target: Path, sides: tuple[str, str], folder: Path | None
-) -> _FilePairs:
-    found = _FilePairs(folder)
+def _add(corpus: Corpus, name: str, found: Iterable[NumberedPair]) -> None:
+    corpus.starts.append(len(corpus))
+    alignment = _AlignmentCheck()
+    for number, source, target in found:
+        corpus.sources.append(source)
+        corpus.targets.append(target)
+        alignment.add(number, len(source), len(target))
+    corpus.report.warnings += alignment.warnings(name)
+
+
+def _side_by_side(
+    source: Path, target: Path, sides: tuple[str, str], report: ReadingReport
+) -> Iterable[NumberedPair]:
     num_source = num_target = 0
     both = zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END)
     for number, (source_line, target_line) in enumerate(both, start=1):
-        num_source += source_line is not _END
-        num_target += target_line is not _END
-        if source_line is _END or target_line is _END:
+        if source_line is not _END:
+            num_source = number
+        if target_line is not _END:
+            num_target = number
+        if num_source != num_target:
             continue
         source_text, source_problem = decode(source_line)
         target_text, target_problem = decode(target_line)
         if source_problem:
-            found.report.refuse(f"{source}:{number}", source_problem)
+            report.refuse(f"{source}:{number}", source_problem)
         if target_problem:
-            found.report.refuse(f"{target}:{number}", target_problem)
+            report.refuse(f"{target}:{number}", target_problem)
         if not source_problem and not target_problem:
-            found.add(number, source_text, target_text)
+            yield number, source_text, target_text
     for path, count in ((source, num_source), (target, num_target)):
-        if count == 0:
+        if not count:
             raise _empty(path)
     if num_source != num_target:
         raise DataError(
             f"{sides[0]} and {sides[1]} must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
-    found.report.num_lines = num_source
-    return found
-
-
-def _read_tab_separated(
-    corpus: Corpus,
-    names: Sequence[str],
-    advice: str | None,
-    swapped: bool,
-    folder: Path | None,
-) -> None:
-    """Each file is read once, however often and with whichever labels it is named."""
-    wanted = [split_label(name) for name in names]
-    num_left = Counter(path for path, _ in wanted)
-    held: dict[str, dict[str, _FilePairs]] = {}
-    for name, (path, label) in zip(names, wanted, strict=True):
-        if path not in held:
-            labels = dict.fromkeys(each for other, each in wanted if other == path)
-            prefix = f"part{len(corpus.parts)}"
-            held[path] = {
-                each: _FilePairs(folder, f"{prefix}.{number}") for number, each in enumerate(labels)
-            }
-            _read_table(Path(path), held[path], swapped)
-        held[path][label].add_to(corpus, name, advice)
-        num_left[path] -= 1
-        if not num_left[path]:
-            del held[path]
+    report.num_lines += num_source
 
 
 def split_label(name: str) -> tuple[str, str]:
@@ -212,37 +170,105 @@ def split_label(name: str) -> tuple[str, str]:
     return (name, "") if not label or Path(name).exists() else (path, label)
 
 
-def _read_table(path: Path, labels: dict[str, _FilePairs], swapped: bool) -> None:
-    number = 0
-    for number, line in enumerate(raw_lines(path), start=1):
+def _tab_separated(
+    path: str, wanted: str, swapped: bool, report: ReadingReport
+) -> Iterable[NumberedPair]:
+    """wanted: a label, or one of its parts such as news/2008 of news; empty for the whole file."""
+    number, num_before = 0, report.num_lines
+    for number, line in enumerate(raw_lines(Path(path)), start=1):
         text, problem = decode(line)
         first, tab, rest = text.partition("\t")
         second, _, label = rest.partition("\t")
         if not problem and not tab:
             problem = NO_TAB
-        for wanted, found in labels.items():
-            # A line that cannot be read has no label; it is named where the whole file is read.
-            if wanted and (problem or not _is_within(label, wanted)):
-                continue
-            found.report.num_lines += 1
-            if problem:
-                found.report.refuse(f"{path}:{number}", problem)
-            else:
-                found.add(number, *((second, first) if swapped else (first, second)))
+        # A line that cannot be read has no label; it is named where the whole file is read.
+        if wanted and label != wanted and not label.startswith((f"{wanted}/", f"{wanted}-")):
+            continue
+        report.num_lines += 1
+        if problem:
+            report.refuse(f"{path}:{number}", problem)
+        else:
+            yield (number, second, first) if swapped else (number, first, second)
     if number == 0:
         raise _empty(path)
-    for wanted, found in labels.items():
-        if not found.report.num_lines:
-            raise DataError(
-                f"{path} must hold lines whose third column is {wanted}: it has none; "
-                "check the label after #"
-            )
+    if report.num_lines == num_before:
+        raise DataError(
+            f"{path} must hold lines whose third column is {wanted}: it has none; "
+            "check the label after #"
+        )
 
 
-def _empty(path: Path) -> DataError:
+def _empty(path: str | Path) -> DataError:
     return DataError(f"{path} must hold text: it is empty; give another file")
 
 
-def _is_within(label: str, wanted: str) -> bool:
-    """Whether a line's third column is the label, or a part of it such as news/2008 of news."""
-    return label == wanted or label.startswith((f"{wanted}/", f"{wanted}-"))
+class _AlignmentCheck:
+    """Warns where line n of one side does not translate line n of the other.
+
+    A long sentence has a long translation, so over a block of lines the lengths of the two sides correlate. Where they
+    do not, but would if one side were moved by a line or a few, a line is missing.
+    """
+
+    def __init__(self) -> None:
+        self._held: list[tuple[int, int, int]] = []
+        """line number and both lengths of the next block and a few lines around it"""
+        self._start = 0
+        """index in `held` of the first line of the next block"""
+        self._shift = 0
+        """shift of the last block"""
+        self._shifted: list[tuple[int, int, int]] = []
+        """first line, last line and shift of neighbouring blocks with the same shift"""
+
+    def add(self, line: int, source_length: int, target_length: int) -> None:
+        self._held.append((line, source_length, target_length))
+        if len(self._held) == self._start + _BLOCK + _MAX_SHIFT:
+            self._judge_block()
+
+    def warnings(self, name: str) -> list[str]:
+        """To be called after the last pair: one for each run of lines that look shifted."""
+        if len(self._held) >= self._start + _BLOCK:
+            self._judge_block()
+        if self._shift:
+            first, _, shift = self._shifted[-1]
+            self._shifted[-1] = (first, self._held[-1][0], shift)
+        return [
+            f"{name}: lines {first} to {last} look shifted by {abs(shift)}: "
+            f"a line is missing in the {'source' if shift > 0 else 'target'} near the first"
+            for first, last, shift in self._shifted
+        ]
+
+    def _judge_block(self) -> None:
+        import numpy as np
+
+        lengths = np.log1p(np.array(self._held)[:, 1:])
+        shift = _shift(lengths[:, 0], lengths[:, 1], self._start)
+        end = self._start + _BLOCK
+        if shift:
+            first = self._held[self._start][0]
+            if shift == self._shift:
+                first = self._shifted.pop()[0]
+            self._shifted.append((first, self._held[end - 1][0], shift))
+        self._shift = shift
+        # The next block is also compared with the end of this one.
+        del self._held[: end - _MAX_SHIFT]
+        self._start = _MAX_SHIFT
+
+
+def _shift(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any], start: int) -> int:
+    """By how many lines the target must move back to fit the source here; 0 if it fits, or nothing does."""
+    block = source[start : start + _BLOCK]
+    if _correlation(block, target[start : start + _BLOCK]) > _NOT_ALIGNED:
+        return 0
+    fits: dict[int, float] = {}
+    for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
+        first, last = start + shift, start + shift + _BLOCK
+        if first >= 0 and last <= len(target):
+            fits[shift] = _correlation(block, target[first:last])
+    best = max(fits, key=fits.__getitem__)
+    return best if fits[best] > _ALIGNED else 0
+
+
+def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
+    a, b = a - a.mean(), b - b.mean()
+    scale = float((a @ a) * (b @ b)) ** 0.5
+    return float(a @ b) / scale if scale else 1.0

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from regard.errors import DataError
 from regard.files import sync
@@ -38,10 +38,6 @@ OF_A_CORPUS = Advice(
 )
 
 
-class _Interruption(Exception):
-    """A failure that another attempt may mend."""
-
-
 def fetch(
     url: str,
     path: Path,
@@ -54,30 +50,40 @@ def fetch(
 ) -> None:
     """Fetch a file; `checksum` is such as sha256:0a1b…, empty where none is known.
 
-    What has arrived stays beside it as NAME.part, and the next call resumes from it if the file is still the same.
+    What has arrived stays beside it as NAME.part, and the next call resumes from it if the file is still the same:
+    NAME.part.tag holds what its server calls it.
     """
     assert url.startswith(("http://", "https://")), url
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
+    tag = path.with_name(f"{path.name}.part.tag")
     failures = 0
     while True:
         before = _size(part)
         try:
-            _transfer(url, part, progress, timeout, advice)
+            _transfer(url, part, tag, progress, timeout)
             break
-        except _Interruption as problem:
+        except (OSError, http.client.HTTPException) as error:
+            problem = _problem_to_retry(error, url, part, advice)
             failures = 1 if _size(part) > before else failures + 1
             if failures == ATTEMPTS:
                 raise DataError(
                     f"{url} must be reachable: {problem}, {ATTEMPTS} times in a row; "
                     "check the connection, then run the same again to go on where it stopped"
-                ) from problem
+                ) from error
         time.sleep(pause * 2 ** (failures - 1))
-    _check(part, checksum, url, advice)
+    algorithm, _, expected = checksum.partition(":")
+    if checksum and (found := digest(part, algorithm)) != expected:
+        part.unlink()
+        tag.unlink(missing_ok=True)
+        raise DataError(
+            f"{url} must have the {algorithm} {expected}: got {found}; run the same again, and if it stays so "
+            f"{advice.if_changed}"
+        )
     with part.open("rb+") as file:
         os.fsync(file.fileno())
     os.replace(part, path)
-    _tag_of(part).unlink(missing_ok=True)
+    tag.unlink(missing_ok=True)
     sync(path.parent)
 
 
@@ -88,44 +94,46 @@ def digest(path: Path, algorithm: str = "sha256") -> str:
         ).hexdigest()
 
 
-def _transfer(url: str, part: Path, progress: Progress, timeout: float, advice: Advice) -> None:
+def _transfer(url: str, part: Path, tag: Path, progress: Progress, timeout: float) -> None:
     """Append what is missing to the part, or write it anew if the server cannot resume."""
-    tag = _tag_of(part)
     have = _size(part) if tag.exists() else 0
     headers = {"User-Agent": "regard"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": tag.read_text("utf-8")}
     request = urllib.request.Request(url, headers=headers)
-    with _answer(request, part, timeout, advice) as answer:
+    with urllib.request.build_opener(_Redirects).open(request, timeout=timeout) as answer:
         content_range = answer.headers.get("Content-Range", "")
         if answer.status != 206 or not content_range.startswith(f"bytes {have}-"):
             have = 0
-        _remember_tag(tag, answer.headers)
+        # What tells this file from a later one of the same name; without it nothing can be resumed.
+        etag = answer.headers.get("ETag", "")
+        known = etag if etag and not etag.startswith("W/") else answer.headers.get("Last-Modified")
+        if known:
+            tag.write_text(known, "utf-8")
+        else:
+            tag.unlink(missing_ok=True)
         length = answer.headers.get("Content-Length", "")
         total = have + int(length) if length.isdigit() else None
         with part.open("ab" if have else "wb") as file:
-            for block in _blocks(answer):
+            while block := answer.read(_CHUNK):
                 file.write(block)
                 have += len(block)
                 progress(have, total)
     if total is not None and have < total:
-        raise _Interruption(f"the connection ended after {have:,} of {total:,} bytes")
+        raise ConnectionError(f"it ended after {have:,} of {total:,} bytes")
 
 
-def _answer(request: urllib.request.Request, part: Path, timeout: float, advice: Advice) -> Any:
-    try:
-        return urllib.request.build_opener(_Redirects).open(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        with error:
-            answer = f"its server answered {error.code} {error.reason}"
-        if error.code == 416:  # the part is not the beginning of this file
-            part.unlink(missing_ok=True)
-        if error.code in (408, 416, 429) or error.code >= 500:
-            raise _Interruption(answer) from error
-        raise DataError(f"{request.full_url} must be there: {answer}; {advice.if_gone}") from error
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", error)
-        raise _Interruption(f"the connection failed ({reason})") from error
+def _problem_to_retry(error: Exception, url: str, part: Path, advice: Advice) -> str:
+    """What failed, if another attempt may mend it."""
+    if not isinstance(error, urllib.error.HTTPError):
+        return f"the connection failed ({getattr(error, 'reason', error)})"
+    with error:
+        answer = f"its server answered {error.code} {error.reason}"
+    if error.code == 416:  # the part is not the beginning of this file
+        part.unlink(missing_ok=True)
+    if error.code in (408, 416, 429) or error.code >= 500:
+        return answer
+    raise DataError(f"{url} must be there: {answer}; {advice.if_gone}") from error
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
@@ -149,44 +157,5 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _blocks(answer: Any) -> Any:
-    while True:
-        try:
-            block = answer.read(_CHUNK)
-        except (OSError, http.client.HTTPException) as error:
-            raise _Interruption(f"the connection broke off ({error})") from error
-        if not block:
-            return
-        yield block
-
-
-def _remember_tag(tag: Path, headers: http.client.HTTPMessage) -> None:
-    """Store what tells this file from a later one of the same name; without it nothing can be resumed."""
-    etag = headers.get("ETag", "")
-    known = etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
-    if known:
-        tag.write_text(known, "utf-8")
-    else:
-        tag.unlink(missing_ok=True)
-
-
-def _tag_of(part: Path) -> Path:
-    return part.with_name(f"{part.name}.tag")
-
-
 def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _check(part: Path, checksum: str, url: str, advice: Advice) -> None:
-    if not checksum:
-        return
-    algorithm, _, expected = checksum.partition(":")
-    found = digest(part, algorithm)
-    if found != expected:
-        part.unlink()
-        _tag_of(part).unlink(missing_ok=True)
-        raise DataError(
-            f"{url} must have the {algorithm} {expected}: got {found}; run the same again, and if it stays so "
-            f"{advice.if_changed}"
-        )

@@ -1,37 +1,107 @@
-"""Pairs encoded into files once, by several processes, and windows of pairs made into batches."""
+"""Pairs encoded into files once, by several processes; the order of pairs in an epoch; windows of pairs made into batches."""
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import json
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from regard.data.batches import Batch, Buffer, batches_of
-from regard.data.storage import Column, Rows, chunks_of_pairs, taken
-from regard.data.workers import (
-    SIDES,
-    Arrays,
-    Message,
-    Workers,
-    serve,
-    texts_from_arrays,
-    texts_to_arrays,
-    tokens_from_arrays,
-    tokens_to_arrays,
-)
+from regard.data.batches import Buffer, batches_of, with_ids
+from regard.data.storage import Column, Rows, chunks_of_pairs, take_texts
+from regard.data.workers import Answer, answers
 from regard.files import write_file
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 
 _INDEX = "pieces.json"
+_BLOCKS_IN_A_WINDOW = 256
 _WORTH_PROCESSES = 50_000
 """pairs above which processes save more time than they take to start"""
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes the batches of a window; nothing else decides what is in them."""
+
+    source_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer
+    batch_tokens: int
+    sampling: float
+    max_length: int
+    buffer: Buffer | None
+
+    def encode(self, texts: Sequence[Sequence[str]], seed: Sequence[int]) -> tuple[Ragged, Ragged]:
+        """Source sequences with their end, target sequences with beginning and end."""
+        sources, targets = texts
+        source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
+        if self.source_tokenizer is None:
+            source = Ragged.of([()] * len(targets))
+        else:
+            source = self._encode_side(self.source_tokenizer, sources, source_seed)
+            source = source.ending_with(EOS_ID)
+        target = self._encode_side(self.target_tokenizer, targets, target_seed)
+        return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
+
+    def _encode_side(self, tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Ragged:
+        if not self.sampling:
+            return Ragged.of(tokenizer.encode_batch(texts, num_threads=-1))
+        sampled = tokenizer.sample(texts, self.sampling, seed)
+        too_long = np.flatnonzero(sampled.lengths > self.max_length)
+        if not len(too_long):
+            return sampled
+        # Pairs are admitted by their plain length; it replaces a segmentation that is too long.
+        plain = Ragged.of(tokenizer.encode_batch([texts[row] for row in too_long.tolist()]))
+        rows = np.arange(len(sampled))
+        rows[too_long] = len(sampled) + np.arange(len(plain))
+        return Ragged.joined([sampled, plain]).take(rows)
+
+    def build(self, message: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The fields of the batches of a window, which is texts or tokens, and a seed."""
+        if "texts" in message:
+            source, target = self.encode(message["texts"], message["seed"])
+        else:
+            source, target = (Ragged(**side) for side in message["tokens"])
+        batches = batches_of(
+            source,
+            target,
+            batch_tokens=self.batch_tokens,
+            buffer=self.buffer,
+            seed=message["seed"],
+        )
+        return [vars(with_ids(batch, np.int32)) for batch in batches]
+
+    def to_message(self) -> dict[str, Any]:
+        protos = {
+            name: tokenizer and np.frombuffer(tokenizer.proto, np.uint8)
+            for name, tokenizer in vars(self).items()
+            if name.endswith("_tokenizer")
+        }
+        return {**vars(self), **protos, "buffer": self.buffer and vars(self.buffer)}
+
+    @classmethod
+    def from_message(cls, message: dict[str, Any]) -> Builder:
+        for name in ("source_tokenizer", "target_tokenizer"):
+            if message[name] is not None:
+                message[name] = Tokenizer(message[name].tobytes())
+        if message["buffer"] is not None:
+            message["buffer"] = Buffer(**message["buffer"])
+        return cls(**message)
+
+
+def build_worker(first: dict[str, Any]) -> Answer:
+    """In a worker process: windows in, batches out."""
+    return Builder.from_message(first).build
+
+
+def encode_worker(first: dict[str, Any]) -> Answer:
+    """In a worker process: texts of both sides in, tokens out."""
+    builder = Builder.from_message(first)
+    return lambda sides: [vars(tokens) for tokens in builder.encode(sides, [0])]
 
 
 @dataclass
@@ -65,29 +135,28 @@ class EncodedPairs:
 
         A folder is of one corpus: it must be emptied for another.
         """
-        self._texts = (sources, targets)
-        self._index, self.keeps_tokens = folder / _INDEX, keeps_tokens
+        self._texts, self.keeps_tokens = (sources, targets), keeps_tokens
         key = zlib.crc32(repr((builder.max_length, keeps_tokens, len(targets))).encode())
         for tokenizer in (builder.source_tokenizer, builder.target_tokenizer):
             key = zlib.crc32(tokenizer.proto if tokenizer else b"", key)
-        self.facts = Facts(key)
-        known = Facts(**json.loads(self._index.read_bytes())) if self._index.exists() else None
-        exists = known is not None and known.key == key
-        if not exists:
-            self._index.unlink(missing_ok=True)
-        self._kept = Column(folder / "short", np.int64, existing=exists)
+        index = folder / _INDEX
+        self.facts = Facts(**json.loads(index.read_bytes())) if index.exists() else Facts(-1)
+        is_new = self.facts.key != key
+        if is_new:
+            index.unlink(missing_ok=True)
+            self.facts = Facts(key)
+        self._kept = Column(folder / "short", np.int64, new=is_new)
         self._columns = [
             (
-                Column(folder / f"{side}.pieces", np.int32, existing=exists),
-                Column(folder / f"{side}.offsets", np.int64, existing=exists),
+                Column(folder / f"{side}.pieces", np.int32, new=is_new),
+                Column(folder / f"{side}.offsets", np.int64, new=is_new),
             )
-            for side in SIDES
+            for side in ("source", "target")
             if keeps_tokens
         ]
-        if known is not None and exists:
-            self.facts = known
-        else:
+        if is_new:
             self._make(builder, num_processes)
+            write_file(index, json.dumps(vars(self.facts)).encode())
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -96,166 +165,96 @@ class EncodedPairs:
         """Both sides of some pairs."""
         rows = self._kept.take(places)
         sources, targets = self._texts
-        return taken(sources, rows) if len(sources) else [], taken(targets, rows)
+        return take_texts(sources, rows) if len(sources) else [], take_texts(targets, rows)
 
-    def tokens(self, places: Rows) -> tuple[Ragged, Ragged]:
+    def tokens(self, places: Rows) -> list[Ragged]:
         """Both sides of some pairs as the sequences that a model sees."""
-        source, target = (
-            Ragged(side[0].map(), side[1].map()).take(places) for side in self._columns
-        )
-        return source, target
+        return [Ragged(ids.map(), offsets.map()).take(places) for ids, offsets in self._columns]
 
     def _make(self, builder: Builder, num_processes: int) -> None:
+        of_texts, of_lengths = [0, 0], [0, 0]
+
+        def chunks() -> Iterator[Sequence[Sequence[str]]]:
+            for _, *sides in chunks_of_pairs(*self._texts):
+                for number, texts in enumerate(sides):
+                    joined = "".join(f"{text}\n" for text in texts)
+                    of_texts[number] = zlib.crc32(
+                        joined.encode("utf-8", "surrogatepass"), of_texts[number]
+                    )
+                yield sides
+
+        if len(self._texts[1]) < _WORTH_PROCESSES:
+            num_processes = 1
         for _, offsets in self._columns:
             offsets.extend(np.zeros(1, np.int64))
-        of_texts, of_lengths = [0, 0], [0, 0]
-        for source, target in self._encode(builder, of_texts, num_processes):
-            self._add(source, target, builder.max_length)
-            for number, lengths in enumerate((source.lengths, target.lengths)):
-                of_lengths[number] = zlib.crc32(lengths.tobytes(), of_lengths[number])
+        for found in answers(encode_worker, builder.to_message(), chunks(), num_processes):
+            sides = [Ragged(**side) for side in found]
+            self._add(sides, builder.max_length)
+            for number, side in enumerate(sides):
+                of_lengths[number] = zlib.crc32(side.lengths.tobytes(), of_lengths[number])
         self.facts.checksum = zlib.crc32(repr((of_texts, of_lengths)).encode())
-        for column in (self._kept, *itertools.chain.from_iterable(self._columns)):
-            column.flush()
-        write_file(self._index, json.dumps(asdict(self.facts)).encode())
+        self._kept.flush()
+        for ids, offsets in self._columns:
+            ids.flush()
+            offsets.flush()
 
-    def _add(self, source: Ragged, target: Ragged, max_length: int) -> None:
+    def _add(self, sides: Sequence[Ragged], max_length: int) -> None:
         facts = self.facts
-        source_lengths, target_lengths = source.lengths, target.lengths - 1
+        source_lengths, target_lengths = sides[0].lengths, sides[1].lengths - 1
         fits = np.flatnonzero(np.maximum(source_lengths, target_lengths) <= max_length + 1)
         self._kept.extend(facts.num_read + fits)
-        facts.num_read += len(target)
+        facts.num_read += len(target_lengths)
         if not len(fits):
             return
         facts.source_longest = max(facts.source_longest, int(source_lengths[fits].max()))
         facts.target_longest = max(facts.target_longest, int(target_lengths[fits].max()))
-        for (ids, offsets), side in zip(self._columns, (source, target), strict=False):
+        for (ids, offsets), side in zip(self._columns, sides, strict=False):
             short = side.take(fits)
             offsets.extend(len(ids) + short.offsets[1:])
             ids.extend(short.ids)
 
-    def _encode(
-        self, builder: Builder, checksums: list[int], num_processes: int
-    ) -> Iterator[tuple[Ragged, Ragged]]:
-        """The corpus chunk by chunk; updates the checksums of its texts on the way."""
 
-        def chunks() -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-            for _, *sides in chunks_of_pairs(*self._texts):
-                for number, texts in enumerate(sides):
-                    joined = "".join(f"{text}\n" for text in texts)
-                    found = joined.encode("utf-8", "surrogatepass")
-                    checksums[number] = zlib.crc32(found, checksums[number])
-                yield sides[0], sides[1]
+class Order:
+    """The order of the pairs of a corpus: shuffled anew each epoch, the same from the same seed; each pair comes once.
 
-        if num_processes < 2 or len(self._texts[1]) < _WORTH_PROCESSES:
-            for sources, targets in chunks():
-                yield builder.encode(sources, targets, [0])
-            return
-        messages: Iterator[Message] = (({}, texts_to_arrays(*sides)) for sides in chunks())
-        with start_workers(builder, num_processes) as workers:
-            for _, arrays in workers.in_order(messages):
-                yield tokens_from_arrays(arrays)
+    A corpus of at most `window` pairs is shuffled as a whole. In a larger one, blocks of neighbouring pairs are shuffled,
+    and then the pairs within a window of 256 blocks. Only the indices of one window, and a number for each block, lie in
+    memory.
+    """
 
+    def __init__(self, num_pairs: int, seed: int, window: int) -> None:
+        self._seed = seed
+        self._num_windows = max(1, round(num_pairs / window)) if num_pairs > window else 1
+        num_blocks = self._num_windows * _BLOCKS_IN_A_WINDOW if self._num_windows > 1 else 1
+        self._bounds = np.arange(num_blocks + 1) * num_pairs // num_blocks
+        self._last: tuple[tuple[int, int], Rows] | None = None
 
-@dataclass(frozen=True)
-class Builder:
-    """Makes the batches of a window; nothing else decides what is in them."""
+    def rows(self, epoch: int, start: int, stop: int) -> Rows:
+        """The pairs at positions start to stop of an epoch."""
+        if self._num_windows == 1:
+            return self._window(epoch, 0, np.zeros((1, 1), np.int64))[start:stop]
+        blocks = self._generator(epoch).permutation(len(self._bounds) - 1)
+        blocks = blocks.reshape(self._num_windows, _BLOCKS_IN_A_WINDOW)
+        lengths = np.diff(self._bounds)[blocks].sum(axis=1)
+        starts = np.cumsum(lengths) - lengths
+        first, last = np.searchsorted(starts, [start, stop - 1], side="right") - 1
+        parts = [
+            self._window(epoch, window, blocks)[max(start - begin, 0) : stop - begin]
+            for window, begin in enumerate(starts.tolist())
+            if first <= window <= last
+        ]
+        return np.concatenate(parts)
 
-    source_tokenizer: Tokenizer | None
-    target_tokenizer: Tokenizer
-    batch_tokens: int
-    sampling: float
-    max_length: int
-    buffer: Buffer | None
+    def _window(self, epoch: int, window: int, blocks: Rows) -> Rows:
+        # Positions come in order, so the last window is nearly always the one.
+        held = self._last
+        if held is None or held[0] != (epoch, window):
+            bounds = self._bounds
+            pairs = [np.arange(bounds[block], bounds[block + 1]) for block in blocks[window]]
+            numbers = (epoch, window) if self._num_windows > 1 else (epoch,)
+            rows = self._generator(*numbers).permutation(np.concatenate(pairs))
+            held = self._last = ((epoch, window), rows)
+        return held[1]
 
-    def encode(
-        self, sources: Sequence[str], targets: Sequence[str], seed: Sequence[int]
-    ) -> tuple[Ragged, Ragged]:
-        """Source sequences with their end, target sequences with beginning and end."""
-        source_seed, target_seed = np.random.SeedSequence(list(seed)).generate_state(2).tolist()
-        if self.source_tokenizer is None:
-            source = Ragged.of([()] * len(targets))
-        else:
-            source = self._encode_side(self.source_tokenizer, sources, source_seed)
-            source = source.ending_with(EOS_ID)
-        target = self._encode_side(self.target_tokenizer, targets, target_seed)
-        return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
-
-    def _encode_side(self, tokenizer: Tokenizer, texts: Sequence[str], seed: int) -> Ragged:
-        if not self.sampling:
-            return Ragged.of(tokenizer.encode_batch(texts, num_threads=-1))
-        sampled = tokenizer.sample(texts, self.sampling, seed)
-        too_long = np.flatnonzero(sampled.lengths > self.max_length)
-        if not len(too_long):
-            return sampled
-        # Pairs are admitted by their plain length; it replaces a segmentation that is too long.
-        plain = Ragged.of(tokenizer.encode_batch([texts[row] for row in too_long.tolist()]))
-        rows = np.arange(len(sampled))
-        rows[too_long] = len(sampled) + np.arange(len(plain))
-        return Ragged.joined([sampled, plain]).take(rows)
-
-    def build(self, source: Ragged, target: Ragged, seed: Sequence[int]) -> list[Batch]:
-        return batches_of(
-            source, target, batch_tokens=self.batch_tokens, buffer=self.buffer, seed=seed
-        )
-
-    def to_message(self) -> Message:
-        arrays = {"target": np.frombuffer(self.target_tokenizer.proto, np.uint8)}
-        if self.source_tokenizer is not None:
-            arrays["source"] = np.frombuffer(self.source_tokenizer.proto, np.uint8)
-        header = {name: getattr(self, name) for name in ("batch_tokens", "sampling", "max_length")}
-        buffer = dataclasses.asdict(self.buffer) if self.buffer else None
-        return {**header, "buffer": buffer}, arrays
-
-    @classmethod
-    def from_message(cls, message: Message) -> Builder:
-        header, arrays = message
-        buffer = header.pop("buffer")
-        return cls(
-            source_tokenizer=Tokenizer(arrays["source"].tobytes()) if "source" in arrays else None,
-            target_tokenizer=Tokenizer(arrays["target"].tobytes()),
-            buffer=Buffer(**buffer) if buffer else None,
-            **header,
-        )
-
-    def answer(self, message: Message) -> Message:
-        """In a worker: texts or tokens of a window in, its batches out; without a seed, texts in, tokens out."""
-        header, arrays = message
-        if "target_bytes" in arrays:
-            source, target = self.encode(*texts_from_arrays(arrays), header.get("seed", [0]))
-        else:
-            source, target = tokens_from_arrays(arrays)
-        if "seed" not in header:
-            return {}, tokens_to_arrays(source, target)
-        return _batches_to_message(self.build(source, target, header["seed"]))
-
-
-def _batches_to_message(batches: list[Batch]) -> Message:
-    arrays: Arrays = {}
-    for number, batch in enumerate(batches):
-        for name in _ARRAYS:
-            arrays[f"{number}.{name}"] = getattr(batch, name).astype(np.int32)
-    return {"num_tokens": [batch.num_tokens for batch in batches]}, arrays
-
-
-def batch_from_message(message: Message, packed: bool, number: int) -> Batch:
-    header, arrays = message
-    values = {name: arrays[f"{number}.{name}"].astype(kind) for name, kind in _ARRAYS.items()}
-    return Batch(**values, packed=packed, num_tokens=header["num_tokens"][number])
-
-
-_ARRAYS = {
-    "source": np.int64,
-    "source_lengths": np.int32,
-    "target_input": np.int64,
-    "target_output": np.int64,
-    "target_lengths": np.int32,
-}
-
-
-def start_workers(builder: Builder, count: int) -> Workers:
-    return Workers("regard.data.encoding", [builder.to_message()] * count)
-
-
-def main() -> None:
-    """A worker process."""
-    serve(lambda first: Builder.from_message(first).answer)
+    def _generator(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, *numbers])

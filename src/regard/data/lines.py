@@ -24,10 +24,6 @@ _MAX_ARRIVING_BYTES = 1 << 26
 _BLOCK_BYTES = 1 << 16
 _BUFFER_BYTES = 1 << 20
 
-NOT_UTF8 = "not UTF-8"
-HOLDS_NUL = "holds a NUL byte"
-TOO_LONG = f"longer than {MAX_LINE_BYTES} bytes"
-
 _UTF8_MARK = b"\xef\xbb\xbf"
 _OTHER_MARKS = {
     b"\xff\xfe\0\0": "UTF-32",
@@ -35,16 +31,25 @@ _OTHER_MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-_DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
+DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
+"""errors of a file that cannot be read or unpacked"""
 _LINE_ENDS = re.compile("\r\n|[\r\n]")
+
+
+def unreadable(name: object, error: Exception) -> DataError:
+    reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
+    return DataError(f"{name} must be a readable file: {reason}; check its name")
 
 
 def open_bytes(path: Path) -> BinaryIO:
     """The bytes of a file; .gz and .xz are unpacked on the way."""
-    if path.suffix in (".gz", ".xz"):
-        packed = gzip.open(path, "rb") if path.suffix == ".gz" else lzma.open(path, "rb")
-        return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER_BYTES))
-    return open(path, "rb", buffering=_BUFFER_BYTES)
+    try:
+        if path.suffix in (".gz", ".xz"):
+            packed = gzip.open(path, "rb") if path.suffix == ".gz" else lzma.open(path, "rb")
+            return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, packed), _BUFFER_BYTES))
+        return open(path, "rb", buffering=_BUFFER_BYTES)
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def raw_lines(path: Path) -> Iterator[bytes | None]:
@@ -64,9 +69,8 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
                     while (line := file.readline(MAX_LINE_BYTES)) and not line.endswith(b"\n"):
                         pass
                     yield None
-    except _DAMAGED as error:
-        reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
-        raise DataError(f"{path} must be a readable file: {reason}; check its name") from error
+    except DAMAGED as error:
+        raise unreadable(path, error) from error
 
 
 def _without_mark(line: bytes, path: Path) -> bytes:
@@ -82,13 +86,13 @@ def _without_mark(line: bytes, path: Path) -> bytes:
 def decode(line: bytes | None) -> tuple[str, str]:
     """The text of a line, and what is wrong with it: an empty string if nothing is."""
     if line is None:
-        return "", TOO_LONG
+        return "", f"longer than {MAX_LINE_BYTES} bytes"
     if b"\0" in line:
-        return "", HOLDS_NUL
+        return "", "holds a NUL byte"
     try:
         return line.decode(), ""
     except UnicodeDecodeError:
-        return "", NOT_UTF8
+        return "", "not UTF-8"
 
 
 def read_lines(path: str | Path) -> list[str]:
@@ -106,16 +110,6 @@ class Line:
     text: str
     end: str
     """how the line ended, so that the answer to it can end likewise"""
-
-
-def open_lines(path: Path) -> IO[bytes]:
-    """A file for `arriving`."""
-    try:
-        return open_bytes(path)
-    except OSError as error:
-        raise DataError(
-            f"{path} must be a readable file: {error.strerror}; check its name"
-        ) from error
 
 
 def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
@@ -165,8 +159,8 @@ def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
                     f"{name}: a line must have at most {_MAX_ARRIVING_BYTES >> 20} MiB: got a longer one; it is no "
                     "text, or has no line ends"
                 )
-    except _DAMAGED as error:
-        raise DataError(f"{name} must be a readable file: {error}; check it") from error
+    except DAMAGED as error:
+        raise unreadable(name, error) from error
     if unfinished:
         yield [b"".join(unfinished)]
 

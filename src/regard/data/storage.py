@@ -18,33 +18,22 @@ Rows = NDArray[np.int64]
 
 CHUNK = 1 << 12
 """texts read together"""
-_UNWRITTEN_BYTES = 1 << 17
+_UNWRITTEN_BYTES = 1 << 14
+"""bytes of a column that are gathered before they are written; cleaning has a thousand columns"""
 _UNWRITTEN_TEXTS = 1 << 11
-_COPIED_BYTES = 1 << 22
 
 
 class Column:
     """Numbers of one type: added at the end, read by index."""
 
-    def __init__(
-        self,
-        path: Path,
-        dtype: DTypeLike,
-        unwritten: int = _UNWRITTEN_BYTES,
-        *,
-        existing: bool = False,
-    ) -> None:
-        """A new column replaces the file. unwritten: bytes that are gathered before they are written."""
-        self.path, self.dtype, self._unwritten = path, np.dtype(dtype), unwritten
-        if not existing:
+    def __init__(self, path: Path, dtype: DTypeLike, *, new: bool = False) -> None:
+        """The numbers of a file; a new column replaces the file."""
+        self.path, self.dtype = path, np.dtype(dtype)
+        if new:
             path.write_bytes(b"")
         self._num_written = path.stat().st_size // self.dtype.itemsize
         self._pending: list[Numbers] = []
         self._num_pending = 0
-
-    @classmethod
-    def open(cls, path: Path, dtype: DTypeLike) -> Column:
-        return cls(path, dtype, existing=True)
 
     def __len__(self) -> int:
         return self._num_written + self._num_pending
@@ -52,7 +41,7 @@ class Column:
     def extend(self, numbers: Numbers) -> None:
         self._pending.append(np.asarray(numbers, self.dtype))
         self._num_pending += len(numbers)
-        if self._num_pending * self.dtype.itemsize >= self._unwritten:
+        if self._num_pending * self.dtype.itemsize >= _UNWRITTEN_BYTES:
             self.flush()
 
     def flush(self) -> None:
@@ -80,61 +69,42 @@ class Column:
     def put(self, places: Rows, number: int) -> None:
         self.map("r+")[places] = number
 
-    def chunks(self, size: int) -> Iterator[Numbers]:
+    def chunks(self, size: int) -> Iterator[tuple[int, Numbers]]:
+        """The index of the first number of each chunk, and the chunk."""
         for start in range(0, len(self), size):
-            yield self.slice(start, start + size)
+            yield start, self.slice(start, start + size)
 
 
 class StoredTexts(Sequence[str]):
-    """Texts added at the end and read by index; with `rows`, a selection of them."""
+    """Texts in the files PATH.text and PATH.ends, added at the end and read by index; with `rows`, some of them."""
 
-    def __init__(self, path: Path, rows: Column | None = None, *, existing: bool) -> None:
-        """In the files PATH.text and PATH.ends."""
+    def __init__(self, path: Path, rows: Column | None = None, *, new: bool = False) -> None:
         self._path, self._rows = path, rows
-        self._data = Column(path.with_name(f"{path.name}.text"), np.uint8, existing=existing)
-        self._ends = Column(path.with_name(f"{path.name}.ends"), np.int64, existing=existing)
+        self._data = Column(path.with_name(f"{path.name}.text"), np.uint8, new=new)
+        self._ends = Column(path.with_name(f"{path.name}.ends"), np.int64, new=new)
         self._pending: list[bytes] = []
-        self._end = int(self._ends.map()[-1]) if len(self._ends) else 0
-
-    @classmethod
-    def new(cls, path: Path) -> StoredTexts:
-        return cls(path, existing=False)
-
-    @classmethod
-    def open(cls, path: Path, rows: Column | None = None) -> StoredTexts:
-        return cls(path, rows, existing=True)
 
     def append(self, text: str) -> None:
         assert self._rows is None
         self._pending.append(text.encode("utf-8", "surrogatepass"))
         if len(self._pending) == _UNWRITTEN_TEXTS:
-            self._add_pending()
+            self._write_pending()
 
     def extend(self, texts: Iterable[str]) -> None:
-        if not isinstance(texts, StoredTexts) or texts._rows is not None:
-            for text in texts:
-                self.append(text)
-            return
-        texts.flush()
-        self._add_pending()
-        for data in texts._data.chunks(_COPIED_BYTES):
-            self._data.extend(data)
-        for ends in texts._ends.chunks(CHUNK):
-            self._ends.extend(self._end + ends)
-        self._end += texts._end
+        for text in texts:
+            self.append(text)
 
     def flush(self) -> None:
-        self._add_pending()
+        self._write_pending()
         self._data.flush()
         self._ends.flush()
 
-    def _add_pending(self) -> None:
+    def _write_pending(self) -> None:
         if not self._pending:
             return
-        ends = self._end + np.cumsum(np.fromiter(map(len, self._pending), np.int64))
+        lengths = np.fromiter(map(len, self._pending), np.int64, len(self._pending))
+        self._ends.extend(len(self._data) + np.cumsum(lengths))
         self._data.extend(np.frombuffer(b"".join(self._pending), np.uint8))
-        self._ends.extend(ends)
-        self._end = int(ends[-1])
         self._pending = []
 
     def __len__(self) -> int:
@@ -155,15 +125,14 @@ class StoredTexts(Sequence[str]):
 
     def take(self, places: Rows) -> list[str]:
         """The texts at these indices, in that order."""
-        self._add_pending()
         if not len(places):
             return []
+        self.flush()
         rows = places if self._rows is None else self._rows.take(places)
         ends = self._ends.map()
         # A text begins where the one before it ends.
         starts = np.where(rows > 0, ends[np.maximum(rows - 1, 0)], 0).tolist()
         stops = ends[rows].tolist()
-        self._data.flush()
         # Read, not mapped: a map would count whole pages around each text as memory.
         with self._data.path.open("rb", buffering=0) as file:
 
@@ -180,20 +149,20 @@ class StoredTexts(Sequence[str]):
                 found = [data[start - first : stop - first] for start, stop in places_in_file]
         return [str(text, "utf-8", "surrogatepass") for text in found]
 
-    def chosen(self, rows: Column) -> StoredTexts:
-        """A selection of all that are stored."""
+    def select(self, rows: Column) -> StoredTexts:
+        """Some of all texts that are stored."""
         self.flush()
-        return StoredTexts.open(self._path, rows)
+        return StoredTexts(self._path, rows)
 
 
-def rows_of(texts: Sequence[str], start: int, stop: int) -> Rows:
+def stored_rows(texts: Sequence[str], start: int, stop: int) -> Rows:
     """The stored rows of texts[start:stop]; of a list, the indices themselves."""
     if isinstance(texts, StoredTexts) and texts._rows is not None:
         return texts._rows.slice(start, stop)
     return np.arange(start, stop)
 
 
-def taken(texts: Sequence[str], places: Rows) -> list[str]:
+def take_texts(texts: Sequence[str], places: Rows) -> list[str]:
     """Some texts of a list, or of a file."""
     if isinstance(texts, StoredTexts):
         return texts.take(places)
@@ -201,8 +170,8 @@ def taken(texts: Sequence[str], places: Rows) -> list[str]:
 
 
 def chunks_of_pairs(
-    sources: Sequence[str], targets: Sequence[str], size: int = CHUNK
+    sources: Sequence[str], targets: Sequence[str]
 ) -> Iterator[tuple[int, Sequence[str], Sequence[str]]]:
     """Both sides in chunks, with the index of the first pair of each."""
-    for start in range(0, len(targets), size):
-        yield start, sources[start : start + size], targets[start : start + size]
+    for start in range(0, len(targets), CHUNK):
+        yield start, sources[start : start + CHUNK], targets[start : start + CHUNK]

@@ -15,41 +15,54 @@ matrix stays on disk; only rows in use are read.
 
 from __future__ import annotations
 
-import lzma
 import mmap
 import struct
-import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from regard.data.lines import open_bytes
+from regard.data.lines import DAMAGED, open_bytes, unreadable
 from regard.errors import DataError, UsageError
 
 MAX_LINE_BYTES = 1 << 20
 MAX_WORD_BYTES = 1 << 12
+MAGIC = 793712314
+"""first number of a fastText model"""
+VERSION = 12
+_SETTINGS = struct.Struct("<12id")
+_COUNTS = struct.Struct("<3i2q")
+_ENTRY = struct.Struct("<qb")
+_SHAPE = struct.Struct("<?2q")
 
 Vectors = dict[str, np.ndarray]
+Rows = Iterator[tuple[str, np.ndarray]]
 
 
 def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vectors:
     """The vectors, of `width` numbers each, of the wanted words in the file."""
-    path = Path(path)
+    path, vectors = Path(path), Vectors()
     try:
         with open_bytes(path) as file:
-            if file.read(4) == struct.pack("<i", MAGIC):
-                if path.suffix in (".gz", ".xz"):
-                    raise DataError(
-                        f"{path} must be unpacked to be read as a fastText model: unpack it"
-                    )
-                return _checked(path, dict(read_fasttext(path, wanted, width)))
+            is_fasttext = file.read(4) == struct.pack("<i", MAGIC)
+            if is_fasttext and path.suffix in (".gz", ".xz"):
+                raise DataError(
+                    f"{path} must be unpacked to be read as a fastText model: unpack it"
+                )
             file.seek(0)
-            return _checked(path, dict(_plain(path, file, set(wanted), width)))
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, struct.error) as error:
-        reason = getattr(error, "strerror", None) or str(error) or "it is cut short"
-        raise DataError(f"{path} must be a readable file: {reason}; check it") from error
+            read = _read_fasttext if is_fasttext else _read_plain
+            for word, vector in read(path, file, set(wanted), width):
+                # The first counts of a word that comes twice.
+                vectors.setdefault(word, vector)
+    except (*DAMAGED, struct.error) as error:
+        raise unreadable(path, error) from error
+    for word, vector in vectors.items():
+        if not np.isfinite(vector).all():
+            raise DataError(
+                f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file"
+            )
+    return vectors
 
 
 def _check_width(path: Path, found: int, width: int) -> None:
@@ -60,19 +73,8 @@ def _check_width(path: Path, found: int, width: int) -> None:
         )
 
 
-def _checked(path: Path, vectors: Vectors) -> Vectors:
-    for word, vector in vectors.items():
-        if not np.isfinite(vector).all():
-            raise DataError(
-                f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file"
-            )
-    return vectors
-
-
-def _plain(
-    path: Path, file: BinaryIO, wanted: set[str], width: int
-) -> Iterator[tuple[str, np.ndarray]]:
-    """word2vec and GloVe, word by word."""
+def _read_plain(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Rows:
+    """word2vec and GloVe."""
     first = file.readline(MAX_LINE_BYTES)
     counts = first.split()
     if len(counts) == 2 and all(each.isdigit() for each in counts):
@@ -80,24 +82,18 @@ def _plain(
         begins = file.tell()
         is_text = _num_numbers(file.readline(MAX_LINE_BYTES)) >= width
         file.seek(begins)
-        rows = (
-            _lines(path, file, width, 2) if is_text else _bytes(path, file, int(counts[0]), width)
+        if is_text:
+            return _read_text(path, file, wanted, width, 2)
+        return _read_binary(path, file, wanted, width, int(counts[0]))
+    found = _num_numbers(first)
+    if not found:
+        raise DataError(
+            f"{path}: word vectors must begin with the number of words and their width, or with a word "
+            f"and its numbers: got {first[:40]!r}; give a word2vec, GloVe or fastText file"
         )
-    else:
-        found = _num_numbers(first)
-        if not found:
-            raise DataError(
-                f"{path}: word vectors must begin with the number of words and their width, or with a word "
-                f"and its numbers: got {first[:40]!r}; give a word2vec, GloVe or fastText file"
-            )
-        _check_width(path, found, width)
-        file.seek(0)
-        rows = _lines(path, file, width, 1)
-    for word, vector in rows:
-        # Removed, so that the first counts of a word that comes twice.
-        if word in wanted:
-            wanted.remove(word)
-            yield word, vector()
+    _check_width(path, found, width)
+    file.seek(0)
+    return _read_text(path, file, wanted, width, 1)
 
 
 def _num_numbers(line: bytes) -> int:
@@ -111,74 +107,49 @@ def _num_numbers(line: bytes) -> int:
     return len(fields)
 
 
-Row = tuple[str, Callable[[], np.ndarray]]
-"""a word, and a function that parses its vector: most are not wanted"""
-
-
-def _lines(path: Path, file: BinaryIO, width: int, number: int) -> Iterator[Row]:
-    """Text: a word and its numbers a line."""
+def _read_text(path: Path, file: BinaryIO, wanted: set[str], width: int, number: int) -> Rows:
+    """A word and its numbers a line; `number` is that of the first line."""
     while line := file.readline(MAX_LINE_BYTES):
-        where = f"{path}:{number}"
         fields = line.rstrip().rsplit(None, width)
-        if len(fields) != width + 1 or len(line) == MAX_LINE_BYTES:
-            if not fields:
-                number += 1
-                continue
+        if fields and (len(fields) != width + 1 or len(line) == MAX_LINE_BYTES):
             raise DataError(
-                f"{where}: a line must be a word and {width} numbers: got {line[:40]!r}; mend the file"
+                f"{path}:{number}: a line must be a word and {width} numbers: got {line[:40]!r}; "
+                "mend the file"
             )
-
-        def vector(fields: list[bytes] = fields, where: str = where) -> np.ndarray:
+        word = fields[0].decode("utf-8", "replace") if fields else ""
+        if word in wanted:
             try:
-                return np.array([float(each) for each in fields[1:]], dtype=np.float32)
+                yield word, np.array([float(each) for each in fields[1:]], dtype=np.float32)
             except ValueError as error:
-                raise DataError(f"{where}: {error}; mend the file") from error
-
-        yield fields[0].decode("utf-8", "replace"), vector
+                raise DataError(f"{path}:{number}: {error}; mend the file") from error
         number += 1
 
 
-def _bytes(path: Path, file: BinaryIO, count: int, width: int) -> Iterator[Row]:
-    """Binary: a word, a space, and its numbers as bytes; some writers add a line end."""
+def _read_binary(path: Path, file: BinaryIO, wanted: set[str], width: int, count: int) -> Rows:
+    """A word, a space, and its numbers as bytes; some writers add a line end."""
     for number in range(1, count + 1):
-        word = bytearray()
+        name = bytearray()
         while (byte := file.read(1)) != b" ":
             if not byte:
-                raise DataError(
-                    f"{path} must hold {count:,} words: it ends with word {number:,}; get the whole file"
-                )
-            if word or byte != b"\n":
-                word += byte
-            if len(word) > MAX_WORD_BYTES:
+                raise EOFError
+            if name or byte != b"\n":
+                name += byte
+            if len(name) > MAX_WORD_BYTES:
                 raise DataError(
                     f"{path}: a word must have at most {MAX_WORD_BYTES} bytes: number {number:,} has more; "
                     "give a word2vec, GloVe or fastText file"
                 )
         numbers = file.read(4 * width)
         if len(numbers) < 4 * width:
-            raise DataError(
-                f"{path} must hold {count:,} words: it ends within word {number:,}; get the whole file"
-            )
-        yield (
-            word.decode("utf-8", "replace"),
-            lambda numbers=numbers: np.frombuffer(numbers, "<f4"),  # type: ignore[misc]
-        )
+            raise EOFError
+        word = name.decode("utf-8", "replace")
+        if word in wanted:
+            yield word, np.frombuffer(numbers, "<f4")
 
 
-MAGIC = 793712314
-VERSION = 12
-_SETTINGS = struct.Struct("<12id")
-_COUNTS = struct.Struct("<3i2q")
-_ENTRY = struct.Struct("<qb")
-_SHAPE = struct.Struct("<?2q")
-
-
-def read_fasttext(
-    path: Path, wanted: Collection[str], width: int
-) -> Iterator[tuple[str, np.ndarray]]:
-    """The vectors of the wanted words in a fastText model."""
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        magic, version = struct.unpack_from("<2i", data, 0)
+def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Rows:
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        _, version = struct.unpack_from("<2i", data, 0)
         if version != VERSION:
             raise DataError(
                 f"{path} must be a fastText model of format {VERSION}: got format {version}; "
@@ -189,46 +160,37 @@ def read_fasttext(
         _check_width(path, settings[0], width)
         at = 8 + _SETTINGS.size
         num_entries, num_words, _, _, num_pruned = _COUNTS.unpack_from(data, at)
-        ids, at = _dictionary(path, data, at + _COUNTS.size, num_entries, set(wanted))
-        ids = {word: row for word, row in ids.items() if row < num_words}
+        at += _COUNTS.size
+        ids: dict[str, int] = {}
+        for entry in range(num_entries):
+            end = data.find(b"\0", at)
+            if end < 0:
+                raise EOFError
+            _, is_label = _ENTRY.unpack_from(data, end + 1)
+            word = data[at:end].decode("utf-8", "replace")
+            if word in wanted and not is_label and entry < num_words:
+                ids.setdefault(word, entry)
+            at = end + 1 + _ENTRY.size
         is_quantized, num_rows, num_columns = _SHAPE.unpack_from(data, at)
-        if is_quantized or num_pruned > 0:
-            raise DataError(
-                f"{path} must be a fastText model in full: it is quantized; use the .bin or .vec it was made from"
-            )
-        begins = at + _SHAPE.size
-        fits = num_rows == num_words + num_buckets and num_columns == width and num_rows > 0
-        if not fits or begins + 4 * num_rows * num_columns > len(data):
-            raise DataError(
-                f"{path} must hold {num_words:,} words and {num_buckets:,} n-grams of {width} numbers: its "
-                "matrix is another, or cut short; get the whole file"
-            )
-        matrix = np.memmap(path, "<f4", "r", begins, (num_rows, num_columns))
-        for word, row in ids.items():
-            rows = [row]
-            if num_buckets > 0:
-                grams = ngrams(word, shortest, longest)
-                rows += [num_words + hashed(gram) % num_buckets for gram in grams]
-            yield word, np.asarray(matrix[rows].mean(axis=0, dtype=np.float64), dtype=np.float32)
-
-
-def _dictionary(
-    path: Path, data: mmap.mmap, at: int, num_entries: int, wanted: set[str]
-) -> tuple[dict[str, int], int]:
-    """The rows of the wanted words, and where the dictionary ends."""
-    ids: dict[str, int] = {}
-    for i in range(num_entries):
-        end = data.find(b"\0", at)
-        if end < 0:
-            raise DataError(
-                f"{path} must hold {num_entries:,} words: it ends within word {i + 1:,}; get the whole file"
-            )
-        _, is_label = _ENTRY.unpack_from(data, end + 1)
-        word = data[at:end].decode("utf-8", "replace")
-        if word in wanted and not is_label:
-            ids.setdefault(word, i)
-        at = end + 1 + _ENTRY.size
-    return ids, at
+        size = len(data)
+    if is_quantized or num_pruned > 0:
+        raise DataError(
+            f"{path} must be a fastText model in full: it is quantized; use the .bin or .vec it was made from"
+        )
+    begins = at + _SHAPE.size
+    fits = num_rows == num_words + num_buckets and num_columns == width and num_rows > 0
+    if not fits or begins + 4 * num_rows * num_columns > size:
+        raise DataError(
+            f"{path} must hold {num_words:,} words and {num_buckets:,} n-grams of {width} numbers: its "
+            "matrix is another, or cut short; get the whole file"
+        )
+    matrix = np.memmap(path, "<f4", "r", begins, (num_rows, num_columns))
+    for word, row in ids.items():
+        rows = [row]
+        if num_buckets > 0:
+            grams = ngrams(word, shortest, longest)
+            rows += [num_words + hashed(gram) % num_buckets for gram in grams]
+        yield word, np.asarray(matrix[rows].mean(axis=0, dtype=np.float64), dtype=np.float32)
 
 
 def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:

@@ -23,8 +23,8 @@ from regard.config import DataConfig, to_dict
 from regard.data.cleaning import clean, select
 from regard.data.corpus import Corpus, read_pairs, split_label
 from regard.data.lines import read_lines
-from regard.data.prose import Prose, read_prose
-from regard.data.storage import Column, StoredTexts, chunks_of_pairs, rows_of, taken
+from regard.data.running_text import RunningText, read_running_text
+from regard.data.storage import Column, StoredTexts, chunks_of_pairs, stored_rows, take_texts
 from regard.errors import DataError, TrainingError, UsageError
 from regard.files import write_file
 
@@ -91,7 +91,7 @@ def read_corpora(
     for name, sources, references in test_sets:
         _report_overlap(f"the test set {name}", sources, references, corpus, say)
     for side, texts in (("source", valid.sources), ("target", valid.targets)):
-        stored = StoredTexts.new(folder / f"valid.{side}")
+        stored = StoredTexts(folder / f"valid.{side}", new=True)
         stored.extend(texts)
         stored.flush()
     for rows in (folder / "kept", folder / "not held out"):
@@ -103,9 +103,9 @@ def read_corpora(
 
 def open_corpora(folder: Path) -> tuple[Corpus, Corpus]:
     """Training and validation pairs that `read_corpora` has stored."""
-    rows = Column.open(folder / "rows", np.int64)
-    sources, targets = (StoredTexts.open(folder / side, rows) for side in ("source", "target"))
-    valid = [list(StoredTexts.open(folder / f"valid.{side}")) for side in ("source", "target")]
+    rows = Column(folder / "rows", np.int64)
+    sources, targets = (StoredTexts(folder / side, rows) for side in ("source", "target"))
+    valid = [list(StoredTexts(folder / f"valid.{side}")) for side in ("source", "target")]
     return Corpus(sources, targets), Corpus(valid[0], valid[1])
 
 
@@ -125,13 +125,13 @@ def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Co
     if held_out >= len(corpus):
         raise TrainingError(f"training needs at least two pairs: got {len(corpus)}; give more text")
     places = np.array(random.Random(seed).sample(range(len(corpus)), held_out))
-    sources, targets = (taken(side, places) for side in (corpus.sources, corpus.targets))
+    sources, targets = (take_texts(side, places) for side in (corpus.sources, corpus.targets))
     # A pair may occur several times in the corpus; none of its copies may be trained on.
     wanted = set(zip(sources, targets, strict=True))
-    rows = Column(folder / "not held out", np.int64)
+    rows = Column(folder / "not held out", np.int64, new=True)
     for start, *sides in chunks_of_pairs(corpus.sources, corpus.targets):
         inside = [pair in wanted for pair in zip(*sides, strict=True)]
-        chunk = rows_of(corpus.sources, start, start + len(inside))
+        chunk = stored_rows(corpus.sources, start, start + len(inside))
         rows.extend(chunk[~np.array(inside)])
     rows.flush()
     valid = sorted(wanted)
@@ -183,54 +183,56 @@ def name_of(file: str) -> str:
     return Path(file.removesuffix(".gz").removesuffix(".xz")).stem
 
 
-def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[Prose, Prose]:
+def read_texts(
+    data: DataConfig, seed: int, say: Callable[[str], None]
+) -> tuple[RunningText, RunningText]:
     """Training and validation text; without validation files some text is held out."""
     for file in data.test_text:  # first: a broken test text should be known before the training
-        read_prose([file], each_line=data.each_line, strict=True)
+        read_running_text([file], each_line=data.each_line, strict=True)
     advice = "mend it, or set strict=false to drop such lines"
-    prose = read_prose(data.text, each_line=data.each_line, strict=data.strict, advice=advice)
-    say(str(prose.report))
+    text = read_running_text(data.text, each_line=data.each_line, strict=data.strict, advice=advice)
+    say(str(text.report))
     if data.valid_text:
-        valid = read_prose(data.valid_text, each_line=data.each_line, strict=True)
+        valid = read_running_text(data.valid_text, each_line=data.each_line, strict=True)
     else:
-        prose, valid = hold_out_text(prose, seed)
+        text, valid = hold_out_text(text, seed)
         say(f"{valid.num_lines:,} lines held out for validation")
-    say(f"{len(prose):,} documents of {prose.num_lines:,} lines")
-    return prose, valid
+    say(f"{len(text):,} documents of {text.num_lines:,} lines")
+    return text, valid
 
 
-def hold_out_text(prose: Prose, seed: int) -> tuple[Prose, Prose]:
+def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningText]:
     """Hold out random documents; of few documents, the last lines of the longest."""
-    wanted = min(MOST_CHARACTERS_HELD_OUT, int(prose.num_characters * HELD_OUT_SHARE))
-    if len(prose) < LEAST_DOCUMENTS:
-        longest = max(range(len(prose)), key=lambda number: len(prose.documents[number]))
-        lines = prose.documents[longest]
+    wanted = min(MOST_CHARACTERS_HELD_OUT, int(text.num_characters * HELD_OUT_SHARE))
+    if len(text) < LEAST_DOCUMENTS:
+        longest = max(range(len(text)), key=lambda number: len(text.documents[number]))
+        lines = text.documents[longest]
         count = max(1, round(len(lines) * wanted / sum(len(line) + 1 for line in lines)))
         if count >= len(lines):
             raise TrainingError(
                 f"training needs at least two lines of a document: got {len(lines)}; give more text, or name "
                 "a validation text"
             )
-        kept = [*prose.documents]
+        kept = [*text.documents]
         kept[longest] = lines[:-count]
-        return Prose(kept), Prose([lines[-count:]])
-    order = list(range(len(prose)))
+        return RunningText(kept), RunningText([lines[-count:]])
+    order = list(range(len(text)))
     random.Random(seed).shuffle(order)
     held_out, size = set(), 0
     for number in order[: len(order) // 2]:
         if size >= wanted:
             break
         held_out.add(number)
-        size += sum(len(line) + 1 for line in prose.documents[number])
-    parts: tuple[Prose, Prose] = Prose([]), Prose([])
-    for number, document in enumerate(prose.documents):
+        size += sum(len(line) + 1 for line in text.documents[number])
+    parts: tuple[RunningText, RunningText] = RunningText([]), RunningText([])
+    for number, document in enumerate(text.documents):
         parts[number in held_out].documents.append(document)
     return parts
 
 
-def num_pairs(corpus: Corpus | Prose) -> int:
+def num_pairs(corpus: Corpus | RunningText) -> int:
     """Number of pairs; for running text, the pairs that would be as much text."""
-    if isinstance(corpus, Prose):
+    if isinstance(corpus, RunningText):
         return max(1, corpus.num_characters // CHARACTERS_OF_A_PAIR)
     return len(corpus)
 

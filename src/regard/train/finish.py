@@ -16,9 +16,9 @@ from typing import cast
 
 import torch
 
+from regard.data.batches import MASK
 from regard.data.corpus import Corpus
-from regard.data.masking import MASK
-from regard.data.prose import Prose, read_prose
+from regard.data.running_text import RunningText, read_running_text
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder import checkpoint
@@ -45,7 +45,7 @@ def finish(
     plan: Plan,
     trainer: Trainer,
     tokenizers: tuple[Tokenizer, Tokenizer],
-    valid: Corpus | Prose,
+    valid: Corpus | RunningText,
     output: Path,
     seconds: float,
 ) -> Sequence[AnyScore]:
@@ -101,7 +101,7 @@ def _measure(
     plan: Plan,
     model: Model,
     tokenizers: tuple[Tokenizer, Tokenizer],
-    valid: Corpus | Prose,
+    valid: Corpus | RunningText,
     processes: Processes,
 ) -> Sequence[AnyScore]:
     precision = plan.train.precision
@@ -116,10 +116,10 @@ def _measure(
         )
         return evaluate(hypotheses, references, name=name)
 
-    if isinstance(valid, Prose):
+    if isinstance(valid, RunningText):
         texts = [("validation", valid)]
         for file in plan.data.test_text:
-            text = read_prose([file], each_line=plan.data.each_line, strict=True)
+            text = read_running_text([file], each_line=plan.data.each_line, strict=True)
             texts.append((name_of(file), text))
         return [
             TextValidator(plan, text, tokenizers, processes).measure(model, name)

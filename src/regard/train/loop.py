@@ -15,7 +15,6 @@ import torch
 
 from regard.config import RUNNING_TEXT, TrainConfig
 from regard.data.batch_stream import BatchStream
-from regard.data.lm_batches import ProseStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.train.checkpoints import (
@@ -50,7 +49,7 @@ class Trainer:
     def __init__(
         self,
         model: Model,
-        stream: BatchStream | ProseStream,
+        stream: BatchStream,
         validate: Callable[[Any], Validation],
         settings: TrainConfig,
         run: Path,

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.config import TrainConfig
-from regard.data.masking import num_asked
+from regard.data.batches import num_asked
 from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating

@@ -10,7 +10,6 @@ import torch
 
 from regard.data.batch_stream import BatchStream
 from regard.data.batches import Batch
-from regard.data.lm_batches import ProseStream
 from regard.text.tokenizer import PAD_ID
 from regard.train.loss import Tensors
 
@@ -35,7 +34,7 @@ class Prefetcher:
     `position` is that of the last batch handed out.
     """
 
-    def __init__(self, stream: BatchStream | ProseStream, device: torch.device) -> None:
+    def __init__(self, stream: BatchStream, device: torch.device) -> None:
         self.stream = stream
         self.position = stream.state()
         self._ahead = AHEAD if device.type == "cuda" else 0

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import torch
 
-from regard.data.batch_stream import BatchStream
+from regard.data.batch_stream import BatchStream, Lanes, PairStream
 from regard.data.corpus import Corpus
-from regard.data.lm_batches import ProseStream
-from regard.data.order import Lanes
-from regard.data.prose import Prose
+from regard.data.running_text import RunningText, TextStream
 from regard.errors import UsageError
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
@@ -57,7 +55,7 @@ def set_up(
     resume: bool,
     say: Callable[[str], None],
     processes: Processes,
-) -> tuple[Plan, Corpus | Prose, Corpus | Prose, tuple[Tokenizer, Tokenizer]]:
+) -> tuple[Plan, Corpus | RunningText, Corpus | RunningText, tuple[Tokenizer, Tokenizer]]:
     """The plan, training text, validation text and tokenizers of a new or resumed run."""
     if resume:
         plan = Plan.load(output / RUN_FILE)
@@ -68,7 +66,7 @@ def set_up(
         device = choose_device(request.train.device)
         data, seed = with_languages(request.data), request.train.seed
     torch.manual_seed(seed)
-    texts: tuple[Corpus, Corpus] | tuple[Prose, Prose]
+    texts: tuple[Corpus, Corpus] | tuple[RunningText, RunningText]
     if data.text:
         texts = read_texts(data, seed, say)
     elif processes.is_first:
@@ -122,22 +120,22 @@ def num_readers() -> int:
 
 def make_stream(
     plan: Plan,
-    corpus: Corpus | Prose,
+    corpus: Corpus | RunningText,
     tokenizers: tuple[Tokenizer, Tokenizer],
     folder: Path,
     processes: Processes,
     device: torch.device,
-) -> BatchStream | ProseStream:
+) -> BatchStream:
     """The training batches; each process makes its share."""
     data, train = plan.data, plan.train
     assert train.batch_tokens is not None
-    if isinstance(corpus, Prose):
+    if isinstance(corpus, RunningText):
         if plan.model.position == "learned" and data.max_length > plan.model.max_positions:
             raise UsageError(
                 f"a row has at most as many tokens as the model has positions, {plan.model.max_positions}: got "
                 f"max_length={data.max_length}; lower it, or raise max_positions"
             )
-        return ProseStream(
+        return TextStream(
             chunks_for(plan, corpus, tokenizers[1]),
             batch_tokens=train.batch_tokens,
             packing=bool(train.packing),
@@ -148,7 +146,7 @@ def make_stream(
     own_cores = num_cores() // processes.local_size
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
     with processes.first_before_others():
-        return BatchStream(
+        return PairStream(
             corpus,
             tokenizers,
             batch_tokens=train.batch_tokens,
@@ -165,9 +163,12 @@ def make_stream(
 
 
 def make_validator(
-    plan: Plan, valid: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer], processes: Processes
+    plan: Plan,
+    valid: Corpus | RunningText,
+    tokenizers: tuple[Tokenizer, Tokenizer],
+    processes: Processes,
 ) -> Validator | RetrievalValidator | TextValidator:
-    if isinstance(valid, Prose):
+    if isinstance(valid, RunningText):
         return TextValidator(plan, valid, tokenizers, processes)
     if plan.train.objective == "contrastive":
         return RetrievalValidator(valid, tokenizers, plan.train)

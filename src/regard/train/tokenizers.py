@@ -7,9 +7,9 @@ from itertools import chain, islice
 from pathlib import Path
 
 from regard.config import DataConfig
+from regard.data.batches import MASK
 from regard.data.corpus import Corpus
-from regard.data.masking import MASK
-from regard.data.prose import Prose
+from regard.data.running_text import RunningText
 from regard.folder.manifest import TokenizerFiles
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 from regard.train.corpora import num_pairs
@@ -21,13 +21,13 @@ NUM_SAMPLED = 2000
 """Number of pairs or lines sampled to estimate the tokens of the corpus."""
 
 
-def estimate_tokens(corpus: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
+def estimate_tokens(corpus: Corpus | RunningText, tokenizers: tuple[Tokenizer, Tokenizer]) -> int:
     """Tokens of the corpus, end tokens included, from an even sample."""
 
     def count(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
         return sum(len(ids) + 1 for ids in tokenizer.encode_batch(texts))
 
-    if isinstance(corpus, Prose):
+    if isinstance(corpus, RunningText):
         stride = max(1, corpus.num_lines // NUM_SAMPLED)
         lines = list(islice(corpus.lines(), 0, None, stride))
         num_characters = sum(len(line) + 1 for line in lines)
@@ -39,7 +39,7 @@ def estimate_tokens(corpus: Corpus | Prose, tokenizers: tuple[Tokenizer, Tokeniz
 
 
 def learn_tokenizers(
-    data: DataConfig, corpus: Corpus | Prose, folder: Path, seed: int, *, masked: bool = False
+    data: DataConfig, corpus: Corpus | RunningText, folder: Path, seed: int, *, masked: bool = False
 ) -> tuple[Tokenizer, Tokenizer]:
     """The tokenizers of both sides, saved in the folder; one tokenizer for both where they share a vocabulary."""
 
@@ -55,7 +55,7 @@ def learn_tokenizers(
 
     if data.tokenizer_file:
         source = target = Tokenizer.load(data.tokenizer_file)
-    elif isinstance(corpus, Prose):
+    elif isinstance(corpus, RunningText):
         source = target = learn(corpus.lines())
     elif data.joint:
         pairs = zip(corpus.sources, corpus.targets, strict=True)

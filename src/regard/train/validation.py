@@ -13,11 +13,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import DecodeConfig, Precision, TrainConfig
-from regard.data.batches import Batch, batches_for_inference, padded_batches
+from regard.data.batches import Batch, Masking, batches_for_inference, padded_batches
 from regard.data.corpus import Corpus
-from regard.data.lm_batches import TextChunks, even_batches
-from regard.data.masking import Masking
-from regard.data.prose import Prose, encode_documents
+from regard.data.running_text import RunningText, TextChunks, encode_documents
 from regard.decode import search
 from regard.engine import pad
 from regard.engine.torch import TorchEngine
@@ -192,14 +190,14 @@ class TextValidator:
     def __init__(
         self,
         plan: Plan,
-        prose: Prose,
+        text: RunningText,
         tokenizers: tuple[Tokenizer, Tokenizer],
         processes: Processes,
     ) -> None:
         self.settings, self.processes = plan.train, processes
         self._masking = masking_for(plan.train, tokenizers[1])
-        self._chunks = chunks_for(plan, prose, tokenizers[1])
-        self._num_words = sum(len(line.split()) for line in prose.lines())
+        self._chunks = chunks_for(plan, text, tokenizers[1])
+        self._num_words = sum(len(line.split()) for line in text.lines())
 
     def __call__(self, model: Model) -> Validation:
         return Validation(self.measure(model).loss, None)
@@ -207,8 +205,8 @@ class TextValidator:
     def measure(self, model: Model, name: str = "") -> Perplexity:
         """Each token once, after those before it in its row; or always the same masks."""
         assert self.settings.batch_tokens is not None
-        batches = even_batches(
-            self._chunks, self.settings.batch_tokens, self._masking, VALIDATION_SEED
+        batches = self._chunks.even_batches(
+            self.settings.batch_tokens, self._masking, VALIDATION_SEED
         )
         total, num_tokens = total_loss(model, batches, self.settings.precision, self.processes)
         words = None if self._masking else math.exp(min(total / self._num_words, 700.0))
@@ -223,6 +221,6 @@ def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
     return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
 
 
-def chunks_for(plan: Plan, prose: Prose, tokenizer: Tokenizer) -> TextChunks:
-    tokens = encode_documents(tokenizer, prose.documents)
+def chunks_for(plan: Plan, text: RunningText, tokenizer: Tokenizer) -> TextChunks:
+    tokens = encode_documents(tokenizer, text.documents)
     return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")

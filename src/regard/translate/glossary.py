@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.data.lines import arriving, open_lines
+from regard.data.lines import arriving, open_bytes
 from regard.errors import DataError
 from regard.text.normalise import Normalised, normalise_signs, normalise_text
 from regard.text.word_alignment import Link
@@ -150,7 +150,7 @@ def _key(term: str) -> tuple[str, ...]:
 
 def _pairs(path: Path) -> Iterator[tuple[str, str]]:
     number = 0
-    with open_lines(path) as file:
+    with open_bytes(path) as file:
         for lines in arriving(file, str(path)):
             for line in lines:
                 number += 1

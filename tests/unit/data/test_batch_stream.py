@@ -12,7 +12,7 @@ from batch_fixtures import TOKENIZER, Texts, epoch, same, sequences, stream, tex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.data.batch_stream import BatchStream
+from regard.data.batch_stream import PairStream
 from regard.data.batches import (
     Batch,
     Buffer,
@@ -172,7 +172,7 @@ def test_impossible_settings_are_refused() -> None:
 @pytest.mark.parametrize("packing", [True, False])
 def test_a_language_model_has_only_a_target(packing: bool) -> None:
     lines = texts(97).targets
-    batches = BatchStream(
+    batches = PairStream(
         Texts([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97
     )
     taken = epoch(batches)

@@ -2,14 +2,14 @@ import pytest
 
 from regard.config import DataConfig
 from regard.data.cleaning import clean
-from regard.data.corpus import Corpus, Part
+from regard.data.corpus import Corpus
 from regard.errors import DataError
 
 
 def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:
     corpus = Corpus([], [])
-    for number, pairs in enumerate(parts):
-        corpus.parts.append(Part(f"file{number}", len(corpus), len(corpus) + len(pairs)))
+    for pairs in parts:
+        corpus.starts.append(len(corpus))
         corpus.sources += [source for source, _ in pairs]
         corpus.targets += [target for _, target in pairs]
     return corpus

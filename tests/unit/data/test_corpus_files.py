@@ -15,15 +15,17 @@ import pytest
 from prepare import prepare
 from web_fixtures import Page, Web
 
-from regard.data.corpus_files import CHECKSUMS, MOST_BYTES, obtain
 from regard.data.public_corpora import (
+    CHECKSUMS,
     CORPORA,
+    MAX_ARCHIVED_LINE,
     DataFile,
     PublicCorpus,
     Source,
     corpus_of,
     find_corpus,
     find_files,
+    obtain,
 )
 from regard.errors import DataError, UsageError
 from regard.train.recipe import read_recipe
@@ -158,7 +160,7 @@ def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: 
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 3 * MOST_BYTES
+    assert peak < 3 * MAX_ARCHIVED_LINE
     assert not (tmp_path / "x.fr").exists()
 
 

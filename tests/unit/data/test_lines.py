@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.lines import Line, arriving, open_lines
+from regard.data.lines import Line, arriving, open_bytes
 from regard.errors import DataError
 
 
@@ -53,16 +53,16 @@ def test_bad_bytes_come_after_all_lines_before_them() -> None:
 def test_packed_files(tmp_path: Path, name: str, pack: object) -> None:
     path = tmp_path / name
     path.write_bytes(pack(b"one\ntwo\n"))  # type: ignore[operator]
-    with open_lines(path) as file:
+    with open_bytes(path) as file:
         assert [line.text for block in arriving(file, name) for line in block] == ["one", "two"]
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nothing.txt must be a readable file"):
-        open_lines(tmp_path / "nothing.txt")
+        open_bytes(tmp_path / "nothing.txt")
     path = tmp_path / "bad.gz"
     path.write_bytes(b"not packed\n")
-    with open_lines(path) as file, pytest.raises(DataError, match="bad.gz must be a readable file"):
+    with open_bytes(path) as file, pytest.raises(DataError, match="bad.gz must be a readable file"):
         list(arriving(file, "bad.gz"))
 
 
@@ -71,5 +71,5 @@ def test_a_packed_file_of_nothing_is_refused(tmp_path: Path) -> None:
     with gzip.open(path, "wb", compresslevel=1) as file:
         for _ in range(80):
             file.write(bytes(1 << 20))
-    with open_lines(path) as file, pytest.raises(DataError, match="at most 64 MiB: got a longer"):
+    with open_bytes(path) as file, pytest.raises(DataError, match="at most 64 MiB: got a longer"):
         list(arriving(file, str(path)))

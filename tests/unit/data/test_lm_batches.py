@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from batch_fixtures import epoch
 
-from regard.data.batches import Batch
-from regard.data.lm_batches import ProseStream, TextChunks, even_batches
-from regard.data.masking import MASK, Masking
+from regard.data.batches import MASK, Batch, Masking
+from regard.data.running_text import TextChunks, TextStream
 from regard.errors import TrainingError, UsageError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID, Tokenizer
@@ -28,10 +27,10 @@ def documents(sizes: list[int] = SIZES) -> Ragged:
     return Ragged.of([list(range(a + 10, b + 10)) for a, b in zip(ends, ends[1:], strict=False)])
 
 
-def stream(masked: bool = False, packing: bool = True, **changes: object) -> ProseStream:
+def stream(masked: bool = False, packing: bool = True, **changes: object) -> TextStream:
     values = dict(batch_tokens=73, seed=3, masking=MASKING if masked else None)
     chunks = TextChunks.of(words() if masked else documents(), 12, masked=masked)
-    return ProseStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
+    return TextStream(chunks, packing=packing, **{**values, **changes})  # type: ignore[arg-type]
 
 
 def words() -> Ragged:
@@ -114,7 +113,7 @@ def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) ->
 
 def test_a_changed_text_is_noticed() -> None:
     state = stream().state()
-    other = ProseStream(
+    other = TextStream(
         TextChunks.of(documents([*SIZES[:-1], 6]), 12, masked=False),
         batch_tokens=73,
         packing=True,
@@ -143,11 +142,11 @@ def test_to_fill_in_blanks_texts_are_read_whole_and_short_ones_too() -> None:
 
 def test_validation_reads_all_of_it_always_with_the_same_blanks() -> None:
     chunks = TextChunks.of(words(), 12, masked=True)
-    first, second = (list(even_batches(chunks, 60, MASKING, 7)) for _ in range(2))
+    first, second = (list(chunks.even_batches(60, MASKING, 7)) for _ in range(2))
     assert sum(len(i) - 1 for batch in first for i, _ in rows(batch)) == sum(SIZES)
     for one, other in zip(first, second, strict=True):
         assert np.array_equal(one.target_input, other.target_input)
         assert np.array_equal(one.target_output, other.target_output)
-    plain = list(even_batches(TextChunks.of(documents(), 12, masked=False), 60, None, 7))
+    plain = list(TextChunks.of(documents(), 12, masked=False).even_batches(60, None, 7))
     steps = [s for batch in plain for i, o in rows(batch) for s in zip(i, o, strict=True)]
     assert sorted(steps) == expected_steps()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.data.batches import Batch, make_batch
-from regard.data.masking import MASK, Masking, num_asked
+from regard.data.batches import MASK, Batch, Masking, make_batch, num_asked
 from regard.errors import ModelError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID, PAD_ID, Tokenizer

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from regard.config import DataConfig
 from regard.data import cleaning, encoding
-from regard.data.batch_stream import BatchStream
+from regard.data.batch_stream import Lanes, PairStream
 from regard.data.corpus import Corpus, read_pairs
-from regard.data.order import Lanes, Order
+from regard.data.encoding import Order
 
 
 @settings(max_examples=20, deadline=None)
@@ -82,14 +82,14 @@ def test_tokens_are_made_once_and_found_again(
     corpus = texts(307)
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
-    first = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
+    first = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     monkeypatch.setattr(encoding.EncodedPairs, "_make", None)
-    again = BatchStream(corpus, BOTH, **made)  # type: ignore[arg-type]
+    again = PairStream(corpus, BOTH, **made)  # type: ignore[arg-type]
     assert again.num_too_long == first.num_too_long == 1
     assert all(map(same, islice(first, 41), islice(again, 41)))
     again.restore(first.state())
     monkeypatch.undo()
-    other = BatchStream(corpus, BOTH, **{**made, "max_length": 89})  # type: ignore[arg-type]
+    other = PairStream(corpus, BOTH, **{**made, "max_length": 89})  # type: ignore[arg-type]
     assert other.max_sequence_length == 90, "other settings make them anew"
 
 

@@ -47,7 +47,8 @@ UNITS = [
 
 # Patterns that only ever read what another program has found to be in order, or has written itself.
 ORDERLY = {
-    "regard.documents.xml._TOKEN": "expat has found the text well formed",
+    "regard.documents.xml._NOT_TEXT": "expat has found the text well formed",
+    "regard.documents.xml._TAG_END": "expat has found the tag",
     "regard.text.tokenizer: Vocabulary size too high .* <= (\\d+)": "a message of SentencePiece",
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 
-from regard.documents.encoding import decode, encode
+from regard.documents.plain import decode, encode
 from regard.documents.rendering import ShownSegment, TranslatedText
 from regard.documents.segments import (
     Code,

@@ -15,8 +15,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt, rules_inline
-from markdown_it.ruler import RuleOptionsType
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
@@ -40,10 +38,19 @@ _NUM_SHOWN = 60
 """maximum characters of inline code that the model sees"""
 _MAX_WORK = 10_000_000
 """brackets times characters of a paragraph; markdown-it takes time by it, and of a longer one the marks are not read"""
-_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*(?:\n|\Z)")
-_INDENTED = re.compile(r"\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)")
-"""beginning of a footnote, or of a term's meaning in the line after the term"""
-_DEFINITION = re.compile(r"\[[^\]\n]{1,200}\]:")
+# What markdown-it does not know gets another spelling for it, line by line.
+_LEFT_ALONE = re.compile(
+    r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*$|^[ \t>]*\$\$[^$]*+\$\$[ \t]*$",
+    re.MULTILINE,
+)
+"""front matter, which is for programs, and mathematics on lines of their own"""
+_NOTE = re.compile(
+    r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))",
+    re.MULTILINE,
+)
+"""beginning of a footnote, of a term's meaning, or of the definition of a link, which may be right below these"""
+_AS_ITEM = r"\1-   "
+"""a footnote as a list item: its further lines are indented by four as well"""
 _OTHER = re.compile(
     r"(?P<math>\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d))|\[\^[^\[\]\s]{1,100}\]"
     r"|<(?P<address>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000}|[^\s<>@]{1,200}@[^\s<>@]{1,200})>"
@@ -82,8 +89,8 @@ class _MarkdownReader:
 
     def slots(self) -> Iterator[Slot]:
         plain = re.sub(r"\r\n?", "\n", self.text)
-        if front := _FRONT_MATTER.match(plain):  # it is for programs
-            plain = "\n" * front.group().count("\n") + plain[front.end() :]
+        plain = _LEFT_ALONE.sub(lambda match: "\n" * match.group().count("\n"), plain)
+        plain = _NOTE.sub(_AS_ITEM, plain)
         level, row, is_head = 0, -1, False
         for token in _parser().parse(plain, self.env):
             if token.type in ("heading_open", "heading_close"):
@@ -233,7 +240,7 @@ def _with_plain_start(written: str) -> str:
     return f"{written[:at]}\\{written[at:]}" if match else written
 
 
-# --- the parser: CommonMark with tables, strikethrough, mathematics, footnotes and meanings of terms
+# --- the parser: CommonMark with tables, strikethrough and mathematics; for each mark, where it ends
 
 
 @cache
@@ -243,9 +250,6 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.enableOnly(["normalize", "block"])
     parser.inline.ruler.disable(["newline", "autolink", "entity"])
     parser.inline.ruler2.disable("fragments_join")
-    everywhere: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    parser.block.ruler.before("table", "indented", _indented_block, everywhere)
-    parser.block.ruler.before("table", "math", _math_block, everywhere)
     parser.inline.ruler.before("escape", "other", _noting_its_end(_other_mark))
     parser.inline.ruler.at("backticks", _noting_its_end(rules_inline.backtick))
     parser.inline.ruler.at("link", _noting_its_end(rules_inline.link))
@@ -275,44 +279,3 @@ def _other_mark(state: StateInline, silent: bool) -> bool:
         state.push("code_inline", "", 0).content = match["math"] or match["address"] or ""
     state.pos = match.end()
     return True
-
-
-def _math_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """From a line that begins with $$ to one that ends with it."""
-    check_cancelled()
-    first = _line(state, start)
-    if not first.startswith("$$") or start >= state.env.get("unclosed", end):
-        return False
-    lines = range(start + (first == "$$"), end)
-    last = next((line for line in lines if _line(state, line).endswith("$$")), None)
-    if last is None:  # and so for every line after this one
-        state.env["unclosed"] = start
-        return False
-    if not silent:
-        state.line = last + 1
-    return True
-
-
-def _indented_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A footnote or a term's meaning; lines below belong to it if they are indented by four."""
-    match = _INDENTED.match(_line(state, start))
-    if match is None or state.is_code_block(start):
-        # The definition of a link right below a footnote ends it.
-        is_below = silent and state.env.get("in_note")
-        return bool(is_below and _DEFINITION.match(_line(state, start)))
-    if not silent:
-        kept = state.bMarks[start], state.tShift[start], state.sCount[start], state.blkIndent
-        state.bMarks[start] += state.tShift[start] + match.end()
-        state.blkIndent += 4
-        state.tShift[start], state.sCount[start] = 0, state.blkIndent
-        state.level += 1
-        state.env["in_note"] = True
-        state.md.block.tokenize(state, start, end)
-        state.env["in_note"] = False
-        state.level -= 1
-        state.bMarks[start], state.tShift[start], state.sCount[start], state.blkIndent = kept
-    return True
-
-
-def _line(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].rstrip()

@@ -7,7 +7,6 @@ that goes on in the next. So a translation begins and ends as its source does.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from regard.documents.placement import Mark, WordLink, meets_any, place
 from regard.documents.segments import Code, Segment, TextRun, check_cancelled, partners
+from regard.documents.segments import shown as show
 from regard.text.protected import placeholders
 
 if TYPE_CHECKING:
@@ -43,11 +43,11 @@ _INITIALS = re.compile(r"\b\w\.\w\.$|(?<!\S)[A-Z]\.$")
 """a last word to which the full stop belongs, such as p.m."""
 _NUM_INITIALS = 20
 """characters at the end that are searched for initials"""
+_LAST_WESTERN = "\u052f"
+"""last letter of the scripts with the end marks of English: Latin, Greek, Cyrillic"""
 _SPACED_MARKS = ":;!?"
 """marks with a space before them in the languages below"""
 _SPACED_LANGUAGES = ("fr",)
-_FIRST_LETTER = re.compile(r"(?<!\w)[^\W_]")
-_LETTER = re.compile(r"[^\W_]")
 
 
 class TranslatedText(Protocol):
@@ -60,10 +60,6 @@ class TranslatedText(Protocol):
         """which words became which; None where that is not known"""
 
 
-Edit = tuple[int, int, str]
-"""start and end of a part of a translation, and the text that replaces it"""
-
-
 class ShownSegment:
     """A segment as the model sees it. With stand-ins, placeholders look like names."""
 
@@ -73,30 +69,25 @@ class ShownSegment:
         self.kept: list[tuple[Span, str, Code]] = []
         """placeholders: where they stand, and what is shown of them"""
         self.breaks: list[tuple[int, Code]] = []
-        self.marks: list[Mark] = []
         self.keys: list[Code] = []
-        mark_of_item: dict[int, int] = {}
+        tags: list[tuple[Code, int]] = []
         names = _free_names(segment.text) if stand_ins else None
         self.text = ""
-        for index, item in enumerate(segment.items):
-            if isinstance(item, TextRun):
-                self.text += item.text
-                continue
-            shown, at = item.shown, len(self.text)
-            if item.kind == "kept":
-                shown = next(names) if names else shown
-                self.kept.append(((at, at + len(shown)), shown, item))
-            elif item.kind == "break":
-                self.breaks.append((at, item))
-            elif item.kind == "key":
-                self.keys.append(item)
-            else:
-                mark_of_item[index] = len(self.marks)
-                self.marks.append(Mark(item, at))
+        for item in segment.items:
+            shown, at = show(item), len(self.text)
+            if isinstance(item, Code):
+                if item.kind == "kept":
+                    shown = next(names) if names else shown
+                    self.kept.append(((at, at + len(shown)), shown, item))
+                elif item.kind == "break":
+                    self.breaks.append((at, item))
+                elif item.kind == "key":
+                    self.keys.append(item)
+                else:
+                    tags.append((item, at))
             self.text += shown
-        for one, other in partners(segment.items).items():
-            mark = self.marks[mark_of_item[one]]
-            self.marks[mark_of_item[one]] = Mark(mark.code, mark.position, mark_of_item[other])
+        pairs = partners([code for code, _ in tags])
+        self.marks = [Mark(*tag, pairs.get(index)) for index, tag in enumerate(tags)]
 
     @property
     def needs_parts(self) -> bool:
@@ -131,14 +122,18 @@ class ShownSegment:
         found = self._written(target, sorted(edits, key=lambda edit: edit[0]))
         return found if found in (None, self.segment.raw) else self.segment.finish(found)
 
-    def _written(self, target: str, edits: Sequence[Edit]) -> str | None:
+    def _written(self, target: str, edits: Sequence[tuple[int, int, str]]) -> str | None:
+        """The target with other texts from some places to others, and the rest escaped where it has to be."""
         segment = self.segment
-        if segment.has_same_marks is None:
-            return _apply(target, edits, _with_own_ampersand(segment, segment.escape))
         # Unnecessary escapes would be seen by everyone who reads the file.
-        for escape in (str, segment.escape):
-            written = _apply(target, edits, _with_own_ampersand(segment, escape))
-            if segment.has_same_marks(segment.raw, written):
+        for escape in (str, segment.escape) if segment.has_same_marks else (segment.escape,):
+            escape = _with_own_ampersand(segment, escape)
+            written, cursor = "", 0
+            for start, end, raw in edits:
+                written += escape(target[cursor:start]) + raw
+                cursor = end
+            written += escape(target[cursor:])
+            if not segment.has_same_marks or segment.has_same_marks(segment.raw, written):
                 return written
         return None
 
@@ -198,14 +193,6 @@ class ShownSegment:
         return found
 
 
-def _apply(target: str, edits: Sequence[Edit], escape: Callable[[str], str]) -> str:
-    written, cursor = "", 0
-    for start, end, raw in edits:
-        written += escape(target[cursor:start]) + raw
-        cursor = end
-    return written + escape(target[cursor:])
-
-
 def _with_own_ampersand(segment: Segment, escape: Callable[[str], str]) -> Callable[[str], str]:
     """The escape, but & as the source spells its own: `&amp;` in a catalogue of HTML."""
     runs = (item for item in segment.items if isinstance(item, TextRun) and item.text == "&")
@@ -255,7 +242,8 @@ def _with_end_of(source: str, target: str, language: str) -> str:
         return target
     if not wanted:
         return target if _kinds(_end_marks(source.rstrip(_CLOSERS))) else words
-    if _kinds(_end_marks(target.rstrip(_CLOSERS))) == _kinds(wanted) or not _is_western(words):
+    has_them_inside = _kinds(_end_marks(target.rstrip(_CLOSERS))) == _kinds(wanted)
+    if has_them_inside or words.rstrip(_CLOSERS)[-1:] > _LAST_WESTERN:
         return target
     marks = wanted.strip().translate(_WESTERN)
     is_spaced = language[:2] in _SPACED_LANGUAGES and marks[0] in _SPACED_MARKS
@@ -272,16 +260,10 @@ def _kinds(marks: str) -> frozenset[str]:
     return frozenset(marks.strip().translate(_WESTERN).replace("...", "…"))
 
 
-def _is_western(text: str) -> bool:
-    """Whether the last letter is of a script with the end marks of English."""
-    last = next((letter for letter in reversed(text) if letter.isalpha()), "a")
-    return unicodedata.name(last, "").split(" ")[0] in ("LATIN", "CYRILLIC")
-
-
 def place_key(key: Code, target: str, taken: Sequence[tuple[int, int]]) -> int | None:
     """The letter of a translation that gets the sign; none inside the `taken` spans."""
-    firsts = [match.start() for match in _FIRST_LETTER.finditer(target)]
-    letters = [match.start() for match in _LETTER.finditer(target)]
+    firsts = [match.start() for match in re.finditer(r"(?<!\w)[^\W_]", target)]
+    letters = [at for at, letter in enumerate(target) if letter.isalnum()]
     same = [at for at in firsts if target[at].casefold() == key.name]
     free = (at for at in (*same, *firsts, *letters) if not meets_any((at, at + 1), taken))
     return next(free, None)

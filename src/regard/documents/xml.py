@@ -17,13 +17,8 @@ from regard.documents.segments import Code, Item, TextRun, shown
 from regard.errors import DataError
 
 _MAX_DEPTH = 500
-# Enough for a text that is known to be well formed.
-_TOKEN = re.compile(
-    r"""<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>|<![^>]*>"""
-    r"""|<(?P<close>/?)(?P<name>[^\s/>!?]+)(?P<rest>(?:[^>"']|"[^"]*"|'[^']*')*)>""",
-    re.DOTALL,
-)
-_ATTRIBUTE = re.compile(r"""(?<![^\s=])([^\s=]++)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_TAG_END = re.compile(r"""(?:[^>"']|"[^"]*"|'[^']*')*>""")
+_NOT_TEXT = re.compile(r"<!--.*?-->|<!\[CDATA\[(?P<cdata>.*?)\]\]>|<\?.*?\?>", re.DOTALL)
 _NO_CHARACTER = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -64,43 +59,31 @@ class Element:
 
 def parse(text: str, root: str) -> Element:
     """The tree of a file; its outermost element must have the name `root`."""
-    _check(text)
-    top = Element("", "", {}, 0, 0)
-    current = top
-    for match in _TOKEN.finditer(text):
-        if not match["name"]:
-            continue
-        if match["close"]:
-            current.stop, current.end = match.span()
-            assert current.parent is not None
-            current = current.parent
-            continue
-        prefix, _, name = match["name"].rpartition(":")
-        given = {key: html.unescape(a or b) for key, a, b in _ATTRIBUTE.findall(match["rest"])}
-        element = Element(name, prefix, given, match.start(), match.end(), current)
-        current.children.append(element)
-        if match["rest"].endswith("/"):
-            element.stop = element.end = match.end()
-        else:
-            current = element
-    [outermost] = top.children
-    if outermost.name != root:
-        raise DataError(
-            f"the outermost element must be <{root}>: got <{outermost.name}>; check the file's suffix"
-        )
-    return outermost
+    top = current = Element("", "", {}, 0, 0)
+    depth = 0
 
-
-def _check(text: str) -> None:
-    opened: list[str] = []
-
-    def begin(name: str, attributes: object) -> None:
-        opened.append(name)
-        if len(opened) > _MAX_DEPTH:
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal current, depth
+        start, depth = parser.CurrentByteIndex, depth + 1
+        if depth > _MAX_DEPTH:
             raise DataError(
                 f"elements must be nested at most {_MAX_DEPTH} deep: got more in line "
                 f"{parser.CurrentLineNumber}; no tool writes such a file"
             )
+        prefix, _, name = name.rpartition(":")
+        match = _TAG_END.match(text, start)
+        inner = match.end() if match else start
+        element = Element(name, prefix, attributes, start, inner, current, inner, inner)
+        current.children.append(element)
+        current = element
+
+    def end(name: str) -> None:
+        nonlocal current, depth
+        if text[current.inner - 2] != "/":
+            current.stop = parser.CurrentByteIndex
+            current.end = text.index(">", current.stop) + 1
+        assert current.parent is not None
+        current, depth = current.parent, depth - 1
 
     def doctype(name: str, system: object, public: object, has_subset: int) -> None:
         if has_subset:
@@ -109,16 +92,23 @@ def _check(text: str) -> None:
                 "without bound: got a DOCTYPE with declarations; remove them"
             )
 
-    parser = expat.ParserCreate("utf-8")
-    parser.StartElementHandler, parser.EndElementHandler = begin, lambda name: opened.pop()
+    parser = expat.ParserCreate("us-ascii")
+    parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = doctype
     try:
-        parser.Parse(text.encode(), True)
+        # Letters of one byte each, so that a byte's position is a character's.
+        parser.Parse(re.sub("[^\x00-\x7f]", "x", text).encode(), True)
     except expat.ExpatError as error:
         raise DataError(
             f"the file must be well-formed XML: {expat.ErrorString(error.code)} in line {error.lineno}; "
             "mend it first"
         ) from error
+    [outermost] = top.children
+    if outermost.name != root:
+        raise DataError(
+            f"the outermost element must be <{root}>: got <{outermost.name}>; check the file's suffix"
+        )
+    return outermost
 
 
 def items_of(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
@@ -156,7 +146,7 @@ def _text_items(raw: str) -> Iterator[Item]:
         cdata = match["cdata"]
         return TextRun(cdata, match.group()) if cdata else Code(match.group(), "alone")
 
-    return split_items(raw, _TOKEN, item, text_with_references)
+    return split_items(raw, _NOT_TEXT, item, text_with_references)
 
 
 def escape(text: str) -> str:

@@ -12,7 +12,7 @@ from itertools import groupby, zip_longest
 from typing import NamedTuple
 
 from regard.documents.document import SUFFIXES, reader_of
-from regard.documents.encoding import decode
+from regard.documents.plain import decode
 from regard.documents.segments import Segment, Slot
 from regard.errors import DataError, UsageError
 from regard.text.sentences import split

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
+import inspect
 import os
+from itertools import pairwise
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from regard.cli.main import app
 from regard.compare.study import named_studies
-from regard.config import SIZES, describe
+from regard.config import SIZES
 from regard.train.recipe import SECTIONS, named_recipes
 
 HERE = Path(__file__).parent
@@ -88,6 +91,13 @@ def settings_page() -> str:
         first = path.read_text(encoding="utf-8").split("\n", 1)[0].lstrip("# ")
         pages.append(f"- `regard compare --recipe {name}`: {first}")
     return "\n".join([*pages, ""])
+
+
+def describe(kind: type) -> dict[str, str]:
+    """The documentation string under each field of a config class."""
+    body: Any = ast.parse(inspect.getsource(kind)).body[0]
+    fields = [pair for pair in pairwise(body.body) if isinstance(pair[0], ast.AnnAssign)]
+    return {field.target.id: text.value.value for field, text in fields}
 
 
 def _shown(value: object) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from regard.config.fields import check, check_choices
+from regard.config.fields import Count, Settings
 from regard.errors import UsageError, suggest
 
 Architecture = Literal["encoder-decoder", "decoder-only", "encoder-only", "rnn", "gru", "lstm"]
@@ -21,64 +22,55 @@ Tying = Literal["all", "decoder", "none"]
 
 RECURRENT = ("rnn", "gru", "lstm")
 """Architectures that read and write word by word."""
-OF_TRANSFORMERS = (
-    "d_ff",
-    "num_heads",
-    "d_k",
-    "max_positions",
-    "num_buckets",
-    "max_distance",
-    "norm",
-    "norm_epsilon",
-    "norm_placement",
-    "feed_forward",
-    "output_transform",
-)
 RUNNING_TEXT = {"language": "decoder-only", "masked": "encoder-only"}
 """Objectives that learn from running text, with the architecture of each."""
-OF_RECURRENT = ("d_state",)
-"""Settings that the other kind of model does not have."""
+_OF_TRANSFORMERS = {
+    *("d_ff", "num_heads", "d_k", "max_positions", "num_buckets", "max_distance", "norm"),
+    *("norm_epsilon", "norm_placement", "feed_forward", "output_transform"),
+}
+_OF_RECURRENT = {"d_state"}
+"""settings that the other kind of model does not have"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModelConfig:
+class ModelConfig(Settings):
     """What the weights are. The defaults are the base model of the 2017 paper."""
 
     architecture: Architecture = "encoder-decoder"
     """a Transformer with both stacks, only the decoder (GPT) or only the encoder (BERT); or a recurrent encoder-decoder with plain, GRU or LSTM cells"""
     attention: Attention = "scaled-dot"
     """the Transformer's; of a recurrent model additive (Bahdanau), dot or general (Luong), or none: one fixed vector"""
-    source_vocab_size: int = 32000
+    source_vocab_size: Count = 32000
     """rows of the source embedding; unused in a decoder-only model"""
-    target_vocab_size: int = 32000
+    target_vocab_size: Count = 32000
     """rows of the target embedding, and columns of the output; unused in an encoder-only model"""
     num_encoder_layers: int = 6
     """N of the encoder"""
     num_decoder_layers: int = 6
     """N of the decoder"""
-    d_model: int = 512
+    d_model: Count = 512
     """width of the vectors that flow between layers"""
-    d_ff: int = 2048
+    d_ff: Count = 2048
     """width inside the feed-forward"""
-    d_state: int = 1000
+    d_state: Count = 1000
     """width of a recurrent decoder's state, and of the encoder's two directions together"""
-    num_heads: int = 8
+    num_heads: Count = 8
     """attention heads"""
-    d_k: int | None = None
+    d_k: Annotated[int | None, "positive"] = None
     """features of a head; d_model / num_heads (the paper) if not given"""
     position: Position = "sinusoidal"
     """how order enters: sinusoidal (the paper), learned, rotary, relative (T5), none (recurrent models), or the rejected ideas scaled and integer"""
-    max_positions: int = 1024
+    max_positions: Count = 1024
     """rows of a learned position table; the other kinds have no limit"""
     num_buckets: int = 32
     """relative positions: number of distances told apart, both directions together"""
-    max_distance: int = 128
+    max_distance: Count = 128
     """relative positions: farther distances all share one bucket"""
     scaled_embedding: bool = True
     """the embedding times the square root of d_model (the paper), or as it is"""
     norm: Norm = "layer"
     """layer normalisation (the paper), its root-mean-square form, or batch normalisation over the real tokens of a batch"""
-    norm_epsilon: float = 1e-5
+    norm_epsilon: Annotated[float, "positive"] = 1e-5
     """added to a norm's variance, so that none is zero"""
     norm_placement: NormPlacement = "post"
     """norm after the residual sum (the paper) or before each sub-layer"""
@@ -99,82 +91,46 @@ class ModelConfig:
     eos_id: int = 3
     """the end of a sentence, on both sides"""
 
-    def __post_init__(self) -> None:
-        check_choices(self)
-        check(
-            self, "positive", "source_vocab_size", "target_vocab_size", "d_model", "d_ff", "d_state"
-        )
-        check(self, "positive", "num_heads", "d_k", "max_positions", "max_distance", "norm_epsilon")
-        if self.has_encoder:
-            check(self, "positive", "num_encoder_layers")
-        if self.has_decoder:
-            check(self, "positive", "num_decoder_layers")
-        if self.is_recurrent:
-            self.check_recurrent()
-        else:
-            self.check_transformer()
-        shares_all = self.tied == "all" and self.has_encoder and self.has_decoder
-        if shares_all and self.source_vocab_size != self.target_vocab_size:
-            raise UsageError(
+    def mistakes(self) -> Iterator[str]:
+        stacks = ("encoder", self.has_encoder), ("decoder", self.has_decoder)
+        for name in (f"num_{stack}_layers" for stack, is_there in stacks if is_there):
+            if not getattr(self, name) > 0:
+                yield f"{name} must be above 0: got {getattr(self, name)}; give a larger one"
+        yield from self._of_recurrent() if self.is_recurrent else self._of_transformer()
+        sizes = self.source_vocab_size, self.target_vocab_size
+        is_shared = self.tied == "all" and self.has_encoder and self.has_decoder
+        if is_shared and sizes[0] != sizes[1]:
+            yield (
                 "tied=all shares one table between both languages, so the vocabularies must be equal: got "
-                f"{self.source_vocab_size} and {self.target_vocab_size}; use a joint vocabulary or tied=decoder"
+                f"{sizes[0]} and {sizes[1]}; use a joint vocabulary or tied=decoder"
             )
 
-    def check_transformer(self) -> None:
+    def _of_transformer(self) -> Iterator[str]:
         if self.attention != "scaled-dot":
-            raise UsageError(
-                f"a Transformer attends by scaled dot products: got attention={self.attention}; leave it out, "
-                "or set architecture to rnn, gru or lstm"
-            )
+            yield f"a Transformer attends by scaled dot products: got attention={self.attention}; leave it out"
         if self.d_k is None and self.d_model % self.num_heads:
-            raise UsageError(
-                f"d_model must be a multiple of num_heads: got d_model={self.d_model}, "
-                f"num_heads={self.num_heads}; change one of them, or give d_k"
-            )
+            sizes = f"d_model={self.d_model}, num_heads={self.num_heads}"
+            yield f"d_model must be a multiple of num_heads: got {sizes}; change one of them, or give d_k"
         if self.position == "sinusoidal" and self.d_model % 2:
-            raise UsageError(
-                "position=sinusoidal fills features in pairs of sine and cosine, so d_model must be even: "
-                f"got {self.d_model}; change d_model"
-            )
+            yield f"position=sinusoidal needs pairs of features, so d_model must be even: got {self.d_model}; change it"
         if self.position == "rotary" and self.head_dim % 2:
-            raise UsageError(
-                "position=rotary turns features in pairs, so d_k, which is d_model / num_heads if not given, must be "
-                f"even: got {self.head_dim}; change one of them"
-            )
+            yield f"position=rotary needs pairs of features, so d_model / num_heads or d_k must be even: got {self.head_dim}"
         if self.num_buckets < 4 or self.max_distance <= self.num_buckets // 2:
-            raise UsageError(
-                "num_buckets must be at least 4, and max_distance above its half: got "
-                f"num_buckets={self.num_buckets}, max_distance={self.max_distance}; T5 has 32 and 128"
-            )
-        gated = self.feed_forward.startswith("gated-")
-        if self.output_transform and (self.has_decoder or self.norm == "batch" or gated):
-            raise UsageError(
-                "output_transform is for an encoder-only model with a layer or rms norm and no gates: got "
-                f"architecture={self.architecture}, norm={self.norm}, feed_forward={self.feed_forward}; "
-                "leave it out"
-            )
+            sizes = f"num_buckets={self.num_buckets}, max_distance={self.max_distance}"
+            yield f"num_buckets must be at least 4, and max_distance above its half: got {sizes}; T5 has 32 and 128"
+        if self.output_transform and (self.has_decoder or self.norm == "batch" or self.is_gated):
+            yield "output_transform is for an encoder-only model with a layer or rms norm and no gates: leave it out"
 
-    def check_recurrent(self) -> None:
+    def _of_recurrent(self) -> Iterator[str]:
         if self.attention == "scaled-dot":
-            raise UsageError(
-                f"architecture={self.architecture} attends by additive, dot, general or none: got "
-                "attention=scaled-dot, the Transformer's; choose one of these"
-            )
+            yield f"architecture={self.architecture} attends by additive, dot, general or none: got scaled-dot; choose one"
         if self.position != "none":
-            raise UsageError(
-                f"architecture={self.architecture} reads in order and takes no positions: got "
-                f"position={self.position}; set position=none"
-            )
+            yield f"architecture={self.architecture} takes no positions: got position={self.position}; set position=none"
         for name in ("embedding_norm", "output_bias", "output_transform"):
             if getattr(self, name):
-                raise UsageError(
-                    f"{name} is for Transformers: got architecture={self.architecture}; leave it out"
-                )
+                yield f"{name} is for Transformers: got architecture={self.architecture}; leave it out"
         if self.d_state % 2:
-            raise UsageError(
-                "d_state is shared by the encoder's two directions, so it must be even: "
-                f"got {self.d_state}; change d_state"
-            )
+            yield f"d_state is shared by the encoder's two directions, so it must be even: got {self.d_state}; change it"
 
     @property
     def head_dim(self) -> int:
@@ -199,6 +155,10 @@ class ModelConfig:
             self.num_encoder_layers if self.has_encoder else 0,
             self.num_decoder_layers if self.has_decoder else 0,
         )
+
+    @property
+    def is_gated(self) -> bool:
+        return self.feed_forward.startswith("gated-")
 
     @property
     def is_recurrent(self) -> bool:
@@ -256,35 +216,28 @@ def shape_of(size: str, changes: Mapping[str, Any]) -> dict[str, Any]:
 def check_belongs(changes: Mapping[str, Any]) -> None:
     """Refuse a setting that the architecture does not have."""
     architecture = changes.get("architecture", "encoder-decoder")
-    foreign = OF_TRANSFORMERS if architecture in RECURRENT else OF_RECURRENT
+    is_recurrent = architecture in RECURRENT
+    foreign = _OF_TRANSFORMERS if is_recurrent else _OF_RECURRENT
+    kind = "Transformers" if is_recurrent else "recurrent models"
     for name in changes:
         if name in foreign:
-            kind = "Transformers" if architecture in RECURRENT else "recurrent models"
             raise UsageError(
                 f"{name} is a setting of {kind}: got it with architecture={architecture}; leave it out"
             )
 
 
 def _matched_state(size: Mapping[str, int], shape: Mapping[str, Any]) -> int:
-    """The multiple of 8 that makes a recurrent model about as large as the Transformer, without biases."""
-    width = size["d_model"]
+    """The multiple of 8 that makes a recurrent model of one layer a side about as large as the Transformer.
+
+    Its weights without tables and biases are a d_state² + b d_state + c.
+    """
+    width, attention, cell = size["d_model"], shape["attention"], shape["architecture"]
     feed_forward = 2 * width * size["d_ff"]
     encoder = size["num_encoder_layers"] * (4 * width**2 + feed_forward)
     decoder = size["num_decoder_layers"] * (8 * width**2 + feed_forward)
-    return min(
-        range(8, 16384, 8),
-        key=lambda d_state: abs(_num_recurrent(d_state, shape) - encoder - decoder),
-    )
-
-
-def _num_recurrent(d_state: int, shape: Mapping[str, Any]) -> int:
-    """Weights of a recurrent model of one layer a side, without tables and biases."""
-    attention, d_model = shape["attention"], shape["d_model"]
-    num_gates = {"rnn": 1, "gru": 3, "lstm": 4}[shape["architecture"]]
-    fed = 0 if attention in ("dot", "general") else d_state
-    cells = num_gates * d_state * (d_model + d_state // 2 + d_model + fed + d_state)
-    summary = d_state if attention == "none" else d_state // 2
-    start = summary * d_state * (2 if shape["architecture"] == "lstm" else 1)
-    compared = {"additive": 2 * d_state**2, "general": d_state**2}.get(attention, 0)
-    readout = 2 * d_model * (2 * d_state + d_model)
-    return cells + start + compared + readout
+    width, num_gates = shape["d_model"], {"rnn": 1, "gru": 3, "lstm": 4}[cell]
+    cells = num_gates * (1.5 if attention in ("dot", "general") else 2.5)
+    initial = (1 if attention == "none" else 0.5) * (2 if cell == "lstm" else 1)
+    a = cells + initial + {"additive": 2, "general": 1}.get(attention, 0)
+    b, c = 2 * num_gates * width + 4 * width, 2 * width**2 - encoder - decoder
+    return max(8, 8 * round((math.sqrt(b * b - 4 * a * c) - b) / (16 * a)))

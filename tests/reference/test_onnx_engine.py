@@ -11,12 +11,11 @@ import pytest
 import torch
 from fixtures import save_model
 
-from regard.config import DecodeConfig, ModelConfig
+from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model
-from regard.model.layout import Layout
-from regard.model.transformer import EncoderDecoder, Transformer, build
+from regard.model.transformer import Transformer
 
 TOLERANCE = 1e-4
 SOURCES = [[5, 6, 7, 3], [8, 3], [9, 10, 11, 12, 13, 14, 3]]
@@ -53,7 +52,7 @@ def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...
     return seen
 
 
-@pytest.mark.parametrize("weights", ["fp32", "fp16", "int8"])
+@pytest.mark.parametrize("weights", ["fp32", "int8"])
 def test_fp32_is_torch(
     tmp_path: Path,
     random_model: Callable[..., Transformer],
@@ -116,32 +115,6 @@ def test_neighbours_do_not_matter(
         tokens = values.argmax(axis=1)
 
 
-@pytest.fixture(scope="module")
-def copyist() -> Transformer:
-    """A model that has learnt to repeat what it reads."""
-    torch.manual_seed(2017)
-    sizes = dict(d_model=32, d_ff=61, num_heads=4, num_encoder_layers=1, num_decoder_layers=1)
-    model = build(ModelConfig(source_vocab_size=23, target_vocab_size=23, **sizes))
-    assert isinstance(model, EncoderDecoder)
-    optimizer = torch.optim.Adam(model.parameters(), lr=4e-3)
-    for _ in range(250):
-        words = torch.randint(4, 23, (48, 6))
-        source = torch.cat([words, torch.full((48, 1), 3)], dim=1)
-        target = torch.cat([torch.full((48, 1), 2), words], dim=1)
-        layout = Layout.padded(torch.full((48,), 7), 7)
-        logits = model(source, layout, target, layout)
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), source.flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    return model.eval()
-
-
-@pytest.fixture
-def copied(copyist: Transformer) -> list[list[int]]:
-    return [[*np.random.default_rng(n).integers(4, 23, 6).tolist(), 3] for n in range(41)]
-
-
 def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[list[int]]:
     found = search(engine, sources, DecodeConfig(**changes))
     return [hypotheses[0].tokens for hypotheses in found]
@@ -149,19 +122,9 @@ def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[
 
 @pytest.mark.parametrize("method", ["beam", "greedy"])
 def test_both_engines_find_the_same_tokens(
-    tmp_path: Path, copyist: Transformer, copied: list[list[int]], method: str
+    tmp_path: Path, random_model: Callable[..., Transformer], method: str
 ) -> None:
-    ours, theirs = both(save_model(copyist, tmp_path / "model", "fp32"))
-    unequal = [source[-1 - number % 7 :] for number, source in enumerate(copied)]
-    changes = dict(method=method, coverage_penalty=0.2 if method == "beam" else 0.0)
-    assert best(ours, unequal, **changes) == best(theirs, unequal, **changes)
-
-
-def test_int8_copies_as_well(tmp_path: Path, copyist: Transformer, copied: list[list[int]]) -> None:
-    """On a trained model 8 bits change next to nothing: at most one sentence in twenty."""
-    folder = save_model(copyist, tmp_path / "model", "int8")
-    words = [source[:-1] for source in copied]
-    exact = best(OnnxEngine(folder, 1, "fp32"), copied)
-    near = best(OnnxEngine(folder, 1, "int8"), copied)
-    assert sum(a == b for a, b in zip(exact, words, strict=True)) >= 0.9 * len(words)
-    assert sum(a == b for a, b in zip(near, exact, strict=True)) >= 0.95 * len(words)
+    ours, theirs = both(save_model(random_model(), tmp_path / "model", "fp32"))
+    sources = [[*np.random.default_rng(n).integers(4, 23, n % 7).tolist(), 3] for n in range(23)]
+    changes = dict(method=method, coverage_penalty=0.2 if method == "beam" else 0.0, max_length=9)
+    assert best(ours, sources, **changes) == best(theirs, sources, **changes)

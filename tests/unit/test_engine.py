@@ -14,7 +14,7 @@ import pytest
 import torch
 from fixtures import save_model
 
-from regard.engine import open_engine, pad
+from regard.engine import open_engine
 from regard.engine.graphs import default_threads
 from regard.engine.onnxruntime import OnnxEngine, OnnxState
 from regard.engine.torch import TorchEngine, load_model
@@ -162,12 +162,6 @@ def test_a_loaded_model_is_the_saved_one(
     assert state["output.weight"].data_ptr() == state["target.embedding.weight"].data_ptr()
     for name, tensor in checkpoint.read_tensors(folder).items():
         assert np.array_equal(state[name].numpy(), tensor)
-
-
-def test_padding_by_hand() -> None:
-    rows, lengths = pad([[5, 3], [6, 7, 8, 3], [3]], pad_id=1)
-    assert rows.tolist() == [[5, 3, 1, 1], [6, 7, 8, 3], [3, 1, 1, 1]]
-    assert lengths.tolist() == [2, 4, 1]
 
 
 def test_a_sentences_memory_is_shared_by_its_rows(saved: Saver) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from regard.config import DecodeConfig, ModelConfig
@@ -56,17 +54,3 @@ def test_one_sentence_is_searched_whatever_the_memory() -> None:
         MODEL, ITEMSIZE, DecodeConfig(beam=5), count=13, source_len=7, limit=17
     )
     assert (shape.num_sentences, shape.num_slots, shape.num_rows) == (1, 1, 5)
-
-
-def test_what_a_search_is_not_about_takes_no_room() -> None:
-    alone = dataclasses.replace(MODEL, architecture="decoder-only")
-    shape = Room().shape(
-        alone, ITEMSIZE, DecodeConfig(method="greedy", beam=5), count=3, source_len=7, limit=17
-    )
-    assert (shape.source_len, shape.beam, shape.n_best) == (0, 1, 1)
-
-
-def test_sources_are_read_within_their_number_of_tokens() -> None:
-    room = Room(source_tokens=160)
-    assert [room.batch(count, 32) for count in (1, 2, 3, 29)] == [1, 2, 4, 5]
-    assert room.batch(29, 176) == 1

@@ -10,7 +10,7 @@ import torch
 from fixtures import make_model_folder, save_model
 
 from regard.config import ModelConfig, sized
-from regard.engine import Encoder, open_encoder
+from regard.engine import VectorEngine, open_encoder
 from regard.errors import ModelError, UsageError
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
@@ -89,7 +89,9 @@ def test_a_recurrent_encoder_reads_as_well(tmp_path: Path) -> None:
         target_vocab_size=VOCABULARY,
     )
     torch.manual_seed(5)
-    encoder: Encoder = open_encoder(save_model(build(config), tmp_path / "model", graphs=False))
+    encoder: VectorEngine = open_encoder(
+        save_model(build(config), tmp_path / "model", graphs=False)
+    )
     found = encoder.vectors(SOURCES)
     assert [each.shape for each in found] == [(len(source), 22) for source in SOURCES]
 
@@ -118,4 +120,4 @@ def test_a_graph_from_before_is_named_and_still_translates(tmp_path: Path) -> No
     (folder / "encoder.onnx").write_bytes(graph.SerializeToString())
     assert regard.load(folder).translate("Bonjour.") == expected
     with pytest.raises(ModelError, match="made before search"):
-        open_encoder(folder)
+        open_encoder(folder).vectors([[5, 3]])

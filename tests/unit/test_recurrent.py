@@ -13,9 +13,8 @@ from fixtures import save_model
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
-from regard.engine.edited import EditedEngine, UncachedEngine
-from regard.engine.torch import TorchEngine, load_model
-from regard.errors import MissingExtra, UsageError
+from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine, load_model
+from regard.errors import UsageError
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
 
@@ -129,12 +128,6 @@ def test_the_torch_engine_runs_it(folder: Path):
     assert str(caught.value) == (
         "the onnxruntime engine runs Transformers: got architecture=gru; use torch"
     )
-
-
-def test_without_torch_it_says_what_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("regard.engine.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match="^running a recurrent model needs the package torch"):
-        open_engine(folder)
 
 
 def test_loading_draws_nothing(folder: Path):

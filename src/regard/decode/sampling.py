@@ -19,7 +19,7 @@ _LARGEST_UNIFORM = 1 - 2.0**-23
 draw always falls on a possible token."""
 
 
-class Sampler:
+class TokenSampler:
     """Draws the next token of each path."""
 
     def __init__(

@@ -20,7 +20,7 @@ from regard.decode.interface import (
     StepRecord,
     hypothesis,
 )
-from regard.decode.sampling import Sampler
+from regard.decode.sampling import TokenSampler
 from regard.errors import UsageError
 
 NUM_SHOWN = 20
@@ -50,13 +50,13 @@ class SinglePaths:
         self._show, self._history = attention, history
         self._attention = attention or config.coverage_penalty > 0
         count, num_paths = len(sources) * config.n_best, config.n_best
-        self._sampler: Sampler | None = None
+        self._sampler: TokenSampler | None = None
         if config.method == "sample":
             keys = [(number, path) for number in numbers for path in range(num_paths)]
             given = [
                 len(each.prefix) if num_given is None else num_given for each in rules.constraints
             ]
-            self._sampler = Sampler(config, keys, np.repeat(given, num_paths).tolist())
+            self._sampler = TokenSampler(config, keys, np.repeat(given, num_paths).tolist())
         self._step_best = None if self._sampler else offers_best(model, rules, history)
         self._arrays = arrays_for(model)
         self._state = model.start(sources, attention=self._attention)

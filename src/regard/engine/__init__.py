@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypedDict, Unpack
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Engine(Protocol):
         """The logits [rows, vocab] after `tokens` [rows], and the state that has read them."""
 
 
-class Encoder(Protocol):
+class VectorEngine(Protocol):
     """A running encoder."""
 
     @property
@@ -55,40 +55,27 @@ class Encoder(Protocol):
         """[tokens, features] of each source, in float32: one vector in context for each token."""
 
 
+class EngineOptions(TypedDict, total=False):
+    device: str
+    """auto, cpu, or a device of torch; a GPU is used only when this says so"""
+    threads: int | None
+    precision: Precision
+
+
 def open_engine(
-    folder: str | Path,
-    kind: EngineKind = "auto",
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    precision: Precision = "auto",
+    folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]
 ) -> Engine:
     """The engine for a model folder.
 
-    `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named. A
-    GPU is used only when the device says so.
+    `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named.
     """
-    kind, purpose = _choose_engine(folder, kind, device, threads, precision)
-    if kind == "torch":
-        return _open_torch(folder, device, threads, precision, purpose)
-    assert precision != "bf16"
-    if not read_manifest(folder).model.has_decoder:
-        from regard.engine.graphs import OnnxEncoder
-
-        return OnnxEncoder(folder, threads, precision)
-    from regard.engine.onnxruntime import OnnxEngine
-
-    return OnnxEngine(folder, threads, precision)
+    engine: Engine = _open(folder, kind, **options)
+    return engine
 
 
 def open_encoder(
-    folder: str | Path,
-    kind: EngineKind = "auto",
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    precision: Precision = "auto",
-) -> Encoder:
+    folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]
+) -> VectorEngine:
     """The encoder of a model folder, by the engine that `open_engine` would take."""
     config = read_manifest(folder).model
     if not config.has_encoder:
@@ -96,14 +83,7 @@ def open_encoder(
             f"{folder} must be a model with an encoder, which reads whole texts: got architecture="
             f"{config.architecture}; name another"
         )
-    kind, purpose = _choose_engine(folder, kind, device, threads, precision)
-    if kind == "torch":
-        return _open_torch(folder, device, threads, precision, purpose)
-    from regard.engine.graphs import OnnxEncoder
-
-    assert precision != "bf16"
-    encoder = OnnxEncoder(folder, threads, precision)
-    encoder.check_vectors()
+    encoder: VectorEngine = _open(folder, kind, encoder_alone=True, **options)
     return encoder
 
 
@@ -117,32 +97,37 @@ def pad(sources: Sequence[Sequence[int]], pad_id: int) -> tuple[np.ndarray, np.n
     return rows, lengths
 
 
-def _choose_engine(
-    folder: str | Path, kind: EngineKind, device: str, threads: int | None, precision: Precision
-) -> tuple[Literal["onnxruntime", "torch"], str]:
-    """The engine, and its purpose for the message when its package is missing."""
+def _open(
+    folder: str | Path,
+    kind: EngineKind,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    precision: Precision = "auto",
+    encoder_alone: bool = False,
+) -> Any:
     if threads is not None and threads < 1:
         raise UsageError(
             f"threads must be at least 1: got {threads}; leave it out to have it chosen"
         )
-    purpose, model = "the torch engine", read_manifest(folder).model
+    model = read_manifest(folder).model
+    on_cpu = device in ("auto", "cpu")
+    purpose = "the torch engine"
     if kind == "auto":
         has_graphs = any((Path(folder) / name).is_file() for name in GRAPHS)
-        on_cpu = device in ("auto", "cpu") and precision != "bf16"
-        kind = "onnxruntime" if has_graphs and on_cpu else "torch"
+        kind = "onnxruntime" if has_graphs and on_cpu and precision != "bf16" else "torch"
+        purpose = "running a model without the CPU engine's graphs"
         if has_graphs:
-            purpose = "precision=bf16" if precision == "bf16" else f"device={device}"
-        elif model.is_recurrent:
-            purpose = "running a recurrent model"
-        else:
-            purpose = "running a model without the CPU engine's graphs"
-    if kind not in ("onnxruntime", "torch"):
+            purpose = f"device={device}" if precision != "bf16" else "precision=bf16"
+    if kind == "torch":
+        return _open_torch(
+            folder, "cpu" if device == "auto" else device, threads, precision, purpose
+        )
+    if kind != "onnxruntime":
         raise UsageError(
             f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
         )
-    if kind == "torch":
-        return kind, purpose
-    if device not in ("auto", "cpu"):
+    if not on_cpu:
         raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
     if precision == "bf16":
         raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
@@ -150,7 +135,13 @@ def _choose_engine(
         raise UsageError(
             f"the onnxruntime engine runs Transformers: got architecture={model.architecture}; use torch"
         )
-    return kind, purpose
+    if encoder_alone or not model.has_decoder:
+        from regard.engine.graphs import OnnxEncoder
+
+        return OnnxEncoder(folder, threads, precision)
+    from regard.engine.onnxruntime import OnnxEngine
+
+    return OnnxEngine(folder, threads, precision)
 
 
 def _open_torch(
@@ -164,16 +155,12 @@ def _open_torch(
 
     from regard.engine.torch import TorchEngine, load_model
 
-    device = "cpu" if device == "auto" else device
-    if device.partition(":")[0] == "cuda" and not torch.cuda.is_available():
-        raise UsageError(f"device={device}: torch finds no CUDA device here; use cpu")
     try:
         torch.zeros(1, device=device).tolist()
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # the latter: torch without CUDA
         raise UsageError(
             f"device must be one this machine has: got {device!r}; use cpu or auto"
         ) from error
     if threads is not None:
         torch.set_num_threads(threads)
-    model, _ = load_model(folder)
-    return TorchEngine(model, device, precision)
+    return TorchEngine(load_model(folder)[0], device, precision)

@@ -86,7 +86,7 @@ def _bind(way: Callable[..., None], name: str, array: np.ndarray) -> None:
     way(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
 
 
-class Block:
+class CacheBlock:
     """Memory of one shape: [layer and key or value, row, head, place, feature]."""
 
     def __init__(self, flat: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -101,9 +101,9 @@ class BlockPool:
 
     def __init__(self, num_layers: int, num_heads: int, width: int) -> None:
         self._sizes = num_layers, num_heads, width
-        self._free: list[Block] = []
+        self._free: list[CacheBlock] = []
 
-    def take(self, num_rows: int, capacity: int) -> Block:
+    def take(self, num_rows: int, capacity: int) -> CacheBlock:
         num_layers, num_heads, width = self._sizes
         shape = (2 * num_layers, num_rows, num_heads, capacity, width)
         large_enough = None
@@ -113,10 +113,10 @@ class BlockPool:
             if block.flat.size >= math.prod(shape):
                 large_enough = index
         if large_enough is not None:
-            return Block(self._free.pop(large_enough).flat, shape)
-        return Block(np.empty(math.prod(shape), dtype=np.float32), shape)
+            return CacheBlock(self._free.pop(large_enough).flat, shape)
+        return CacheBlock(np.empty(math.prod(shape), dtype=np.float32), shape)
 
-    def give_back(self, block: Block) -> None:
+    def give_back(self, block: CacheBlock) -> None:
         self._free.append(block)
         if len(self._free) > MAX_FREE_BLOCKS:
             sizes = [block.flat.size for block in self._free]

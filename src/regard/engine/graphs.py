@@ -43,12 +43,9 @@ class Graphs:
         self._options = _session_options(threads, quantized=self.quantized)
         self._layout = sha256(checkpoint.read_header(self._folder)).hexdigest()
 
-    def path(self, name: Literal["encoder", "decoder"]) -> Path:
-        return self._folder / f"{name}{self._suffix}.onnx"
-
     def open(self, name: Literal["encoder", "decoder"], takes: set[str]) -> Any:
         """A session over this graph, which must have these inputs."""
-        path = self.path(name)
+        path = self._folder / f"{name}{self._suffix}.onnx"
         if not path.is_file():
             raise ModelError(
                 f"the onnxruntime engine needs {path}, which is not there: "
@@ -81,9 +78,8 @@ class OnnxEncoder:
         precision: GraphPrecision = "auto",
     ) -> None:
         graphs = Graphs(folder, threads, precision)
-        self.config = graphs.config
+        self.config, self._folder = graphs.config, folder
         self.precision = "int8" if graphs.quantized else "fp32"
-        self._path = graphs.path("encoder")
         places = set() if self.config.has_decoder else {"places"}
         self._session = graphs.open("encoder", {"tokens", "lengths", *places})
 
@@ -97,17 +93,13 @@ class OnnxEncoder:
         values: np.ndarray = self._session.run(["log_probabilities"], inputs)[0]
         return values
 
-    def check_vectors(self) -> None:
-        """Refuse a graph from before there was search."""
-        if MEMORY not in {each.name for each in self._session.get_outputs()}:
-            raise ModelError(
-                f"{self._path} must tell the vectors of its words: it was made before search was; "
-                "write the model anew with  regard export"
-            )
-
     def vectors(self, sources: Sequence[Sequence[int]]) -> list[np.ndarray]:
         """[tokens, features] of each source."""
-        self.check_vectors()
+        if MEMORY not in {each.name for each in self._session.get_outputs()}:
+            raise ModelError(
+                f"the graphs of {self._folder} must tell the vectors of its words: they were made before search "
+                "was; write the model anew with  regard export"
+            )
         tokens, lengths = pad(sources, self.config.pad_id)
         inputs = {"tokens": tokens, "lengths": lengths}
         if not self.config.has_decoder:

@@ -8,7 +8,7 @@ costs little more than the graph itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -55,17 +55,13 @@ class OnnxState:
         sources = self.sources
         if chosen != self.sentence_of:
             sources = self.all_sources.select(_grouped(np.array(chosen)))
-        seen = self.attention
-        return OnnxState(
+        return replace(
+            self,
             num_rows=len(wanted),
-            position=self.position,
-            cache=self.cache,
             rows=[self.rows[index] for index in wanted],
             sources=sources,
             sentence_of=chosen,
-            all_sources=self.all_sources,
-            attention=None if seen is None else seen[wanted],
-            wants_attention=self.wants_attention,
+            attention=None if self.attention is None else self.attention[wanted],
         )
 
 
@@ -167,17 +163,8 @@ class OnnxEngine:
         if seen is not None:
             seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
             seen = seen[rows, -1, : state.sources.longest]
-        return call.outputs, OnnxState(
-            state.num_rows,
-            position,
-            cache,
-            rows,
-            state.sources,
-            state.sentence_of,
-            state.all_sources,
-            seen,
-            state.wants_attention,
-        )
+        newer = replace(state, position=position, cache=cache, rows=rows, attention=seen)
+        return call.outputs, newer
 
     def _writable(self, state: OnnxState, room: int) -> tuple[Cache, list[int]]:
         """A cache with only the state's rows, filled up to its position; and the cache's row of each row."""

@@ -1,9 +1,14 @@
-"""The torch engine: any model on CPU or GPU, run by the modules of `regard.model`."""
+"""The torch engine: any model on CPU or GPU, run by the modules of `regard.model`; plain, or with edited activations.
+
+An edit is a function of one value of a pass, by the value's trace name. A pass over the whole target begins at
+position 0, a cached step at the position of its one token. So edits are asked for by position, and an edit of
+one word knows whether that word is in the pass.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +35,9 @@ from regard.model.recurrent.decoder import RecurrentState
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating, build
 from regard.trace import Trace, cross_attentions
 
+Edits = Mapping[str, Callable[[Any], Any]]
+EditsAt = Callable[[int], Edits]
+"""From the position of a pass's first target word to the edits of that pass."""
 MEMORY_SHARE = 6
 """Divisor of the GPU's free memory: one part for the sources of a search, one for its outputs."""
 
@@ -170,7 +178,7 @@ class TorchEngine:
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def _trace(self, position: int) -> Trace | None:
-        """The trace of a pass that begins at this position; see `regard.engine.edited`."""
+        """The trace of a pass that begins at this position; see `EditedEngine`."""
         return None
 
     def _attention_of(self, trace: Trace) -> Tensor | None:
@@ -182,3 +190,67 @@ class TorchEngine:
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+class EditedEngine(TorchEngine):
+    """Cached steps with the edits of their position; the source with those of position 0."""
+
+    def __init__(self, model: Model, edits_at: EditsAt) -> None:
+        super().__init__(model)
+        self.edits_at = edits_at
+
+    def _trace(self, position: int) -> Trace:
+        return Trace(self.edits_at(position))
+
+
+@dataclass(frozen=True)
+class WrittenState:
+    """The tokens so far and the encoder's output, no cache."""
+
+    tokens: Tensor
+    """[rows, written]"""
+    memory: Tensor | None
+    source_lengths: Tensor | None
+    attention: Tensor | None = None
+
+    def select(self, indices: Tensor) -> WrittenState:
+        chosen = {
+            name: values.index_select(0, indices)
+            for name, values in vars(self).items()
+            if values is not None
+        }
+        return replace(self, **chosen)
+
+
+class UncachedEngine(EditedEngine):
+    """Every step is one whole pass over the tokens so far.
+
+    An edit that lets a word see later ones changes the earlier vectors with every new word, so that they
+    cannot be cached.
+    """
+
+    @torch.inference_mode()
+    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> Any:
+        empty = torch.zeros((len(sources), 0), dtype=torch.int64)
+        if isinstance(self.model, DecoderOnly):
+            return WrittenState(empty, None, None)
+        source, lengths = (torch.from_numpy(each) for each in pad(sources, self.config.pad_id))
+        layout = Layout.padded(lengths, source.shape[1])
+        memory = cast(Translating, self.model).encode(source, layout, trace=self._trace(0))
+        return WrittenState(empty, memory, lengths)
+
+    @torch.inference_mode()
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, Any]:
+        written = cast(WrittenState, state)
+        target = torch.cat([written.tokens, tokens[:, None]], dim=1)
+        layout = Layout.padded(target.new_full((len(target),), target.shape[1]), target.shape[1])
+        trace = self._trace(0)
+        if isinstance(self.model, DecoderOnly):
+            logits = self.model(target, layout, trace=trace)[:, -1]
+        else:
+            model = cast(Translating, self.model)
+            assert written.memory is not None and written.source_lengths is not None
+            source_layout = Layout.padded(written.source_lengths, written.memory.shape[1])
+            hidden = model.decode(target, layout, written.memory, source_layout, trace=trace)
+            logits = model.project(hidden[:, -1], trace=trace)
+        return logits, replace(written, tokens=target, attention=self._attention_of(trace))

@@ -16,8 +16,7 @@ import numpy as np
 
 from regard.config import DecodeConfig
 from regard.decode import StepModel
-from regard.engine.edited import EditedEngine, UncachedEngine
-from regard.engine.torch import TorchEngine
+from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of

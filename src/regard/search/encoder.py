@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.data.batches import batches_for_inference
-from regard.engine import Encoder, open_encoder
+from regard.engine import VectorEngine, open_encoder
 from regard.folder.checkpoint import WEIGHTS, open_tokenizers
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.search.passages import MAX_TOKENS
@@ -32,7 +32,7 @@ OnProgress = Callable[[int, int], None]
 class TextEncoder:
     """A model's encoder with its tokenizer."""
 
-    def __init__(self, folder: Path, encoder: Encoder) -> None:
+    def __init__(self, folder: Path, encoder: VectorEngine) -> None:
         self.folder, self.encoder = folder, encoder
         self.manifest: Manifest = read_manifest(folder)
         self.tokenizer: TokenizerBase = open_tokenizers(folder, self.manifest.tokenizer)[0]

@@ -14,8 +14,7 @@ import torch
 
 from regard.config import DecodeConfig, to_dict
 from regard.decode import Constraints, Hypothesis, StepRecord
-from regard.engine.edited import Edits, UncachedEngine
-from regard.engine.torch import TorchEngine
+from regard.engine.torch import Edits, TorchEngine, UncachedEngine
 from regard.errors import UsageError
 from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model

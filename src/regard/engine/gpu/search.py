@@ -21,9 +21,8 @@ from regard.config import DecodeConfig, ModelConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import Hypothesis
 from regard.engine import pad
-from regard.engine.gpu.backtrace import backtrace
 from regard.engine.gpu.recording import Recorded, Room, Shape
-from regard.engine.gpu.slots import Allowed, Slots, candidates, repeated
+from regard.engine.gpu.slots import Allowed, Slots, backtrace, candidates, repeated
 from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
@@ -64,7 +63,7 @@ class StaticSearch:
         room: Room = Room(),  # noqa: B008 (frozen)
     ) -> None:
         self.model, self.room = frozen(model, dtype), room
-        self._recordings: dict[Shape, Recording] = {}
+        self._recordings: dict[Shape, RecordedSearch] = {}
         self._num_positions = 0
 
     @torch.inference_mode()
@@ -116,7 +115,7 @@ class StaticSearch:
             )
         self.room = replace(self.room, memory=memory)
 
-    def _recording(self, shape: Shape) -> Recording:
+    def _recording(self, shape: Shape) -> RecordedSearch:
         if shape.max_len > self._num_positions:
             # Recordings read the table in place, so a new table invalidates them.
             self._recordings.clear()
@@ -127,12 +126,12 @@ class StaticSearch:
         recording = self._recordings.pop(shape, None)
         while recording is None and len(self._recordings) >= self.room.kept:
             self._recordings.pop(next(iter(self._recordings)))
-        recording = recording or Recording(self.model, shape, self.room)
+        recording = recording or RecordedSearch(self.model, shape, self.room)
         self._recordings[shape] = recording  # the newest last
         return recording
 
 
-class Recording:
+class RecordedSearch:
     """The memory and the recorded steps of searches of one shape."""
 
     def __init__(self, model: Transformer, shape: Shape, room: Room) -> None:
@@ -250,7 +249,7 @@ class Recording:
 class Reader:
     """The encoder for batches of one shape; its output goes to the source cache."""
 
-    def __init__(self, recording: Recording, batch: int, source_len: int) -> None:
+    def __init__(self, recording: RecordedSearch, batch: int, source_len: int) -> None:
         self.recording = recording
         # One tensor, so that one copy brings everything.
         self._inputs = torch.zeros(

@@ -76,11 +76,11 @@ def read_chapters(path: Path, most_words: int) -> tuple[list[str], str]:
 def perplexity(model: Model, texts: list[str]) -> dict[str, float]:
     """Each piece is foretold from those before it in its row."""
     own = model._translator
-    num_pieces = own.longest
+    num_tokens = own.longest
     rows = [
-        ids[start : start + num_pieces]
+        ids[start : start + num_tokens]
         for ids in own.target.encode_batch(texts)
-        for start in range(0, len(ids), num_pieces)
+        for start in range(0, len(ids), num_tokens)
     ]
     total, count = 0.0, 0
     for row in rows:

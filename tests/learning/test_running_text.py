@@ -58,7 +58,7 @@ def learn(folder: Path, architecture: str, steps: int, **settings: Any) -> Perpl
 def test_a_model_learns_to_go_on(tmp_path: Path) -> None:
     score = learn(tmp_path, "decoder-only", 120)
     # What follows is sure but for where lines and documents end.
-    assert score.of_pieces < 1.8
+    assert score.of_tokens < 1.8
     for engine in ENGINES:
         model = load(tmp_path / "run", engine=engine)
         assert model.manifest.task == "write" and model.manifest.target_language == "en"
@@ -68,7 +68,7 @@ def test_a_model_learns_to_go_on(tmp_path: Path) -> None:
 
 def test_a_model_learns_to_fill_in_blanks(tmp_path: Path) -> None:
     score = learn(tmp_path, "encoder-only", 160, mask_share=0.2)
-    assert score.of_pieces < 1.8 and score.of_words is None
+    assert score.of_tokens < 1.8 and score.of_words is None
     for engine in ENGINES:
         model = load(tmp_path / "run", engine=engine)
         assert model.manifest.task == "fill"

@@ -78,19 +78,19 @@ def test_the_perplexity_is_that_of_the_text_written_out(text: DataConfig, tmp_pa
     model, manifest = load_model(tmp_path / "run")
     tokenizer = Tokenizer.load(tmp_path / "run" / manifest.tokenizer.target)
     prose = read_running_text(text.valid_text)
-    total, num_pieces = 0.0, 0
+    total, num_tokens = 0.0, 0
     for ids in encode_documents(tokenizer, prose.documents).lists():
         tokens = torch.tensor([[BOS_ID, *ids, EOS_ID]])
         length = tokens.shape[1] - 1
         with torch.no_grad():
             logits = model(tokens[:, :-1], Layout.padded(torch.tensor([length]), length))
         total += float(torch.nn.functional.cross_entropy(logits[0], tokens[0, 1:], reduction="sum"))
-        num_pieces += length
-    assert isinstance(score, Perplexity) and score.num_pieces == num_pieces
-    assert score.loss == pytest.approx(total / num_pieces, rel=1e-5)
+        num_tokens += length
+    assert isinstance(score, Perplexity) and score.num_tokens == num_tokens
+    assert score.loss == pytest.approx(total / num_tokens, rel=1e-5)
     num_words = sum(len(line.split()) for line in prose.lines())
     assert score.of_words == pytest.approx(math.exp(total / num_words), rel=1e-4)
-    assert f"{score.of_pieces:.2f}" in str(score)
+    assert f"{score.of_tokens:.2f}" in str(score)
 
 
 def test_a_model_learns_on_from_another(text: DataConfig, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_each_line_may_be_a_document(text: DataConfig, tmp_path: Path) -> None:
     ).scores
     prose = read_running_text(text.valid_text)
     tokenizer = Tokenizer.load(tmp_path / "run" / "tokenizer.model")
-    assert score.num_pieces == sum(len(tokenizer.encode(line)) + 1 for line in prose.lines())
+    assert score.num_tokens == sum(len(tokenizer.encode(line)) + 1 for line in prose.lines())
 
 
 def test_whole_documents_are_held_out() -> None:

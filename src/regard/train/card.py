@@ -84,14 +84,14 @@ def _front(name: str, task: Task, languages: list[str], scores: Sequence[AnyScor
 
 def _count(score: AnyScore) -> int:
     if isinstance(score, Perplexity):
-        return score.num_pieces
+        return score.num_tokens
     return score.num_sentences if isinstance(score, Score) else score.num_queries
 
 
 def _metrics(score: AnyScore) -> list[tuple[str, str, float]]:
     """Type on the hub, name and value of each metric."""
     if isinstance(score, Perplexity):
-        metrics = [("perplexity", "perplexity of tokens", score.of_pieces)]
+        metrics = [("perplexity", "perplexity of tokens", score.of_tokens)]
         if score.of_words is not None:
             metrics.append(("perplexity", "perplexity of words", score.of_words))
         return metrics

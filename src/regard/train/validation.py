@@ -211,7 +211,7 @@ class TextValidator:
         total, num_tokens = total_loss(model, batches, self.settings.precision, self.processes)
         words = None if self._masking else math.exp(min(total / self._num_words, 700.0))
         return Perplexity(
-            loss=total / num_tokens, num_pieces=round(num_tokens), of_words=words, name=name
+            loss=total / num_tokens, num_tokens=round(num_tokens), of_words=words, name=name
         )
 
 

@@ -111,21 +111,21 @@ class Perplexity(_Named):
 
     loss: float
     """mean of -log p over the predicted tokens"""
-    num_pieces: int
+    num_tokens: int
     of_words: float | None = None
     """perplexity per word, which does not depend on the tokenizer; None for blanks"""
     name: str = ""
 
     @property
-    def of_pieces(self) -> float:
+    def of_tokens(self) -> float:
         return math.exp(min(self.loss, 700.0))
 
     def __str__(self) -> str:
         words = "" if self.of_words is None else f"  of words {self.of_words:.2f}"
-        return self.titled(f"perplexity {self.of_pieces:.2f}{words}  ({self.num_pieces:,} tokens)")
+        return self.titled(f"perplexity {self.of_tokens:.2f}{words}  ({self.num_tokens:,} tokens)")
 
     def to_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "perplexity": self.of_pieces}
+        return {**dataclasses.asdict(self), "perplexity": self.of_tokens}
 
 
 AnyScore = Score | Retrieval | Perplexity

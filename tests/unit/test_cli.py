@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,19 +24,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
 
 
-@pytest.mark.parametrize("verb", ["translate", "evaluate"])
 def test_a_folder_is_no_output_file(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "out").mkdir()
-    (tmp_path / "a").write_text("Bonjour\n")
     monkeypatch.setattr(Model, "translate", None)  # it is refused before anything is translated
-    texts = ("--source", tmp_path / "a", "--reference", tmp_path / "a")
-    arguments = ("-m", folder, "Bonjour") if verb == "translate" else (folder, *texts)
-    result = run(verb, *arguments, "-o", tmp_path / "out")
+    result = run("translate", "-m", folder, "Bonjour", "-o", tmp_path / "out")
     assert_one_sentence(result, 2)
     assert "--output must be a file" in result.stderr
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "out"]
+    assert [path.name for path in tmp_path.rglob("*")] == ["out"]
 
 
 def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(
@@ -64,30 +61,20 @@ def test_bad_models(folder: str, tmp_path: Path) -> None:
         ("config.json", b"{"),
         ("tokenizer.model", b"x"),
         ("decoder.onnx", (Path(folder) / "encoder.onnx").read_bytes()),
-        ("encoder.onnx", (Path(folder) / "decoder.onnx").read_bytes()),
     ):
-        broken = make_broken(folder, tmp_path / name, name, content)
+        broken = shutil.copytree(folder, tmp_path / name)
+        (broken / name).write_bytes(content)
         result = run("translate", "-m", broken, "Bonjour")
         assert_one_sentence(result, 1)
         assert name in result.stderr
-
-
-def make_broken(folder: str, copy: Path, name: str, content: bytes) -> Path:
-    copy.mkdir()
-    for path in Path(folder).iterdir():
-        (copy / path.name).write_bytes(content if path.name == name else path.read_bytes())
-    return copy
 
 
 def test_bad_options(folder: str) -> None:
     result = run("translate", "--bem", "3", "Bonjour")
     assert result.exit_code == 2 and "--beam" in result.stderr and result.stdout == ""
     assert run("tranlsate").exit_code == 2
-    assert_one_sentence(run("translate", "-m", folder, "--set", "bem=3", "Bonjour"), 2)
-    assert_one_sentence(run("translate", "-m", folder, "--beam", "0", "Bonjour"), 2)
-    assert_one_sentence(run("translate", "-m", folder, "--engine", "steam", "Bonjour"), 2)
-    assert_one_sentence(run("translate", "-m", folder, "-i", "a.fr", "Bonjour"), 2)
-    for flag, value in (("--device", "foo"), ("--threads", 0), ("--threads", -1)):
+    wrong = {"--set": "bem=3", "--beam": 0, "--engine": "steam", "-i": "a.fr", "--device": "foo"}
+    for flag, value in {**wrong, "--threads": 0}.items():
         assert_one_sentence(run("translate", "-m", folder, flag, value, "Bonjour"), 2)
 
 
@@ -133,9 +120,7 @@ def test_a_closed_pipe_ends_in_silence(folder: str) -> None:
     "redirected, code, message",
     [
         ("'Bonjour' > /dev/full", 1, "the system could not read or write: No space left"),
-        ("'Bonjour' >&-", 2, "standard output must be open: it is closed; name a file with -o"),
         ("<&-", 2, "standard input must be open: it is closed; give texts or files"),
-        ("$'A\\xffB'", 2, "a text must be UTF-8 text: got '\\udcff', which is no character"),
     ],
 )
 def test_what_cannot_be_read_or_written(
@@ -153,10 +138,8 @@ def test_signals(folder: str, tmp_path: Path, number: int, code: int) -> None:
         assert process.stdin and process.stderr
         process.stdin.write(b"Bonjour\n")
         process.stdin.flush()
-        while (
-            not (tmp_path / "out.unfinished").exists()
-            or not (tmp_path / "out.unfinished").stat().st_size
-        ):
+        unfinished = tmp_path / "out.unfinished"
+        while not unfinished.exists() or not unfinished.stat().st_size:
             assert process.poll() is None
         # A signal that comes just before the process waits for input is only seen at the next one.
         while process.poll() is None:

@@ -14,7 +14,7 @@ from document_fixtures import DOCUMENTS, encoded
 from fixtures import make_model_folder
 from typer.testing import Result
 
-from regard.api import Model, load
+from regard.api import Model
 from regard.text.protected import placeholders
 
 
@@ -49,10 +49,9 @@ def test_one_document_goes_to_stdout_or_to_a_file(folder: str, page: Path) -> No
 
 
 def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
-    paths = []
-    for suffix in DOCUMENTS:
-        paths.append(tmp_path / f"a{suffix}")
-        paths[-1].write_bytes(encoded(suffix))
+    paths = [tmp_path / f"a{suffix}" for suffix in (".srt", ".po")]
+    for path in paths:
+        path.write_bytes(encoded(path.suffix))
     (tmp_path / "out").mkdir()
     result = run("-m", folder, *paths, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
@@ -89,13 +88,11 @@ def test_what_is_refused_before_anything_is_translated(
     hostile.write_bytes(b'<!DOCTYPE a [<!ENTITY b "c">]><tmx/>')
     refused(run("-m", folder, page, twin), "2 documents need a folder to go to: got none")
     refused(run("-m", folder, page, twin, "-o", page.with_name("x")), "x is none; make one")
-    refused(run("-m", folder, page, twin, "-o", other), "page.html is there already")
     new = page.parent / "new"
     new.mkdir()
     refused(run("-m", folder, page, twin, "-o", new), "got page.html twice")
     refused(run("-m", folder, page, "Bonjour"), "give texts or documents, not both")
     refused(run("-m", folder, "none.html"), "none.html must be a file: there is none")
-    refused(run("-m", folder, "none.docx"), "none.docx must be a file: there is none")
     refused(run("-m", folder, page, "--n-best", 2), "a document has one translation: got --n-best")
     refused(run("-m", folder, bad), "got another byte in line 2; name its encoding", 1)
     refused(run("-m", folder, hostile), f"{hostile}: an XML file must declare no entities", 1)
@@ -122,33 +119,14 @@ def test_a_glossary_is_kept(folder: str, tmp_path: Path) -> None:
     terms = tmp_path / "terms.tsv"
     terms.write_text("chat\tcat\nbonjour\tHello\n", encoding="utf-8")
     (tmp_path / "a.txt").write_text("Le chat dort. Bonjour.\n\nUn chat.\n", encoding="utf-8")
-    for arguments, stdin in (
-        ([tmp_path / "a.txt"], None),
-        ([], b"Le chat dort. Bonjour.\n\nUn chat\n"),
-    ):
-        result = run(
-            "-m", folder, "--glossary", terms, "--set", "max_length=0", *arguments, stdin=stdin
-        )
-        first, blank, second = result.stdout.splitlines()
-        assert "cat" in first.lower() and "Hello" in first and blank == ""
-        assert "cat" in second.lower()
-    assert "cat" in load(folder).translate("Le chat", glossary={"chat": "cat"}).lower()
+    glossary = ("--glossary", terms, "--set", "max_length=12")
+    result = run("-m", folder, *glossary, tmp_path / "a.txt")
+    first, blank, second = result.stdout.splitlines()
+    assert "cat" in first.lower() and "Hello" in first and blank == ""
+    assert "cat" in second.lower()
+    assert "cat" in run("-m", folder, *glossary, stdin=b"Un chat\n").stdout.lower()
     greedy = ("--set", "method=greedy")
     refused(run("-m", folder, "--glossary", terms, *greedy, "chat"), "a glossary needs beam search")
-
-
-def test_the_language_is_found_out(
-    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REGARD_MODELS", str(Path(folder).parent))
-    french = "Jane visite l'Afrique en septembre et nous sommes très contents de la voir."
-    german = "Das ist ein ganz normaler deutscher Satz, den man nicht verwechseln kann."
-    assert run("--from", "auto", french).exit_code == 0
-    assert run("--from", "auto", stdin=f"{french}\n".encode()).stdout.count("\n") == 1
-    assert run("--from", "auto", page).exit_code == 0
-    refused(run("--from", "auto", german), "no model translates from de to any language")
-    unsure = run("--from", "auto", "chien")
-    assert unsure.exit_code == 0 and "is not sure: it is read as fr" in unsure.stderr
 
 
 def test_a_bar_is_shown_where_someone_is_watching(
@@ -168,13 +146,11 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("notes.log").write_text("Bonjour.\n")
-    Path("letters").mkdir()
     Path("book.txt").mkdir()
     refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
     Path("letter.DOCX").write_bytes(b"PK")
     refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as .html or .txt first")
-    for name in ("letters", "book.txt"):
-        refused(run("-m", folder, name), f"got {name}; name the files in this folder")
+    refused(run("-m", folder, "book.txt"), "got book.txt; name the files in this folder")
 
 
 def test_only_what_is_there_and_alone_is_taken_for_a_name(
@@ -182,13 +158,6 @@ def test_only_what_is_there_and_alone_is_taken_for_a_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("chat").mkdir()
-    for texts in (
-        ["Ouvrez le fichier page.html"],
-        ["other.log"],
-        ["chat", "Bonjour"],
-        [""],
-        ["Bonjour " * 600],
-        ["a\0b"],
-    ):
+    for texts in (["Ouvrez le fichier page.html"], ["chat", "Bonjour"], [""], ["Bonjour " * 600]):
         result = run("-m", folder, *texts)
         assert result.exit_code == 0 and result.stdout.count("\n") == len(texts), result.output

@@ -17,6 +17,7 @@ from browser.find_tools import find_browser
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    ConsoleMessage,
     Page,
     Playwright,
     Route,
@@ -93,8 +94,12 @@ class Window:
     context: BrowserContext
     page: Page
     troubles: list[str] = field(default_factory=list)
+    expected: str = "\0"
+    """part of an error that the console may show"""
 
     def goto(self, address: str) -> Page:
+        """The page of `look` at this address, loaded anew and drawn."""
+        self.page.goto("about:blank")
         self.page.goto(address)
         self.page.wait_for_selector("body[data-ready=true]")
         self.page.wait_for_selector("#panel[data-drawn]")
@@ -102,39 +107,39 @@ class Window:
 
     def check(self) -> None:
         assert self.troubles == []
-        assert self.page.evaluate("window.breaches") == []
+        assert self.page.evaluate("window.breaches ?? []") == []
+
+
+def open_window(browser: Browser, width: int = 1280, height: int = 900, **options: Any) -> Window:
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, reduced_motion="reduce", **options
+    )
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(WATCH)
+    window = Window(context, context.new_page())
+
+    def away(route: Route) -> None:
+        window.troubles.append(f"asked for {route.request.url}")
+        route.abort()
+
+    def log(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and window.expected not in message.text:
+            window.troubles.append(message.text)
+
+    context.route(_is_away, away)
+    window.page.on("pageerror", lambda error: window.troubles.append(str(error)))
+    window.page.on("console", log)
+    return window
 
 
 @pytest.fixture
 def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
-    """Opens windows; whatever goes wrong in one fails the test, but an error that is expected."""
+    """Opens windows of a test's own; whatever goes wrong in one fails the test."""
     opened: list[Window] = []
 
-    def make(width: int = 1280, height: int = 900, expected: str = "\0", **options: Any) -> Window:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, reduced_motion="reduce", **options
-        )
-        context.set_default_timeout(PATIENCE)
-        window = Window(context, context.new_page())
-
-        def away(route: Route) -> None:
-            window.troubles.append(f"asked for {route.request.url}")
-            route.abort()
-
-        context.route(_is_away, away)
-        context.add_init_script(WATCH)
-        page = window.page
-        page.on("pageerror", lambda error: window.troubles.append(str(error)))
-        page.on(
-            "console",
-            lambda message: (
-                window.troubles.append(message.text)
-                if message.type in ("error", "warning") and expected not in message.text
-                else None
-            ),
-        )
-        opened.append(window)
-        return window
+    def make(**options: Any) -> Window:
+        opened.append(open_window(browser, **options))
+        return opened[-1]
 
     yield make
     for window in opened:
@@ -142,14 +147,24 @@ def windows(browser: Browser) -> Iterator[Callable[..., Window]]:
         window.context.close()
 
 
+@pytest.fixture(scope="session")
+def shared_window(browser: Browser) -> Window:
+    return open_window(browser)
+
+
 @pytest.fixture
-def show(windows: Callable[..., Window], server: Server) -> Callable[..., Page]:
+def window(shared_window: Window) -> Iterator[Window]:
+    """The one window of all tests that need no other; whatever goes wrong in it fails the test."""
+    shared_window.troubles.clear()
+    shared_window.expected = "\0"
+    yield shared_window
+    shared_window.check()
+
+
+@pytest.fixture
+def show(window: Window, server: Server) -> Callable[..., Page]:
     """Opens the served page at a view; other parts of its address by name."""
-
-    def make(view: str = "overview", *, window: dict[str, Any] | None = None, **state: Any) -> Page:
-        return windows(**(window or {})).goto(address_of(server.url, view, **state))
-
-    return make
+    return lambda view="overview", **state: window.goto(address_of(server.url, view, **state))
 
 
 @pytest.fixture(scope="session")

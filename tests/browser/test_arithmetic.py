@@ -68,6 +68,11 @@ def dock(page: Page) -> Locator:
     return page.locator("#explanation")
 
 
+def close_dock(page: Page) -> None:
+    page.click("#close-explanation")
+    expect(dock(page)).to_be_hidden()
+
+
 def read_dock(page: Page) -> tuple[float, Shown, list[float], str]:
     """What is computed on the page, what is traced, the terms, and the text."""
     panel = dock(page)
@@ -88,11 +93,10 @@ def read_dock(page: Page) -> tuple[float, Shown, list[float], str]:
     [
         ("overview", {"step": 8}, STATIONS),
         ("attention", {"attention": ENCODER, "head": 1}, ATTENTION),
-        ("attention", {"attention": DECODER, "head": 1}, ATTENTION),
         ("attention", {"attention": CROSS, "head": 1}, ATTENTION),
         ("feed-forward", {"attention": FEED_FORWARD}, FEED_FORWARD_CELLS),
     ],
-    ids=["overview", "encoder", "decoder", "cross", "feed-forward"],
+    ids=["overview", "encoder", "cross", "feed-forward"],
 )
 def test_a_clicked_cell_adds_up(
     show: Show, run: Run, view: str, state: dict[str, object], cells: list[Cell]
@@ -111,52 +115,44 @@ def test_a_clicked_cell_adds_up(
             extra = float(bias.get_attribute("data-value") or "") if bias.count() else 0.0
             assert sum(terms) + extra == pytest.approx(computed, rel=1e-9), name
             assert ("bias" in text) == (bias.count() == 1)
-        page.click("#close-explanation")
-        expect(dock(page)).to_be_hidden()
+        close_dock(page)
 
 
-def test_a_hidden_cell_is_explained(show: Show, run: Run) -> None:
+def test_hidden_cells_and_the_way_back_to_the_word(show: Show, run: Run) -> None:
+    """Then from a weight over its score to query and input, one click each."""
     page = show("attention", attention=DECODER, head=1)
     click_cell(page, run, f"{DECODER}.masked", 2, 6)
     computed, traced, _, text = read_dock(page)
     assert computed == traced.value == float("-inf") and "future: " in text
-    page.click("#close-explanation")
-    expect(dock(page)).to_be_hidden()
+    close_dock(page)
     click_cell(page, run, f"{DECODER}.weights", 2, 6)
     computed, traced, _, _ = read_dock(page)
     assert computed == traced.value == 0
-
-
-def test_operands_lead_back_to_the_word(show: Show, run: Run) -> None:
-    """From a weight over its score, query and input to the embedding, one click each."""
-    page = show("attention", attention="encoder.layers.0.self_attention", head=0)
-    name, _ = click_cell(page, run, "encoder.layers.0.self_attention.weights", 3, 1)
-    names = [name]
+    close_dock(page)
+    name, _ = click_cell(page, run, f"{DECODER}.weights", 3, 1)
     for wanted in ("masked", "scaled", "scores", "query"):
         dock(page).locator(f"button[data-name$='.{wanted}']").first.click()
         expect(dock(page).locator(".dock-title code")).to_contain_text(f".{wanted}[")
         computed, traced, _, _ = read_dock(page)
         assert computed == pytest.approx(traced.value, rel=1e-4, abs=1e-5)
-        names.append(traced.name)
     for _ in range(4):
         dock(page).get_by_role("button", name="◂ back").click()
-    expect(dock(page).locator(".dock-title code")).to_contain_text(names[0])
+    expect(dock(page).locator(".dock-title code")).to_contain_text(name)
 
 
-@pytest.mark.parametrize("name", ["logits", "probabilities"])
-def test_the_output_adds_up(show: Show, run: Run, name: str) -> None:
+def test_the_output_adds_up(show: Show, run: Run) -> None:
     page = show("output", step=4)
-    page.locator(f"#panel button[data-name={name}]").first.click()
+    page.locator("#panel button[data-name=logits]").first.click()
+    computed, traced, terms, _ = read_dock(page)
+    assert_traced([traced], run)
+    assert sum(terms) == pytest.approx(computed, rel=1e-9)
+    assert computed == pytest.approx(traced.value, rel=1e-4)
+    close_dock(page)
+    page.locator("#panel button[data-name=probabilities]").first.click()
     computed, traced, terms, _ = read_dock(page)
     assert_traced([traced], run)
     assert computed == pytest.approx(traced.value, rel=1e-4)
-    if name == "logits":
-        assert sum(terms) == pytest.approx(computed, rel=1e-9)
-    else:
-        lines = [
-            each.value
-            for each in shown_in(dock(page), "table.lines td [data-value]:not([data-role])")
-        ]
-        largest, others, whole, own = lines[:4]
-        assert sum(terms) + others == pytest.approx(whole, rel=1e-9)
-        assert own / whole == pytest.approx(computed, rel=1e-9) and largest < 1e3
+    lines = shown_in(dock(page), "table.lines td [data-value]:not([data-role])")
+    largest, others, whole, own = (each.value for each in lines[:4])
+    assert sum(terms) + others == pytest.approx(whole, rel=1e-9)
+    assert own / whole == pytest.approx(computed, rel=1e-9) and largest < 1e3

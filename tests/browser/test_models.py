@@ -1,4 +1,4 @@
-"""The page of other models than the bundled one: decoder-only, other positions and norms, two side by side."""
+"""The page of other models than the bundled one: every architecture, other positions and norms, two side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from browser.conftest import Window, address_of
 from browser.reading import assert_traced, reads_as, shown_in
-from browser.test_panels import assert_matrix, open_tables, rows_of
+from browser.test_panels import assert_matrix, assert_neighbours, open_tables
 from browser.test_use import turn_to
 from look_fixtures import SENTENCE, make_subject
 from playwright.sync_api import Page, expect
@@ -26,6 +26,7 @@ Serve = Callable[..., Page]
 DECODE = DecodeConfig(max_length=13, beam=3, no_repeat_ngram=3)
 PROMPT = "Jane visite l'Afrique"
 
+RECURRENT = dict(position="none", num_encoder_layers=1, num_decoder_layers=1, d_state=34)
 VARIANTS: dict[str, dict[str, Any]] = {
     "decoder-only": {"architecture": "decoder-only"},
     "decoder-only, rotary, rms, gated": {
@@ -66,6 +67,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "scaled, untied": {"position": "scaled", "tied": "none"},
     "integer, batch norm": {"position": "integer", "norm": "batch"},
+    "lstm": {"architecture": "lstm", "attention": "none", **RECURRENT},
+    "lstm, additive": {"architecture": "lstm", "attention": "additive", **RECURRENT},
+    "gru, dot": {"architecture": "gru", "attention": "dot", **RECURRENT},
 }
 
 ADD_UP = """async places => {
@@ -83,15 +87,16 @@ ADD_UP = """async places => {
 
 
 @pytest.fixture
-def serve(windows: Callable[..., Window]) -> Iterator[Serve]:
+def serve(window: Window) -> Iterator[Serve]:
     """Opens the served page of any look."""
     with ExitStack() as running:
 
         def make(look: Look, view: str = "overview", **state: Any) -> Page:
             server = running.enter_context(serving(look.serve()))
-            return windows().goto(address_of(server.url, view, **state))
+            return window.goto(address_of(server.url, view, **state))
 
         yield make
+        window.page.goto("about:blank")
 
 
 def cells(run: Run) -> list[dict[str, Any]]:
@@ -108,18 +113,37 @@ def cells(run: Run) -> list[dict[str, Any]]:
     return places
 
 
+def views_of(page: Page) -> list[str]:
+    return page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_value_adds_up_in_every_kind_of_model(serve: Serve, variant: str) -> None:
+def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -> None:
     look = Look(make_subject(**VARIANTS[variant]), PROMPT, DECODE)
     run = look.session.original
     page = serve(look)
-    places = cells(run)
+    places, derived = cells(run), set()
     for place, (traced, result, formula) in zip(places, page.evaluate(ADD_UP, places), strict=True):
         wanted = float(run.trace[place["name"]][tuple(place["index"])])
         assert float(traced.replace("Infinity", "inf")) == wanted, place
         computed = float(result.replace("Infinity", "inf"))
-        assert formula, f"{place} has no arithmetic"
         assert computed == pytest.approx(wanted, rel=1e-4, abs=1e-5), place
+        if formula:
+            derived.add(place["name"])
+    if "attention" not in VARIANTS[variant]:
+        assert derived == {place["name"] for place in places}
+    else:
+        assert {"source.embedding", "target.input", "logits", "probabilities"} <= derived
+    views = views_of(page)
+    assert {"overview", "embeddings", "output"} <= set(views)
+    has_attention = VARIANTS[variant].get("attention") != "none"
+    assert ({"attention-lines", "attention", "heads"} <= set(views)) == has_attention
+    has_positions = VARIANTS[variant].get("position") not in ("rotary", "relative", "none")
+    assert ("positions" in views) == has_positions
+    for view in views:
+        turn_to(page, view)
+        assert page.locator("#panel [role=alert]").count() == 0, view
+        assert_traced(shown_in(page.locator("#panel")), run, 0)
 
 
 def test_relative_positions_are_shown_and_taken_apart(serve: Serve) -> None:
@@ -137,22 +161,8 @@ def test_relative_positions_are_shown_and_taken_apart(serve: Serve) -> None:
     assert float(computed or "nan") == float(run.trace["encoder.position_bias"][index])
 
 
-def test_an_encoder_only_model(serve: Serve) -> None:
-    look = Look(make_subject(**VARIANTS["bert"]), PROMPT, DECODE)
-    page = serve(look)
-    expect(page.locator("#sentence .from")).to_have_text(PROMPT)
-    assert page.locator("#map [id^='box-decoder'], #map [id^='box-target']").count() == 0
-    views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
-    assert {"overview", "attention", "heads", "positions", "output"} <= set(views)
-    for view in views:
-        turn_to(page, view)
-        assert page.locator("#panel [role=alert]").count() == 0, view
-        assert_traced(shown_in(page.locator("#panel")), look.session.original, 0)
-
-
-@pytest.mark.parametrize("variant", ["decoder-only", "decoder-only, rotary, rms, gated"])
-def test_a_decoder_only_model(serve: Serve, variant: str) -> None:
-    look = Look(make_subject(**VARIANTS[variant]), PROMPT, DECODE)
+def test_a_decoder_only_model(serve: Serve) -> None:
+    look = Look(make_subject(**VARIANTS["decoder-only"]), PROMPT, DECODE)
     run = look.session.original
     page = serve(look)
     expect(page.locator("#sentence .from")).to_have_text(PROMPT)
@@ -160,25 +170,6 @@ def test_a_decoder_only_model(serve: Serve, variant: str) -> None:
     expect(page.locator("#strips .given")).to_have_count(run.num_given)
     expect(page.locator(".step-count")).to_contain_text(f"step {run.num_given + 1} of")
     assert page.locator("#map [id^='box-encoder'], #map [id^='box-source']").count() == 0
-    views = page.locator("#tabs button").evaluate_all("tabs => tabs.map(tab => tab.id.slice(4))")
-    assert {"overview", "attention-lines", "attention", "heads", "output", "what-if"} <= set(views)
-    assert ("positions" in views) == ("rotary" not in variant)
-    for view in views:
-        turn_to(page, view)
-        assert page.locator("#panel [role=alert]").count() == 0
-        assert_traced(shown_in(page.locator("#panel")), run, 0)
-        assert "source" not in page.locator("#panel .lead").inner_text()
-    words = page.locator("#change-index option").all_inner_texts()
-    assert len(words) == len(PROMPT.split()), "only what was given can be changed"
-    assert words[:2] == PROMPT.split()[:2]
-    page.fill("#change-text", "Marie")
-    page.click("#do-replace-word")
-    expect(page.locator("#sentence .from")).to_have_text(PROMPT.replace("Jane", "Marie"))
-
-
-def test_the_tour_of_a_decoder_only_model(serve: Serve) -> None:
-    look = Look(make_subject(**VARIANTS["decoder-only"]), PROMPT, DECODE)
-    page = serve(look)
     page.click("#start-tour")
     tour = page.locator("#tour")
     expect(tour.locator("p")).to_contain_text(f"“{PROMPT}” is split into")
@@ -188,16 +179,16 @@ def test_the_tour_of_a_decoder_only_model(serve: Serve) -> None:
         expect(tour.locator(".number")).to_have_text(f"{step} / {total}")
         text = tour.locator("p").inner_text()
         assert "memory" not in text and "second sentence" not in text
-        assert_traced(shown_in(tour), look.session.original, 0)
+        assert_traced(shown_in(tour), run, 0)
         page.click("#tour-on")
     expect(tour).to_be_hidden()
-
-
-@pytest.fixture(scope="module")
-def both() -> Look:
-    """One sentence in two models of different depth and width."""
-    second = make_subject("other", seed=5, num_decoder_layers=2, d_model=42, num_heads=7)
-    return Look(make_subject(), SENTENCE, DECODE, second)
+    turn_to(page, "what-if")
+    words = page.locator("#change-index option").all_inner_texts()
+    assert len(words) == len(PROMPT.split()), "only what was given can be changed"
+    assert words[:2] == PROMPT.split()[:2]
+    page.fill("#change-text", "Marie")
+    page.click("#do-replace-word")
+    expect(page.locator("#sentence .from")).to_have_text(PROMPT.replace("Jane", "Marie"))
 
 
 def alignment(run: Run) -> np.ndarray:
@@ -222,12 +213,15 @@ def alignment(run: Run) -> np.ndarray:
     )
 
 
-def test_two_models_side_by_side(serve: Serve, both: Look) -> None:
+def test_two_models_side_by_side(serve: Serve) -> None:
+    """One sentence in two models of different depth and width; every panel can show the second."""
+    other = make_subject("other", seed=5, num_decoder_layers=2, d_model=42, num_heads=7)
+    both = Look(make_subject(), SENTENCE, DECODE, other)
     page = serve(both, "compare")
     open_tables(page)
-    runs = [both.session.original, both.session.second]
-    for run in runs:
-        assert run is not None
+    first, second = both.session.original, both.session.second
+    assert second is not None
+    for run in (first, second):
         card = page.locator(f"#panel section[data-run='{run.number}']")
         expect(card.locator(".versus b")).to_have_text(run.translation)
         assert_matrix(card.locator("figure table"), alignment(run))
@@ -237,43 +231,15 @@ def test_two_models_side_by_side(serve: Serve, both: Look) -> None:
         assert [each.value for each in shown] == shares and all(each.reads() for each in shown)
         whole = card.locator(".note b").inner_text()
         assert reads_as(whole, math.fsum(map(math.log, shares)))
-
-
-def test_every_panel_can_show_the_second_model(serve: Serve, both: Look) -> None:
-    page = serve(both, "compare")
-    second = both.session.second
-    assert second is not None
     page.click("#choice-every_panel_shows-1")
     expect(page.locator("#banner")).to_contain_text("other, the second model")
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
     assert_traced(shown_in(page.locator("#strips")), second, 10)
-    for view in (
-        "overview",
-        "attention-lines",
-        "attention",
-        "heads",
-        "positions",
-        "embeddings",
-        "output",
-    ):
+    for view in ("overview", "attention-lines", "attention", "heads", "positions", "output"):
         turn_to(page, view)
         assert_traced(shown_in(page.locator("#panel")), second, 0)
     turn_to(page, "embeddings")
-    token = second.source[0]
-    table = second.subject.table("source").astype(float)
-    cosines = table @ table[token] / np.linalg.norm(table, axis=1) / np.linalg.norm(table[token])
-    expect(page.locator("#neighbours li")).not_to_have_count(0)
-    for each in shown_in(page.locator("#neighbours"), "[data-role=cosine]"):
-        assert each.value == pytest.approx(cosines[each.index[0]], rel=1e-4)
-    page.click("#back-to-original")
-    expect(page.locator("#sentence .to")).to_have_text(both.session.original.translation)
-
-
-def test_a_what_if_is_asked_of_the_model_in_view(serve: Serve, both: Look) -> None:
-    page = serve(both, "compare")
-    second = both.session.second
-    assert second is not None
-    page.click("#choice-every_panel_shows-1")
+    assert_neighbours(page, second.subject.table("source").astype(float), second.source[0])
     turn_to(page, "what-if")
     with page.expect_response("**/api/whatif") as answered:
         page.click("#do-no-positions")
@@ -282,27 +248,23 @@ def test_a_what_if_is_asked_of_the_model_in_view(serve: Serve, both: Look) -> No
     expect(page.locator("#text-before")).to_have_text(second.translation)
     page.click("#back-to-original")
     expect(page.locator("#sentence .to")).to_have_text(second.translation)
+    page.click("#back-to-original")
+    expect(page.locator("#sentence .to")).to_have_text(first.translation)
 
 
-def test_drawings_have_tables_too(show: Callable[..., Page], run: Run) -> None:
-    """What is drawn without a canvas: the tree of the search, the points and the curves."""
-    page = show("output", step=2)
-    open_tables(page)
-    rows = rows_of(page.locator("#panel details table"))
-    assert len(rows) == sum(len(step.beams) for step in run.found.history)
-    turn_to(page, "positions")
-    open_tables(page)
-    assert len(rows_of(page.locator("#panel .curves + p + details table"))) == len(run.source)
-    turn_to(page, "embeddings")
-    open_tables(page)
-    points = rows_of(page.locator("#panel .scatter + details table"))
-    assert len(points) == len(run.source) + 1 + len(run.output)
-    assert_traced(shown_in(page.locator("#panel")), run, 0)
+def test_alignments_side_by_side(serve: Serve) -> None:
+    look = Look(make_subject(**VARIANTS["lstm, additive"]), SENTENCE, DECODE, make_subject())
+    page = serve(look, "compare")
+    cards = page.locator("#panel section.card[data-run]")
+    assert cards.count() == 2
+    notes = [cards.nth(i).inner_text() for i in range(2)]
+    assert "mean of 1 head, decoder.attention" in notes[0]
+    assert "mean of 5 heads, decoder.layers.2.cross_attention" in notes[1]
+    assert cards.nth(0).locator("canvas, table, .matrix").count() > 0
+    assert page.locator("#panel [role=alert]").count() == 0
 
 
-def test_the_stages_of_the_text_and_the_choice_of_a_sentence(
-    serve: Serve,
-) -> None:
+def test_the_stages_of_the_text_and_the_choice_of_a_sentence(serve: Serve) -> None:
     text = "IL FAIT FROID ! Jane écrit à jane@exemple.fr."
     model = regard.load("fr-en")
     look = model.look(text)

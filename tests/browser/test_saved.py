@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from browser.conftest import Window, address_of
 from browser.reading import assert_traced, reads_as, shown_in
-from browser.test_arithmetic import click_cell, read_dock
+from browser.test_arithmetic import click_cell, close_dock, read_dock
 from browser.test_panels import open_tables, rows_of
 from browser.test_use import turn_to
 from playwright.sync_api import Page, expect
@@ -25,22 +25,12 @@ VIEWS = [
 ]
 
 
-@pytest.fixture
-def show_saved(windows: Windows, saved: Path) -> Callable[..., Page]:
-    """Opens the file at a view, cut off from everything."""
-
-    def make(view: str, **state: object) -> Page:
-        window = windows(offline=True)
-        return window.goto(address_of(saved.as_uri(), view, **state))
-
-    return make
-
-
 def test_the_same_numbers_as_served(
-    show: Callable[..., Page], show_saved: Callable[..., Page], run: Run
+    show: Callable[..., Page], windows: Windows, saved: Path, run: Run
 ) -> None:
     state = {"attention": "decoder.layers.1.cross_attention", "head": 4, "step": 2}
-    pages = [make("overview", **state) for make in (show, show_saved)]
+    alone = windows(offline=True).goto(address_of(saved.as_uri(), "overview", **state))
+    pages = [show("overview", **state), alone]
     for view in VIEWS:
         found = []
         for page in pages:
@@ -51,39 +41,35 @@ def test_the_same_numbers_as_served(
                 expect(page.locator("#neighbours li").first).to_be_visible()
             shown = shown_in(page.locator("#panel"), "[data-value]")
             found.append([each for each in shown if each.name != "logits"])
-        served, alone = found
+        served, kept = found
         if view == "embeddings":
             # The file may hold a few neighbours more.
-            assert set(served) <= set(alone)
+            assert set(served) <= set(kept)
         else:
-            assert alone == served
+            assert kept == served
         assert len(served) > 1
-        assert_traced([each for each in alone if each.name], run, 0)
+        assert_traced([each for each in kept if each.name], run, 0)
+    check_arithmetic(alone, run, state["attention"])
+    page = alone
+    turn_to(page, "what-if")
+    expect(page.locator("#panel [role=alert]")).to_contain_text("regard look")
+    turn_to(page, "output")
+    page.fill("#typed-word", "visits")
+    page.keyboard.press("Enter")
+    expect(page.locator("#typed-answer [role=alert]")).to_contain_text("regard look")
 
 
-def test_arithmetic_from_disk(show_saved: Callable[..., Page], run: Run) -> None:
-    path = "encoder.layers.5.self_attention"
-    page = show_saved("attention", attention=path, head=3)
+def check_arithmetic(page: Page, run: Run, path: object) -> None:
+    turn_to(page, "attention")
     for title, row, column in (
-        ("query", 2, 9),
-        ("scores", 1, 4),
-        ("weights", 1, 4),
-        ("output", 3, 7),
+        *(("query", 2, 9), ("scores", 1, 4)),
+        *(("weights", 1, 4), ("output", 3, 7)),
     ):
         click_cell(page, run, f"{path}.{title}", row, column)
         computed, traced, _, _ = read_dock(page)
         assert_traced([traced], run)
         assert computed == pytest.approx(traced.value, rel=1e-4, abs=1e-5)
-        page.click("#close-explanation")
-
-
-def test_what_needs_the_model_says_so(show_saved: Callable[..., Page]) -> None:
-    page = show_saved("what-if")
-    expect(page.locator("#panel [role=alert]")).to_contain_text("regard look")
-    page.click("#tab-output")
-    page.fill("#typed-word", "visits")
-    page.keyboard.press("Enter")
-    expect(page.locator("#typed-answer [role=alert]")).to_contain_text("regard look")
+        close_dock(page)
 
 
 def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
@@ -137,13 +123,9 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     assert [reads_as(text, float(each)) for text, each in zip(cells, head.flat, strict=True)] == [
         True
     ] * head.size
-
-
-def test_a_page_without_a_decoder(windows: Windows, tmp_path: Path) -> None:
-    path = tmp_path / "attention.html"
-    weights = np.full((1, 2, 3, 3), 1 / 3)
-    regard.look.attention(encoder=weights, source=["a", "b", "c"]).save(path)
-    page = windows(offline=True).goto(path.as_uri())
+    path = tmp_path / "encoder.html"
+    regard.look.attention(encoder=np.full((1, 2, 3, 3), 1 / 3), source=["a", "b", "c"]).save(path)
+    page = window.goto(path.as_uri())
     expect(page.locator("#line-count")).to_have_text(re.compile("9 of 9 lines"))
 
 

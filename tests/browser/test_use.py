@@ -6,9 +6,9 @@ import re
 import urllib.request
 from collections.abc import Callable
 
-import pytest
+from browser.conftest import Window, address_of
 from browser.reading import assert_traced, shown_in
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, expect
 
 from regard.look.server import Server
 from regard.look.session import Run
@@ -116,23 +116,9 @@ def test_by_keyboard_alone(show: Show, run: Run) -> None:
     expect(page.locator(".step-count")).to_contain_text("step 3 of")
 
 
-def test_every_control_has_a_name_and_the_keyboard(show: Show) -> None:
-    page = show()
-    for view in VIEWS:
-        turn_to(page, view)
-        nameless = page.locator(
-            "button, a, input, select, [role=button], canvas[tabindex]"
-        ).evaluate_all(
-            """nodes => nodes.filter(node => !(node.getAttribute("aria-label") || node.textContent.trim()
-                || node.labels?.length || node.title)).map(node => node.outerHTML)"""
-        )
-        assert nameless == []
-        unreachable = page.locator("[role=button]").evaluate_all(
-            "nodes => nodes.filter(node => node.tabIndex < 0).map(node => node.outerHTML)"
-        )
-        assert unreachable == []
-
-
+NAMELESS = """nodes => nodes.filter(node => !(node.getAttribute("aria-label") || node.textContent.trim()
+    || node.labels?.length || node.title)).map(node => node.outerHTML)"""
+UNREACHABLE = "nodes => nodes.filter(node => node.tabIndex < 0).map(node => node.outerHTML)"
 LUMINANCE = """selector => {
     const rgb = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
     const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
@@ -158,35 +144,56 @@ LUMINANCE = """selector => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_dark_and_light_can_be_read(show: Show, run: Run, scheme: str) -> None:
-    page = show(step=2, window={"color_scheme": scheme})
-    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    level = sum(int(each) for each in re.findall(r"\d+", colour)[:3]) / 3
-    assert level < 60 if scheme == "dark" else level > 200
+def test_dark_and_light_can_be_read_and_every_control_has_a_name(show: Show, run: Run) -> None:
+    page = show(step=2)
+    background = "getComputedStyle(document.body).backgroundColor"
+    for view in VIEWS:
+        turn_to(page, view)
+        assert page.evaluate(LUMINANCE, "body *") == []
+        controls = "button, a, input, select, [role=button], canvas[tabindex]"
+        assert page.locator(controls).evaluate_all(NAMELESS) == []
+        assert page.locator("[role=button]").evaluate_all(UNREACHABLE) == []
+        check_tables(page)
+    turn_to(page, "attention")
+    pixels = "document.querySelector('figure[data-title=scores] canvas').toDataURL()"
+    page.wait_for_function(f"() => {pixels}.length > 1000")
+    light, painted = page.evaluate(background), page.evaluate(pixels)
+    assert level(light) > 200
+    page.click("#theme")
+    page.wait_for_function(f"before => {background} !== before", arg=light)
+    page.wait_for_function(f"before => {pixels} !== before", arg=painted)
+    assert level(page.evaluate(background)) < 60
     for view in VIEWS:
         turn_to(page, view)
         assert page.evaluate(LUMINANCE, "body *") == []
         assert_traced(shown_in(page.locator("#panel")), run, 0)
-
-
-def test_the_theme_can_be_changed(show: Show) -> None:
-    page = show("attention", window={"color_scheme": "light"})
-    background = "getComputedStyle(document.body).backgroundColor"
-    pixels = "document.querySelector('figure[data-title=scores] canvas').toDataURL()"
-    page.wait_for_function(f"() => {pixels}.length > 1000")
-    light, painted = page.evaluate(background), page.evaluate(pixels)
-    page.click("#theme")
-    page.wait_for_function(f"before => {background} !== before", arg=light)
-    page.wait_for_function(f"before => {pixels} !== before", arg=painted)
     page.click("#theme")
     page.wait_for_function(f"before => {background} === before", arg=light)
-    page.wait_for_function(f"before => {pixels} === before", arg=painted)
-    assert page.evaluate(background) == light != "rgba(0, 0, 0, 0)"
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    page.wait_for_selector("body[data-ready=true]")
+    assert level(page.evaluate(background)) < 60
+    page.emulate_media(color_scheme="light")
 
 
-def test_narrow_pages_do_not_scroll_sideways(show: Show, run: Run) -> None:
-    page = show(step=3, window={"width": 390, "height": 844})
+def level(colour: str) -> float:
+    return sum(int(each) for each in re.findall(r"\d+", colour)[:3]) / 3
+
+
+def check_tables(page: Page) -> None:
+    """Every canvas in view has a table of its numbers."""
+    canvases = page.locator("#panel canvas")
+    for i in range(canvases.count()):
+        holder = canvases.nth(i).locator("xpath=ancestor::*[self::figure or self::section][1]")
+        button = holder.locator("button[aria-expanded], details > summary").first
+        button.evaluate("node => node.click()")
+        expect(holder.locator("table td").nth(1)).to_be_visible()
+        button.evaluate("node => node.click()")
+
+
+def test_narrow_pages_do_not_scroll_sideways(show: Show) -> None:
+    page = show(step=3)
+    page.set_viewport_size({"width": 390, "height": 844})
     for view in VIEWS:
         turn_to(page, view)
         page.locator("#panel details").evaluate_all(
@@ -203,59 +210,45 @@ def test_narrow_pages_do_not_scroll_sideways(show: Show, run: Run) -> None:
             "nodes => nodes.filter(node => parseFloat(getComputedStyle(node).fontSize) < 11.5).length"
         )
         assert small == 0
-        assert_traced(shown_in(page.locator("#panel")), run, 0)
     page.click("#start-tour")
     expect(page.locator("#tour")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_every_canvas_has_a_table(show: Show) -> None:
-    page = show(step=2)
-    found = {}
-    for view in VIEWS:
-        turn_to(page, view)
-        canvases = page.locator("#panel canvas")
-        found[view] = canvases.count()
-        for i in range(canvases.count()):
-            holder = canvases.nth(i).locator("xpath=ancestor::*[self::figure or self::section][1]")
-            button = holder.locator("button[aria-expanded], details > summary").first
-            button.evaluate("node => node.click()")
-            expect(holder.locator("table td").first).to_be_visible()
-            assert holder.locator("table td").count() > 1
-            button.evaluate("node => node.click()")
-    assert found["attention"] > 1 and found["heads"] > 1, found
-
-
-def test_the_address_keeps_what_is_in_view(show: Show) -> None:
-    page = show(
-        "attention-lines", attention="decoder.layers.0.cross_attention", step=5, heads="layer"
-    )
+def test_the_address_keeps_what_is_in_view(window: Window, server: Server) -> None:
+    state = dict(attention="decoder.layers.0.cross_attention", step=5, heads="layer")
+    page = window.goto(address_of(server.url, "attention-lines", **state))
     page.click("#choice-unit-words")
     page.click("#step-on")
     expect(page.locator(".step-count")).to_contain_text("step 7 of")
-    again = show("overview").context.new_page()
-    again.goto(page.url)
-    again.wait_for_selector("body[data-ready=true]")
-    expect(again.locator(".step-count")).to_contain_text("step 7 of")
-    expect(again.locator("#choice-unit-words")).to_have_attribute("aria-pressed", "true")
-    expect(again.locator("#line-count")).to_have_text(page.locator("#line-count").inner_text())
+    count = page.locator("#line-count").inner_text()
+    window.goto(page.url)
+    expect(page.locator(".step-count")).to_contain_text("step 7 of")
+    expect(page.locator("#choice-unit-words")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#line-count")).to_have_text(count)
 
 
-def test_layers_are_fetched_when_they_are_looked_at(show: Show, server: Server) -> None:
+def test_layers_are_fetched_when_they_are_looked_at(show: Show) -> None:
     page = show("positions")
     asked: list[str] = []
-    page.on("response", lambda answer: asked.append(answer.url))
-    page.click("#tab-attention")
-    expect(page.locator("figure[data-title=weights] canvas")).to_be_visible()
+
+    def note(answer: Response) -> None:
+        asked.append(answer.url)
+
+    page.on("response", note)
+    turn_to(page, "attention")
+    page.remove_listener("response", note)
     names = [url.split("/api/tensor/")[1].split("?")[0] for url in asked if "/api/tensor/" in url]
     assert names and all(name.startswith("encoder.layers.0.self_attention.") for name in names)
     assert len(names) == len(set(names))
 
 
-def test_the_policy_lets_nothing_else_in(show: Show, server: Server) -> None:
+def test_the_policy_lets_nothing_else_in(show: Show, window: Window, server: Server) -> None:
     with urllib.request.urlopen(server.url) as answer:
         assert answer.headers["Content-Security-Policy"].startswith("default-src 'self';")
-    page = show("overview", window={"expected": "Content Security Policy"})
+    page = show("output")
+    window.expected = "Content Security Policy"
     done = page.evaluate(
         """async () => {
             const inline = document.createElement("script");

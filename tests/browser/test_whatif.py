@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
-import pytest
+from browser.conftest import Window
 from browser.reading import assert_traced, reads_as, shown_in
+from browser.test_use import turn_to
 from playwright.sync_api import Page, Route, expect
 
 from regard.look.session import Run
@@ -50,21 +51,20 @@ KINDS: dict[str, Callable[[Page], None]] = {
 }
 
 
-@pytest.fixture
-def changed(show: Show, look: Look) -> Iterator[Callable[[str], tuple[Page, Run]]]:
-    """Makes a change on the page; the page, and the run that it must now show."""
+def change(page: Page, look: Look, kind: str) -> Run:
+    """Make a change on the page; the run that it must now show."""
+    with page.expect_response("**/api/whatif") as answered:
+        KINDS[kind](page)
+    answer = answered.value.json()
+    expect(page.locator("#part-result")).to_be_visible()
+    assert [edit["kind"] for edit in answer["document"]["changes"]["edits"]] == [kind]
+    return look.session.run(answer["run"])
 
-    def make(kind: str) -> tuple[Page, Run]:
-        page = show("what-if", attention=CROSS, head=2, step=2)
-        with page.expect_response("**/api/whatif") as answered:
-            KINDS[kind](page)
-        answer = answered.value.json()
-        expect(page.locator("#part-result")).to_be_visible()
-        run = look.session.run(answer["run"])
-        assert [edit["kind"] for edit in answer["document"]["changes"]["edits"]] == [kind]
-        return page, run
 
-    yield make
+def go_back(page: Page, run: Run) -> None:
+    page.click("#back-to-original")
+    expect(page.locator("#banner")).to_be_hidden()
+    expect(page.locator("#sentence .to")).to_have_text(run.translation)
 
 
 def values(page: Page, role: str) -> list[float]:
@@ -78,76 +78,55 @@ def written(run: Run) -> list[float]:
     return [float(run.trace["probabilities"][i, token]) for i, token in enumerate(tokens)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_change_is_shown_against_the_original(
-    changed: Callable[[str], tuple[Page, Run]], run: Run, kind: str
-) -> None:
-    page, after = changed(kind)
-    assert page.locator("#text-before").inner_text() == run.translation
-    assert page.locator("#text-after").inner_text() == after.translation
-    assert values(page, "before") == written(run)
-    assert values(page, "after") == written(after)
-    assert written(run) != written(after)
-    if kind in ("no-positions", "replace-word", "force-next"):
-        assert after.translation != run.translation
-    expect(page.locator("#banner")).to_contain_text(run.translation)
-    for title, each in (("original", run), ("what if", after)):
-        figure = page.locator(f"figure[data-title='{title}']")
-        figure.locator("button[aria-expanded]").click()
-        assert_traced(shown_in(figure), each, each.trace[f"{CROSS}.weights"][0].size)
-    before, now = run.trace["memory"], after.trace["memory"]
-    if before.shape == now.shape and kind != "replace-word":
-        moved = page.get_by_text(
-            "Distance between the old and the new memory of each token"
-        ).inner_text()
-        apart = np.linalg.norm(before.astype(float) - now, axis=1)
-        for text, value in zip(moved.split(": ", 1)[1].split(" · "), apart, strict=True):
-            assert reads_as(text.rsplit(" ", 1)[1], float(value))
+def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run) -> None:
+    page = show("what-if", attention=CROSS, head=2, step=2)
+    for kind in KINDS:
+        after = change(page, look, kind)
+        expect(page.locator("#text-after")).to_have_text(after.translation)
+        assert page.locator("#text-before").inner_text() == run.translation
+        assert values(page, "before") == written(run)
+        assert values(page, "after") == written(after) != written(run)
+        if kind in ("no-positions", "replace-word", "force-next"):
+            assert after.translation != run.translation
+        expect(page.locator("#banner")).to_contain_text(run.translation)
+        for title, each in (("original", run), ("what if", after)):
+            figure = page.locator(f"figure[data-title='{title}']")
+            figure.locator("button[aria-expanded]").click()
+            assert_traced(shown_in(figure), each, each.trace[f"{CROSS}.weights"][0].size)
+        before, now = run.trace["memory"], after.trace["memory"]
+        if before.shape == now.shape and kind != "replace-word":
+            moved = page.get_by_text(
+                "Distance between the old and the new memory of each token"
+            ).inner_text()
+            apart = np.linalg.norm(before.astype(float) - now, axis=1)
+            for text, value in zip(moved.split(": ", 1)[1].split(" · "), apart, strict=True):
+                assert reads_as(text.rsplit(" ", 1)[1], float(value))
+        if kind in FOLLOWED:
+            FOLLOWED[kind](page, after)
+            turn_to(page, "what-if")
+        go_back(page, run)
+        assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
-def test_every_panel_follows_and_the_way_back(
-    changed: Callable[[str], tuple[Page, Run]], run: Run
-) -> None:
-    page, after = changed("no-mask")
-    page.click("#tab-attention")
+def check_without_mask(page: Page, after: Run) -> None:
+    turn_to(page, "attention")
     page.click("#choice-attention-decoder_self_attention")
     figure = page.locator("figure[data-title=weights]")
+    expect(figure.locator("td[title]")).to_have_count(0)
     figure.locator("button[aria-expanded]").click()
     shown = shown_in(page.locator("#panel"))
     assert_traced(shown, after, 50)
     assert any(each.value > 0 for each in shown if each.index[-1] > each.index[-2])
     assert figure.locator("td[title]").count() == 0, "nothing is hidden any more"
-    page.click("#tab-overview")
+    page.click("#choice-attention-decoder_cross_attention")
+    turn_to(page, "overview")
     expect(page.locator("figure[data-title='target.input']")).to_be_visible()
     assert_traced(shown_in(page.locator("#panel")), after)
-    page.click("#back-to-original")
-    expect(page.locator("#banner")).to_be_hidden()
-    expect(page.locator("#sentence .to")).to_have_text(run.translation)
-    assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
-def test_who_goes_back_before_the_answer_comes_stays_there(show: Show, run: Run) -> None:
-    page = show("what-if")
-    page.fill("#change-text", "Pierre")
-    page.click("#do-replace-word")
-    expect(page.locator("#part-result")).to_be_visible()
-    held: list[Route] = []
-    page.route("**/api/whatif", lambda route: held.append(route))
-    page.click("#do-no-positions")
-    page.click("#back-to-original")
-    expect(page.locator("#banner")).to_be_hidden()
-    with page.expect_response("**/api/whatif"):
-        held[0].continue_()
-    page.wait_for_timeout(100)
-    expect(page.locator("#banner")).to_be_hidden()
-    expect(page.locator("#sentence .to")).to_have_text(run.translation)
-
-
-def test_a_head_that_is_off_hands_over_nothing(
-    changed: Callable[[str], tuple[Page, Run]],
-) -> None:
-    page, after = changed("head-off")
-    page.click("#tab-attention")
+def check_head_off(page: Page, after: Run) -> None:
+    """It hands over nothing."""
+    turn_to(page, "attention")
     figure = page.locator("figure[data-title=context]")
     figure.locator("button[aria-expanded]").click()
     shown = shown_in(figure.locator("table"))
@@ -155,10 +134,12 @@ def test_a_head_that_is_off_hands_over_nothing(
     assert {each.value for each in shown} == {0.0}
 
 
-def test_changes_add_up_and_can_be_taken_back(
-    changed: Callable[[str], tuple[Page, Run]], run: Run
-) -> None:
-    page, _ = changed("replace-word")
+FOLLOWED = {"head-off": check_head_off, "no-mask": check_without_mask}
+
+
+def test_changes_add_up_and_can_be_taken_back(show: Show, look: Look, run: Run) -> None:
+    page = show("what-if", attention=CROSS, head=2, step=2)
+    change(page, look, "replace-word")
     with page.expect_response("**/api/whatif") as answered:
         turn_a_head_off(page)
     assert len(answered.value.json()["document"]["changes"]["edits"]) == 2
@@ -166,13 +147,22 @@ def test_changes_add_up_and_can_be_taken_back(
     page.locator("ul.edits button").first.evaluate("node => node.click()")
     expect(page.locator("ul.edits li")).to_have_count(1)
     expect(page.locator("ul.edits")).to_contain_text("head 3 off")
-    page.locator("ul.edits button").first.evaluate("node => node.click()")
-    expect(page.locator("#part-result")).to_have_count(0)
+    # Who goes back before an answer comes stays there.
+    held: list[Route] = []
+    page.route("**/api/whatif", lambda route: held.append(route))
+    page.click("#do-no-positions")
+    go_back(page, run)
+    with page.expect_response("**/api/whatif"):
+        held[0].continue_()
+    page.wait_for_timeout(100)
+    expect(page.locator("#banner")).to_be_hidden()
+    page.unroute_all()
     assert_traced(shown_in(page.locator("#strips")), run, 10)
 
 
-def test_what_makes_no_sense_is_said_in_a_sentence(show: Show) -> None:
-    page = show("what-if", window={"expected": "status of 400"})
+def test_what_makes_no_sense_is_said_in_a_sentence(show: Show, window: Window) -> None:
+    page = show("what-if")
+    window.expected = "status of 400"
     page.locator("details.card summary").click()
     page.click("#do-edit-row")
     expect(page.locator("ul.edits li")).to_have_count(1)

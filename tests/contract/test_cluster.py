@@ -31,15 +31,19 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def test_kubernetes_gets_what_it_expects() -> None:
+def test_kubernetes_and_bash_get_what_they_expect() -> None:
     job, claim = yaml.safe_load_all(*blocks("yaml"))
     assert (job["apiVersion"], job["kind"]) == ("trainer.kubeflow.org/v1alpha1", "TrainJob")
     trainer = job["spec"]["trainer"]
     num_processes = trainer["numNodes"] * trainer["numProcPerNode"]
     assert trainer["resourcesPerNode"]["limits"]["nvidia.com/gpu"] == str(trainer["numProcPerNode"])
     script = trainer["command"][-1]
-    assert f"accumulate={num_processes}" in script and "-m regard train" in script
-    assert subprocess.run(["bash", "-n"], input=script.encode()).returncode == 0
+    assert f"accumulate={num_processes}" in script
+    others = blocks("bash")
+    assert len(others) == 2 and all("--max-restarts" in each for each in others)
+    for each in (script, *others):
+        assert "-m regard train" in each
+        assert subprocess.run(["bash", "-n"], input=each.encode()).returncode == 0
     (patch,) = job["spec"]["runtimePatches"]
     (node,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     pod = node["template"]["spec"]["template"]["spec"]
@@ -48,14 +52,6 @@ def test_kubernetes_gets_what_it_expects() -> None:
     assert {mount["name"] for mount in mounts} == set(volumes)
     named = volumes["shared"]["persistentVolumeClaim"]["claimName"]
     assert claim["kind"] == "PersistentVolumeClaim" and claim["metadata"]["name"] == named
-
-
-def test_scripts_are_bash_and_start_regard() -> None:
-    scripts = blocks("bash")
-    assert len(scripts) == 2
-    for script in scripts:
-        assert subprocess.run(["bash", "-n"], input=script.encode()).returncode == 0
-        assert "-m regard train" in script and "--max-restarts" in script
 
 
 def test_figures_are_those_of_the_model() -> None:
@@ -87,9 +83,8 @@ def test_the_model_by_hand() -> None:
     assert exchange_seconds(4e6, 2, network) == 0.5
     # Two machines of two: the same, and 2 · 1/2 of half of them between.
     assert exchange_seconds(4e6, 4, network) == 0.5 + 2.0
-    assert together(0.3, 0.1, hidden=0.5) == pytest.approx(0.3), (
-        "two thirds of 0.3 s, half of it hides 0.1 s"
-    )
+    # Half of two thirds of 0.3 s hides 0.1 s.
+    assert together(0.3, 0.1, hidden=0.5) == pytest.approx(0.3)
     assert together(0.3, 0.4, hidden=0.5) == pytest.approx(0.3 + 0.3)
     assert step_seconds(work, 1, network) == 0.1
     assert tokens_a_second(work, 1, network) == 10_000

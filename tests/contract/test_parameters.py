@@ -22,17 +22,11 @@ def linear(inputs: int, outputs: int) -> int:
 def by_formula(config: ModelConfig) -> int:
     """Term by term, for the paper's model: biases everywhere, one shared table."""
     d_model, d_ff = config.d_model, config.d_ff
-    table = config.source_vocab_size * d_model
-    attention = 4 * linear(d_model, d_model)
+    attention, norm = 4 * linear(d_model, d_model), 2 * d_model
     feed_forward = linear(d_model, d_ff) + linear(d_ff, d_model)
-    norm = 2 * d_model
-    encoder_layer = attention + feed_forward + 2 * norm
-    decoder_layer = 2 * attention + feed_forward + 3 * norm
-    return (
-        table
-        + config.num_encoder_layers * encoder_layer
-        + config.num_decoder_layers * decoder_layer
-    )
+    encoder = config.num_encoder_layers * (attention + feed_forward + 2 * norm)
+    decoder = config.num_decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    return config.source_vocab_size * d_model + encoder + decoder
 
 
 def count(config: ModelConfig) -> int:
@@ -44,8 +38,7 @@ def count(config: ModelConfig) -> int:
 @pytest.mark.parametrize(("size", "expected"), [("base", 63_082_496), ("big", 214_245_376)])
 def test_the_paper_sizes(size, expected):
     config = sized(size, source_vocab_size=TOKENS, target_vocab_size=TOKENS)
-    assert by_formula(config) == expected
-    assert count(config) == expected
+    assert by_formula(config) == count(config) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,45 +62,29 @@ def test_what_each_variant_adds(changes, more, tiny_config):
     assert count(tiny_config(**changes)) - count(tiny_config()) == more
 
 
-# ------------------------------------------------------------ names
-
-
 def linears(path: str, *names: str) -> list[str]:
     return [f"{path}.{name}.{part}" for name in names for part in ("weight", "bias")]
 
 
-def attention(path: str) -> list[str]:
-    return linears(path, "norm", "query", "key", "value", "output")
-
-
-def feed_forward(path: str) -> list[str]:
-    return linears(path, "norm", "hidden", "output")
-
-
 def test_the_weight_names_of_the_paper_model(tiny_config):
-    model = build(tiny_config(num_decoder_layers=1))
-    assert list(model.state_dict()) == [
+    attention, feed_forward = ("norm", "query", "key", "value", "output"), ("hidden", "output")
+    assert list(build(tiny_config(num_decoder_layers=1)).state_dict()) == [
         "source.embedding.weight",
-        *attention("encoder.layers.0.self_attention"),
-        *feed_forward("encoder.layers.0.feed_forward"),
+        *linears("encoder.layers.0.self_attention", *attention),
+        *linears("encoder.layers.0.feed_forward", "norm", *feed_forward),
         "target.embedding.weight",
-        *attention("decoder.layers.0.self_attention"),
-        *attention("decoder.layers.0.cross_attention"),
-        *feed_forward("decoder.layers.0.feed_forward"),
+        *linears("decoder.layers.0.self_attention", *attention),
+        *linears("decoder.layers.0.cross_attention", *attention),
+        *linears("decoder.layers.0.feed_forward", "norm", *feed_forward),
         "output.weight",
     ]
 
 
 def test_the_weight_names_of_a_variant(tiny_config):
+    changes = dict(norm="rms", norm_placement="pre", position="learned", feed_forward="gated-silu")
     model = build(
         tiny_config(
-            architecture="decoder-only",
-            num_decoder_layers=1,
-            norm="rms",
-            norm_placement="pre",
-            position="learned",
-            embedding_norm=True,
-            feed_forward="gated-silu",
+            architecture="decoder-only", num_decoder_layers=1, embedding_norm=True, **changes
         )
     )
     here = "decoder.layers.0"
@@ -124,32 +101,28 @@ def test_the_weight_names_of_a_variant(tiny_config):
     ]
 
 
-def cells(*paths: str) -> list[str]:
-    parts = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
-    return [f"{path}.{part}" for path in paths for part in parts]
+def test_the_weight_names_of_a_recurrent_model(tiny_config):
+    def cells(*paths: str) -> list[str]:
+        parts = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        return [f"{path}.{part}" for path in paths for part in parts]
 
-
-@pytest.mark.parametrize(
-    ("attention", "looks"),
-    [
-        ("none", []),
-        ("additive", ["energy", "query.weight", "key.weight"]),
-        ("dot", []),
-        ("general", ["key.weight"]),
-    ],
-)
-def test_the_weight_names_of_a_recurrent_model(attention, looks, tiny_config):
-    model = build(tiny_config(architecture="gru", attention=attention, position="none"))
-    assert list(model.state_dict()) == [
-        "source.embedding.weight",
-        *cells("encoder.layers.0.forwards", "encoder.layers.0.backwards"),
-        "target.embedding.weight",
-        *linears("decoder", "initial"),
-        *(f"decoder.attention.{name}" for name in looks),
-        *cells("decoder.layers.0", "decoder.layers.1"),
-        *linears("decoder", "readout"),
-        "output.weight",
-    ]
+    own = {
+        "dot": [],
+        "general": ["key.weight"],
+        "additive": ["energy", "query.weight", "key.weight"],
+    }
+    for attention, names in own.items():
+        model = build(tiny_config(architecture="gru", attention=attention, position="none"))
+        assert list(model.state_dict()) == [
+            "source.embedding.weight",
+            *cells("encoder.layers.0.forwards", "encoder.layers.0.backwards"),
+            "target.embedding.weight",
+            *linears("decoder", "initial"),
+            *(f"decoder.attention.{name}" for name in names),
+            *cells("decoder.layers.0", "decoder.layers.1"),
+            *linears("decoder", "readout"),
+            "output.weight",
+        ]
 
 
 def test_a_recurrent_model_has_as_many_weights_as_the_transformer_of_its_size():

@@ -30,24 +30,14 @@ def test_everyday_sentences(languages: str) -> None:
     assert not any(row["verdict"] == "right" for row in everyday.judge(languages, ["x"] * 200))
 
 
-def test_what_makes_no_difference() -> None:
+def test_what_makes_no_difference_to_a_verdict() -> None:
     normal = everyday.normal
-    for one, other in [
-        ("Don't you come?", "Do you not come?"),
-        ("It's raining!", "It is raining."),
-        ("I can\u2019t.", "I cannot."),
-        ("He's just left.", "He has just left."),
-    ]:
-        assert normal(one, "en") == normal(other, "en")
+    assert normal("Don't you come?", "en") == normal("Do you not come?", "en")
+    assert normal("He's just left!", "en") == normal("He has just left.", "en")
     assert normal("Ma s\u0153ur\u00a0!", "fr") == normal("Ma soeur !", "fr")
-    assert normal("he left.", "en") != normal("He left.", "en")
     assert normal("a-t-elle paye ?", "fr") != normal("a-t-elle payé ?", "fr")
-
-
-def test_judgements_belong_to_sentences() -> None:
     known = {row[1] for name in ("fr-en", "en-fr") for row in everyday.read_list(name)}
-    verdicts = (everyday.RIGHT, everyday.WRONG)
-    judged = everyday.judging.read_judged(everyday.JUDGED, verdicts)
+    judged = everyday.judging.read_judged(everyday.JUDGED, (everyday.RIGHT, everyday.WRONG))
     assert judged and {sentence for sentence, _ in judged} <= known
 
 

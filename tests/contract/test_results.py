@@ -13,14 +13,10 @@ from train_fixtures import QUICK, counting_corpus, run
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
+# The log says what was measured then.
 PAGES = [
     ROOT / "README.md",
-    *sorted(
-        # The log says what was measured then.
-        path
-        for path in (ROOT / "docs").rglob("*.md")
-        if path.name != "log.md"
-    ),
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "log.md"),
 ]
 LINK = re.compile(r"results/([\w-]+)\.json")
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")

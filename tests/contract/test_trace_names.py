@@ -45,30 +45,14 @@ def test_the_names_of_the_paper_model_in_order(random_model, sentences):
     ]
 
 
-def test_pre_norm_moves_the_norm_and_adds_a_final_one(random_model, sentences):
-    model = random_model(num_decoder_layers=1, norm_placement="pre")
+def test_the_names_of_a_pre_norm_decoder_only_model(random_model, sentences):
+    """Neither source nor cross-attention; the norm comes first, and there is a final one."""
+    model = random_model(architecture="decoder-only", num_decoder_layers=1, norm_placement="pre")
     assert list(traced(model, sentences)) == [
-        *under("source", "tokens embedding position input"),
-        *under("encoder.layers.0.self_attention", PRE_NORM_ATTENTION),
-        *under("encoder.layers.0.feed_forward", PRE_NORM_FEED_FORWARD),
-        "encoder.final_norm",
-        "memory",
         *under("target", "tokens embedding position input"),
         *under("decoder.layers.0.self_attention", PRE_NORM_ATTENTION),
-        *under("decoder.layers.0.cross_attention", PRE_NORM_ATTENTION),
         *under("decoder.layers.0.feed_forward", PRE_NORM_FEED_FORWARD),
         "decoder.final_norm",
-        "logits",
-        "probabilities",
-    ]
-
-
-def test_a_decoder_only_model_has_neither_source_nor_cross_attention(random_model, sentences):
-    model = random_model(architecture="decoder-only", num_decoder_layers=1)
-    assert list(traced(model, sentences)) == [
-        *under("target", "tokens embedding position input"),
-        *under("decoder.layers.0.self_attention", ATTENTION),
-        *under("decoder.layers.0.feed_forward", FEED_FORWARD),
         "logits",
         "probabilities",
     ]
@@ -95,26 +79,18 @@ def test_what_variants_add(changes, added, gone, random_model, sentences):
     assert plain - varied == gone
 
 
-SEARCH = "query energies masked weights context"
+SEARCH = under("decoder.attention", "query energies masked weights context")
 
 
 @pytest.mark.parametrize(
-    ("attention", "key", "writes"),
+    ("attention", "writes"),
     [
-        ("none", [], ["decoder.layers.0.state"]),
-        (
-            "additive",
-            ["decoder.attention.key"],
-            [*under("decoder.attention", SEARCH), "decoder.layers.0.state"],
-        ),
-        (
-            "dot",
-            ["decoder.attention.key"],
-            ["decoder.layers.0.state", *under("decoder.attention", SEARCH)],
-        ),
+        ("none", ["decoder.layers.0.state"]),
+        ("additive", [*SEARCH, "decoder.layers.0.state"]),
+        ("dot", ["decoder.layers.0.state", *SEARCH]),
     ],
 )
-def test_the_names_of_a_recurrent_model_in_order(attention, key, writes, random_model, sentences):
+def test_the_names_of_a_recurrent_model_in_order(attention, writes, random_model, sentences):
     """Additive attention looks before the state moves on, Luong's after it."""
     model = random_model(
         architecture="lstm", attention=attention, position="none", num_decoder_layers=1
@@ -125,7 +101,7 @@ def test_the_names_of_a_recurrent_model_in_order(attention, key, writes, random_
         *under("encoder.layers.0", "forwards backwards"),
         "memory",
         *under("decoder", "summary initial"),
-        *key,
+        *([] if attention == "none" else ["decoder.attention.key"]),
     ]
     each_step = [
         *under("target", "tokens embedding input"),
@@ -140,24 +116,30 @@ def test_the_names_of_a_recurrent_model_in_order(attention, key, writes, random_
     assert list(step) == each_step
 
 
+def check_shapes(trace: Trace, expected: dict[str, tuple[int, ...]]) -> None:
+    """A key may name several values, as path.(one two)."""
+    for key, shape in expected.items():
+        path, _, names = key.partition("(")
+        for name in names.rstrip(")").split() or [""]:
+            assert tuple(trace[path + name].shape) == shape, path + name
+
+
 def test_the_shapes_of_a_recurrent_model(random_model, sentences):
     """Batch 5, d_model 18, d_state 26, source 7, target 11, two layers of two vectors each."""
-    trace = traced(
-        random_model(architecture="lstm", attention="additive", position="none"), sentences
-    )
-    shapes = {name: tuple(value.shape) for name, value in trace.items()}
-    assert shapes["encoder.layers.0.forwards"] == shapes["encoder.layers.0.backwards"] == (5, 7, 13)
-    assert shapes["memory"] == (5, 7, 26)
-    assert shapes["decoder.summary"] == (5, 13) and shapes["decoder.initial"] == (5, 2, 2 * 26)
-    assert shapes["decoder.attention.key"] == (5, 1, 7, 26)
-    for name in ("query", "context"):
-        assert shapes[f"decoder.attention.{name}"] == (5, 1, 11, 26)
-    for name in ("energies", "masked", "weights"):
-        assert shapes[f"decoder.attention.{name}"] == (5, 1, 11, 7)
-    for layer in (0, 1):
-        assert shapes[f"decoder.layers.{layer}.state"] == (5, 11, 26)
-    assert shapes["decoder.readout.hidden"] == (5, 11, 36)
-    assert shapes["decoder.readout.output"] == (5, 11, 18)
+    model = random_model(architecture="lstm", attention="additive", position="none")
+    expected = {
+        "encoder.layers.0.(forwards backwards)": (5, 7, 13),
+        "memory": (5, 7, 26),
+        "decoder.summary": (5, 13),
+        "decoder.initial": (5, 2, 2 * 26),
+        "decoder.attention.key": (5, 1, 7, 26),
+        "decoder.attention.(query context)": (5, 1, 11, 26),
+        "decoder.attention.(energies masked weights)": (5, 1, 11, 7),
+        "decoder.layers.(0.state 1.state)": (5, 11, 26),
+        "decoder.readout.hidden": (5, 11, 36),
+        "decoder.readout.output": (5, 11, 18),
+    }
+    check_shapes(traced(model, sentences), expected)
 
 
 def test_a_step_has_the_names_of_the_decoder(random_model, sentences):
@@ -173,35 +155,23 @@ def test_a_step_has_the_names_of_the_decoder(random_model, sentences):
 
 def test_shapes_are_heads_first(random_model, sentences):
     """Batch 5, heads 3, head_dim 6, d_model 18, d_ff 31, source 7, target 11, vocabulary 23."""
-    trace = traced(random_model(num_decoder_layers=1), sentences)
-    shapes = {name: tuple(value.shape) for name, value in trace.items()}
+    expected = {"memory": (5, 7, 18), "(logits probabilities)": (5, 11, 23)}
     for side, length in (("source", 7), ("target", 11)):
-        assert shapes[f"{side}.tokens"] == (5, length)
-        for name in ("embedding", "position", "input"):
-            assert shapes[f"{side}.{name}"] == (5, length, 18)
+        expected[f"{side}.tokens"] = (5, length)
+        expected[f"{side}.(embedding position input)"] = (5, length, 18)
     for path, query_len, key_len in (
         ("encoder.layers.0.self_attention", 7, 7),
         ("decoder.layers.0.self_attention", 11, 11),
         ("decoder.layers.0.cross_attention", 11, 7),
     ):
-        for name in ("query", "context"):
-            assert shapes[f"{path}.{name}"] == (5, 3, query_len, 6)
-        for name in ("key", "value"):
-            assert shapes[f"{path}.{name}"] == (5, 3, key_len, 6)
-        for name in ("scores", "scaled", "masked", "weights"):
-            assert shapes[f"{path}.{name}"] == (5, 3, query_len, key_len)
-        for name in ("concatenated", "output", "residual", "norm"):
-            assert shapes[f"{path}.{name}"] == (5, query_len, 18)
-    for path, length in (
-        ("encoder.layers.0.feed_forward", 7),
-        ("decoder.layers.0.feed_forward", 11),
-    ):
-        for name in ("hidden", "activated"):
-            assert shapes[f"{path}.{name}"] == (5, length, 31)
-        for name in ("output", "residual", "norm"):
-            assert shapes[f"{path}.{name}"] == (5, length, 18)
-    assert shapes["memory"] == (5, 7, 18)
-    assert shapes["logits"] == shapes["probabilities"] == (5, 11, 23)
+        expected[f"{path}.(query context)"] = (5, 3, query_len, 6)
+        expected[f"{path}.(key value)"] = (5, 3, key_len, 6)
+        expected[f"{path}.(scores scaled masked weights)"] = (5, 3, query_len, key_len)
+        expected[f"{path}.(concatenated output residual norm)"] = (5, query_len, 18)
+    for stack, length in (("encoder", 7), ("decoder", 11)):
+        expected[f"{stack}.layers.0.feed_forward.(hidden activated)"] = (5, length, 31)
+        expected[f"{stack}.layers.0.feed_forward.(output residual norm)"] = (5, length, 18)
+    check_shapes(traced(random_model(num_decoder_layers=1), sentences), expected)
 
 
 # ------------------------------------------------------------ each value follows from its neighbours

@@ -25,7 +25,7 @@ from regard.api import Model
 from regard.config import to_dict
 from regard.data.lines import read_lines
 from regard.decode import score
-from regard.text.repetition import is_looping
+from regard.text import is_looping
 
 sys.path.append(str(Path(__file__).parents[1] / "recipes" / "text"))
 from fr_en import plain

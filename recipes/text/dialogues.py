@@ -24,7 +24,7 @@ from fr_en import is_drawn, key_of, plain
 
 from regard.data.lines import read_lines
 from regard.generate.prompts import recent, to_one_line
-from regard.text.repetition import is_looping
+from regard.text import is_looping
 
 LENGTH = "too short or too long"
 CHARACTERS = "links, codes or shouting"

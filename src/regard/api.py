@@ -25,7 +25,7 @@ from regard.generate.continuation import STORY_WORDS, write
 from regard.search.encoder import TextEncoder
 from regard.search.query import find as find_passages
 from regard.search.results import SearchResult
-from regard.text.validate import check_counts, check_text, check_texts, check_words
+from regard.text import check_counts, check_text, check_texts, check_words
 from regard.translate.evaluate import Score, evaluate, require_metrics
 from regard.translate.glossary import Glossary
 from regard.translate.options import TranslateOptions

@@ -13,24 +13,7 @@ from regard.config import DataConfig, TrainConfig
 from regard.train.request import Request
 from regard.train.run import train
 
-LETTERS = "abcdefghij"
-
-
-def write_task(
-    folder: Path,
-    rule: Callable[[list[str]], list[str]],
-    num_pairs: int = 6000,
-    longest: int = 8,
-) -> tuple[str, str]:
-    rng, lines = random.Random(5), set[str]()
-    while len(lines) < num_pairs:
-        lines.add(" ".join(rng.choice(LETTERS) for _ in range(rng.randint(3, longest))))
-    sources = sorted(lines)
-    rng.shuffle(sources)
-    source, target = folder / "train.in", folder / "train.out"
-    source.write_text("".join(line + "\n" for line in sources))
-    target.write_text("".join(" ".join(rule(line.split())) + "\n" for line in sources))
-    return str(source), str(target)
+LETTERS = "abcdefgh"
 
 
 def learn(
@@ -40,20 +23,27 @@ def learn(
     *,
     steps: int,
     rate: float,
-    **task: int,
 ) -> float:
-    """BLEU after so many steps."""
-    source, target = write_task(folder, rule, **task)
+    """BLEU after so many steps with three to six letters a line."""
+    rng, lines = random.Random(5), set[str]()
+    while len(lines) < 3000:
+        lines.add(" ".join(rng.choice(LETTERS) for _ in range(rng.randint(3, 6))))
+    sources = sorted(lines)
+    rng.shuffle(sources)
+    folder.mkdir(exist_ok=True)
+    source, target = folder / "train.in", folder / "train.out"
+    source.write_text("".join(line + "\n" for line in sources))
+    target.write_text("".join(" ".join(rule(line.split())) + "\n" for line in sources))
     settings = TrainConfig(
         steps=steps,
-        batch_tokens=1500,
+        batch_tokens=700,
         learning_rate=rate,
         dropout=0.0,
         label_smoothing=0.0,
         ema=0.98,
         validate_every=steps,
     )
-    data = DataConfig(source=(source,), target=(target,), copies=True, sampling=0.0)
+    data = DataConfig(source=(str(source),), target=(str(target),), copies=True, sampling=0.0)
     request = Request(data, settings, size="tiny", model=model)
     result = train(request, folder / "run", show_progress=False)
     assert result is not None
@@ -64,30 +54,28 @@ def reverse(letters: list[str]) -> list[str]:
     return letters[::-1]
 
 
-@pytest.mark.parametrize(("rule", "bleu"), [(list, 97.0), (reverse, 95.0), (sorted, 97.0)])
+@pytest.mark.parametrize(("rule", "bleu"), [(list, 97.0), (reverse, 92.0), (sorted, 95.0)])
 def test_learns(tmp_path: Path, rule: Callable[[list[str]], list[str]], bleu: float) -> None:
-    assert learn(tmp_path, rule, dict(d_model=64, d_ff=128), steps=400, rate=3e-3) >= bleu
+    assert learn(tmp_path, rule, dict(d_model=48, d_ff=96), steps=320, rate=4e-3) >= bleu
 
 
 def bleu_of(folder: Path, cell: str, attention: str, *, steps: int, rate: float) -> float:
-    """After so many steps of reversing up to six letters."""
-    folder.mkdir()
+    """Of a recurrent model that reverses."""
     model = dict(architecture=cell, attention=attention, d_model=48, d_state=64)
-    return learn(folder, reverse, model, steps=steps, rate=rate, num_pairs=3000, longest=6)
+    return learn(folder, reverse, model, steps=steps, rate=rate)
 
 
 @pytest.mark.parametrize(
-    ("cell", "attention", "rate"),
-    [("rnn", "additive", 5e-3), ("gru", "additive", 1e-2), ("lstm", "general", 1e-2)],
+    ("cell", "attention", "rate"), [("rnn", "additive", 5e-3), ("lstm", "general", 1e-2)]
 )
 def test_recurrent_models_with_attention_learn(
     tmp_path: Path, cell: str, attention: str, rate: float
 ) -> None:
-    assert bleu_of(tmp_path / "task", cell, attention, steps=150, rate=rate) >= 90
+    assert bleu_of(tmp_path, cell, attention, steps=150, rate=rate) >= 85
 
 
 def test_a_fixed_vector_learns_too_but_less(tmp_path: Path) -> None:
     """What attention is for: the same cell in the same number of steps."""
     fixed = bleu_of(tmp_path / "fixed", "gru", "none", steps=120, rate=1e-2)
     searched = bleu_of(tmp_path / "searched", "gru", "additive", steps=120, rate=1e-2)
-    assert 20 <= fixed < searched - 10
+    assert 20 <= fixed < searched - 10 and searched >= 90

@@ -9,13 +9,13 @@ from regard.text import language
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("Où est le chat ?", "fr"),
+        ("Où est\n\n le\tchat ?", "fr"),
         ("Where is the cat?", "en"),
         ("Wo ist die Katze?", "de"),
-        ("¿Dónde está el gato?", "es"),
-        ("Dov'è il gatto?", "it"),
         ("Где кошка?", "ru"),
         ("猫在哪里？", "zh"),
+        ("LE CHAT EST NOIR", "fr"),
+        ("Ça marche, c\u2019était l\u2019été".replace("é", "e\u0301"), "fr"),
     ],
 )
 def test_short_sentences_are_recognised(text: str, code: str) -> None:
@@ -26,25 +26,8 @@ def test_short_sentences_are_recognised(text: str, code: str) -> None:
     assert all(0 <= each <= 1 for each in probabilities)
 
 
-def test_lines_and_spaces_do_not_matter() -> None:
-    assert language.rank("Où est\n\n le\tchat ?") == language.rank("Où est le chat ?")
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("LE CHAT EST NOIR", "fr"),
-        ("THE CAT IS BLACK", "en"),
-        ("Ça marche, c\u2019était l\u2019été".replace("é", "e\u0301"), "fr"),
-    ],
-)
-def test_capitals_and_signs_do_not_hide_a_language(text: str, expected: str) -> None:
-    assert language.rank(text)[0][0] == expected
-
-
-@pytest.mark.parametrize("text", ["", "   \n", "12:30", "!!! 🙂 ???"])
-def test_a_text_without_letters_is_in_no_language(text: str) -> None:
-    assert language.rank(text) == []
+def test_a_text_without_letters_is_in_no_language() -> None:
+    assert language.rank(" \n") == language.rank("!!! 🙂 12:30") == []
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,13 +42,9 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     ("text", "code"),
     [
         ("Where is the cat today, my friend?", "en"),
-        ("Thank you very much", "en"),
         ("Where is it?", "en"),
         ("Good morning everyone", ""),
-        ("long distance", ""),
         ("Is it?", ""),
-        ("Pour milk", ""),
-        ("Non", ""),
         ("1 2 3 " * 200 + "Where is the cat today, my friend?", ""),
     ],
 )
@@ -77,11 +56,7 @@ def test_of_two_languages_one_may_be_much_likelier() -> None:
     assert language.sure_language("Good morning everyone", ("fr", "en")) == "en"
     assert language.sure_language("L'an neuf, yes!", ("en", "fr")) == "fr"
     assert language.sure_language("Quel but incroyable !", ("fr", "en")) == ""
-
-
-@pytest.mark.parametrize(("code", "main"), [("fr", "fr"), ("pt-BR", "pt"), ("zh_Hant", "zh")])
-def test_a_country_or_script_is_no_other_language(code: str, main: str) -> None:
-    assert language.main_language(code) == main
+    assert [language.main_language(code) for code in ("pt-BR", "zh_Hant")] == ["pt", "zh"]
 
 
 ENGLISH = "Where is the cat today, my friend?"
@@ -95,9 +70,7 @@ ENGLISH = "Where is the cat today, my friend?"
         ([f"{ENGLISH}\nOK"] * 9 + ["Le chat dort ici."], "en"),
         ([ENGLISH, "Où est le chat, mon ami ?"], ""),
         ([ENGLISH * 40 + "\n" + "Le chat dort sur la table rouge. " * 40], ""),
-        (["Good morning"], "en"),
         (["Merci beaucoup, mon ami"], "fr"),
-        (["long distance"], ""),
         (["relation"], ""),
         ([], ""),
     ],

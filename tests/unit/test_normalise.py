@@ -16,8 +16,7 @@ from regard.text.normalise import (
     normalise_signs,
     normalise_text,
 )
-from regard.text.tokenizer import Tokenizer
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import Tokenizer, TokenizerBase
 
 ODD = (" ", "\t", "\u00a0", "\u200b", "e\u0301", "\ufb01", "\u2026", "\u2019", "\u2014")
 

@@ -9,7 +9,7 @@ from regard import load
 from regard.errors import RegardWarning
 from regard.text.normalise import Normalised
 from regard.text.protected import find_protected
-from regard.text.word_alignment import Link, words
+from regard.text.words import Link, words
 from regard.translate.protect import MaskedSentence, mask
 
 

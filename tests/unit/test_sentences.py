@@ -1,7 +1,5 @@
 """Cutting a text into sentences loses nothing and cuts no more than it must."""
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,9 +23,14 @@ def test_fields_between_tabs_are_parts_of_their_own() -> None:
     parts = split("nom\tprix total\t\tOui. Non.\n\tfin\t\n", "fr", len, NO_LIMIT)
     assert parts.sentences == ["nom", "prix total", "Oui.", "Non.", "fin"]
     assert parts.glue == ["", "\t", "\t\t", " ", "\n\t", "\t\n"]
+    # sentencex panics at a no-break space before a full stop.
+    assert split("M\u00a0. Oui.", "fr", len, NO_LIMIT).join(["x"]) == "x"
+    blank = split(" \n\u2028", "fr", len, NO_LIMIT)
+    assert blank.sentences == [] and blank.glue == [" \n\u2028"]
+    assert split("Oui. Non.", "fr", len, NO_LIMIT, sentences=False).sentences == ["Oui. Non."]
 
 
-@pytest.mark.parametrize("language", ["fr", "en", "de", "zh", "", "no-such-language"])
+@pytest.mark.parametrize("language", ["fr", "zh", "no-such-language"])
 @given(text=texts, limit=st.integers(1, 20), sentences=st.booleans())
 def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:
     parts = split(text, language, len, limit, sentences=sentences)
@@ -39,49 +42,17 @@ def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) 
     assert all(sentence == sentence.strip() for sentence in parts.sentences)
 
 
-def test_a_no_break_space_before_a_full_stop() -> None:
-    """sentencex panics at it when it is given one."""
-    assert split("M\u00a0. Oui.", "fr", len, NO_LIMIT).join(["x"]) == "x"
-
-
-@pytest.mark.parametrize("text", ["", "  ", "\n\n", "\u2028"])
-def test_blank_text_has_no_sentence(text: str) -> None:
-    parts = split(text, "fr", len, NO_LIMIT)
-    assert parts.sentences == [] and parts.glue == [text]
-
-
 def test_a_long_sentence_is_cut_where_it_hurts_least() -> None:
-    assert split("one two three, four five", "en", len, 15).sentences == [
-        "one two three,",
-        "four five",
-    ]
+    found = split("one two three, four five", "en", len, 15).sentences
+    assert found == ["one two three,", "four five"]
     assert split("one two; three, four", "en", len, 15).sentences == ["one two;", "three, four"]
     assert split("一二三四五六七八九十", "zh", len, 5).sentences == ["一二三四五", "六七八九十"]
-
-
-def test_white_space_is_never_cut_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor where it begins within what is looked at first and ends beyond."""
-    monkeypatch.setattr("regard.text.sentences._NEARBY", 5)
-    for space, before in itertools.product(range(1, 9), range(15, 49)):
-        text = "a" * before + " " * space + "b" * (63 - before)
-        parts = split(text, "en", len, 60, sentences=False)
-        assert parts.sentences == ["a" * before, "b" * (63 - before)]
-        assert parts.glue == ["", " " * space, ""]
 
 
 def test_a_word_too_long_to_be_one_stands_alone() -> None:
     parts = split("a b " + "c" * 50 + " d e", "en", len, 10)
     assert parts.sentences == ["a b", "c" * 50, "d e"] and parts.glue == ["", " ", " ", ""]
     assert parts.endless == {1} and parts.cut == {0, 1, 2} and parts.num_cut == 1
-
-
-def test_a_long_sentence_is_counted() -> None:
-    parts = split("Short one. " + "word " * 30, "en", len, 20)
-    assert parts.num_cut == 1 and len(parts.sentences) > 3
-
-
-def test_whole_texts_are_not_cut_at_sentence_ends() -> None:
-    assert split("Oui. Non.", "fr", len, NO_LIMIT, sentences=False).sentences == ["Oui. Non."]
 
 
 def test_a_megabyte_without_a_full_stop_is_cut_whole() -> None:
@@ -101,34 +72,21 @@ def test_a_long_line_without_spaces_has_the_sentences_of_a_short_one() -> None:
     ("text", "sentences", "glue"),
     [
         ("Bonjour 😀 ça va ? ❤️", ["Bonjour", "ça va ?"], ["", " 😀 ", " ❤️"]),
-        ("Bravo 🎉🎂 !", ["Bravo"], ["", " 🎉🎂 !"]),
-        ("👨‍👩‍👧 Oui. 🇫🇷", ["Oui."], ["👨‍👩‍👧 ", " 🇫🇷"]),
+        ("👨‍👩‍👧 Oui. 🇫🇷 Bravo 🎉🎂 !", ["Oui.", "Bravo"], ["👨‍👩‍👧 ", " 🇫🇷 ", " 🎉🎂 !"]),
         ("Tapez 1️⃣ puis 22 °C.", ["Tapez", "puis 22 °C."], ["", " 1️⃣ ", ""]),
         ("👍", [], ["👍"]),
-        ("À demain :) Bises <3", ["À demain", "Bises"], ["", " :) ", " <3"]),
-        (":-) à demain", ["à demain"], [":-) ", ""]),
-        ("Merci xD à demain XD", ["Merci", "à demain"], ["", " xD ", " XD"]),
+        (":-) À demain xD Bises <3", ["À demain", "Bises"], [":-) ", " xD ", " <3"]),
         ("Adobe XD ouvre, si x <3.", ["Adobe XD ouvre, si x <3."], ["", ""]),
         ("Note : (oui) à 12:30 ou a<3b", ["Note : (oui) à 12:30 ou a<3b"], ["", ""]),
-    ],
-)
-def test_pictures_stand_between_sentences(text: str, sentences: list[str], glue: list[str]) -> None:
-    parts = split(text, "fr", len, NO_LIMIT)
-    assert (parts.sentences, parts.glue) == (sentences, glue)
-
-
-@pytest.mark.parametrize(
-    ("text", "sentences", "glue"),
-    [
         ("• Oui.\n ‣  Non.", ["Oui.", "Non."], ["• ", "\n ‣  ", ""]),
-        ("— Tu viens ?\n– Non.", ["Tu viens ?", "Non."], ["— ", "\n– ", ""]),
-        ("> > Oui.\n>Non.", ["Oui.", "Non."], ["> > ", "\n>", ""]),
-        ("\uf0b7\u00a0Oui.", ["Oui."], ["\uf0b7\u00a0", ""]),
+        ("— Tu viens ?\n> > Oui.", ["Tu viens ?", "Oui."], ["— ", "\n> > ", ""]),
         ("-5 °C et -- non", ["-5 °C et -- non"], ["", ""]),
         ("- ?", [], ["- ?"]),
+        ("Un<br>deux <br /> trois", ["Un", "deux", "trois"], ["", "<br>", " <br /> ", ""]),
+        ("<p>Oui.</p>", ["<p>Oui.</p>"], ["", ""]),
     ],
 )
-def test_the_marks_of_a_list_are_not_translated(
+def test_emoji_and_the_marks_of_a_list_stand_between_sentences(
     text: str, sentences: list[str], glue: list[str]
 ) -> None:
     parts = split(text, "fr", len, NO_LIMIT)
@@ -139,24 +97,15 @@ def test_the_marks_of_a_list_are_not_translated(
     ("language", "text"),
     [
         ("en", "See you at 5 p.m. tomorrow."),
-        ("fr", "Rendez-vous à 5 p.m. demain."),
-        ("en", "It closes at 6 p.m. Monday to Friday."),
-        ("en", "At 9 a.m. GMT it was dark."),
+        ("en", "It closes at 6 p.m. Monday, at 9 a.m. GMT on Mon. 3 Feb."),
         ("en", "Mr. Smith met Dr. No and Prof. Lee."),
-        ("fr", "M. Dupont et Mme. Durand."),
-        ("fr", "Je connais M. et Mme Martin."),
-        ("fr", "Rendez-vous avec M. le maire."),
-        ("fr", "Des pommes, etc. sont à vendre."),
-        ("en", "Apples, etc. are for sale."),
-        ("fr", "Il vécut av. J.-C. selon lui."),
+        ("fr", "Je connais M. et Mme Martin, et M. le maire."),
+        ("fr", "Des pommes, etc. sont à vendre, av. J.-C. selon lui."),
         ("fr", "Au no. 5, voir p. 12."),
         ("fr", "Ajoutez 1 c. à soupe de sel, max. 2 fois."),
-        ("fr", "Le lun. 3 févr. 2025 à midi."),
-        ("fr", "Le mer. 3 févr. 2025, ou le jeu. 12/01 à midi."),
-        ("en", "On Mon. 3 Feb. 2025 at noon."),
+        ("fr", "Le lun. 3 févr. 2025, ou le jeu. 12/01 à midi."),
         ("fr", "Lancez d'abord ./configure."),
-        ("en", "I know C++ and .NET and others."),
-        ("fr", "Elle a renommé IMG_2031.JPG en vacances.jpg."),
+        ("en", "I know C++ and .NET and IMG_2031.JPG and others."),
     ],
 )
 def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
@@ -164,23 +113,16 @@ def test_a_stop_that_ends_no_sentence(language: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "text", "expected"),
+    ("language", "text"),
     [
-        ("en", "He left at 6 p.m. She stayed.", ["He left at 6 p.m.", "She stayed."]),
-        ("en", "Bring food, etc. We leave.", ["Bring food, etc.", "We leave."]),
-        ("fr", "Il dort. elle lit.", ["Il dort.", "elle lit."]),
-        ("en", "I said no. They left.", ["I said no.", "They left."]),
-        ("en", "He sat. 5 minutes later he left.", ["He sat.", "5 minutes later he left."]),
-        ("fr", "Ils vont à la mer. 15 minutes.", ["Ils vont à la mer.", "15 minutes."]),
-        ("fr", "De la vitamine C. 3 par jour.", ["De la vitamine C.", "3 par jour."]),
+        ("en", "He left at 6 p.m. | She stayed."),
+        ("en", "Bring food, etc. | We leave."),
+        ("fr", "Il dort. | elle lit."),
+        ("en", "I said no. | They left."),
+        ("fr", "Ils vont à la mer. | 15 minutes."),
+        ("fr", "De la vitamine C. | 3 par jour."),
     ],
 )
-def test_a_stop_that_does(language: str, text: str, expected: list[str]) -> None:
-    assert split(text, language, len, NO_LIMIT).sentences == expected
-
-
-def test_a_tag_that_ends_a_line_stands_between_parts() -> None:
-    parts = split("One line<br>two <br /> three", "en", len, NO_LIMIT)
-    assert parts.sentences == ["One line", "two", "three"]
-    assert parts.glue == ["", "<br>", " <br /> ", ""]
-    assert split("<p>Oui.</p>", "fr", len, NO_LIMIT).sentences == ["<p>Oui.</p>"]
+def test_a_stop_that_does(language: str, text: str) -> None:
+    parts = split(text.replace("| ", ""), language, len, NO_LIMIT)
+    assert parts.sentences == text.split(" | ")

@@ -1,77 +1,98 @@
-"""Every spelling of a word decodes to the word, and the tokenizer's own comes first."""
+"""Words: which became which, read by eye from small attention matrices; every spelling of one decodes to it; loops."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from regard.text import is_looping
 from regard.text.tokenizer import Tokenizer
-from regard.text.words import Spellings
+from regard.text.words import Spellings, align
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    text = ["the cats sleep in Africa", "a cat sleeps and cats sleep", "ca at ats s"] * 3
-    return Tokenizer.train(text, vocabulary=320, exact=False)
+def linked(source: str, target: str, attention: list[list[float]]) -> dict[str, str]:
+    def spans(text: str) -> list[tuple[int, int]]:
+        ends = [i for i, letter in enumerate(text) if letter == " "] + [len(text)]
+        return list(zip([0, *ends], ends, strict=False))
+
+    links = align(attention, source, spans(source), target, spans(target))
+    return {target[slice(*link.target)]: source[slice(*link.source)] for link in links}
 
 
-@pytest.mark.parametrize("word", ["cat", "Africa", "cats sleep"])
-def test_all_spellings_mean_the_word(tokenizer: Tokenizer, word: str) -> None:
-    spellings = Spellings(tokenizer).of(word)
-    assert spellings[0] == tokenizer.encode(word)
-    assert len(spellings) > 2
-    assert len({tuple(spelling) for spelling in spellings}) == len(spellings)
+def test_which_word_became_which() -> None:
+    attention = [[0.8, 0.1, 0.1], [0.1, 0.2, 0.7], [0.1, 0.7, 0.2]]
+    found = linked("le chat noir", "the black cat", attention)
+    assert found == {"the": "le", "black": "noir", "cat": "chat"}
+    # Both attend to the noun most; the article gets what is left, unless that is next to nothing.
+    assert linked("le chat", "the cat", [[0.4, 0.6], [0.1, 0.9]]) == {"the": "le", "cat": "chat"}
+    assert linked("le chat", "the cat", [[0.04, 0.6], [0.1, 0.9]]) == {"the": "chat", "cat": "chat"}
+    assert align([], "a", [(0, 1)], "", []) == [] == align([[]], "", [], "a", [(0, 1)])
+
+
+def test_tokens_of_a_word_are_summed() -> None:
+    [link] = align([[0.3, 0.2, 0.4]], "abcd e", [(0, 2), (2, 4), (4, 6)], "x", [(0, 1)])
+    assert link.source == (0, 4) and link.weight == pytest.approx(0.5)
+
+
+TEXT = ["the cats sleep in Africa", "a cat sleeps and cats sleep", "ca at ats s é"] * 3
+TOKENIZER = Tokenizer.train(TEXT, vocabulary=320, exact=False)
+
+
+@given(st.text(st.sampled_from("aé 猫😀\u2581.'\n"), max_size=20))
+def test_spans_of_tokens_cover_the_text(text: str) -> None:
+    ids = TOKENIZER.encode(text)
+    spans = TOKENIZER.spans(ids)
+    assert len(spans) == len(ids)
+    assert "".join(text[slice(*span)] for span in spans) == text
+
+
+@pytest.mark.parametrize("word", ["Africa", "cats sleep"])
+def test_all_spellings_mean_the_word(word: str) -> None:
+    spellings = Spellings(TOKENIZER).of(word)
+    assert spellings[0] == TOKENIZER.encode(word)
+    assert len({tuple(spelling) for spelling in spellings}) == len(spellings) > 2
     # A spelling without a space in front stands inside a text, here after a bracket.
-    bracket = tokenizer.encode("(")
-    assert {tokenizer.decode(bracket + spelling) for spelling in spellings} == {
-        f"({word}",
-        f"( {word}",
-    }
+    bracket = TOKENIZER.encode("(")
+    found = {TOKENIZER.decode(bracket + spelling) for spelling in spellings}
+    assert found == {f"({word}", f"( {word}"}
 
 
-def test_all_cuts_are_found(tokenizer: Tokenizer) -> None:
-    """By brute force: every way to cut the word into pieces of the vocabulary."""
-    pieces = {p: id for id, p in enumerate(tokenizer.token_strings(range(tokenizer.vocab_size)))}
+def test_all_spellings_are_found() -> None:
+    """By brute force: every way to cut the word into tokens of the vocabulary."""
+    tokens = {p: id for id, p in enumerate(TOKENIZER.token_strings(range(TOKENIZER.vocab_size)))}
 
     def cuts(text: str) -> list[list[int]]:
         if not text:
             return [[]]
         return [
-            [pieces[text[:n]], *rest]
+            [tokens[text[:n]], *rest]
             for n in range(1, len(text) + 1)
-            if text[:n] in pieces
+            if text[:n] in tokens
             for rest in cuts(text[n:])
         ]
 
-    expected = cuts("\u2581cats") + cuts("cats")
-    assert sorted(Spellings(tokenizer).of("cats")) == sorted(expected)
+    assert sorted(Spellings(TOKENIZER).of("cats")) == sorted(cuts("\u2581cats") + cuts("cats"))
 
 
-@pytest.mark.parametrize("end", ["", "\u2603"], ids=["with every piece", "ending in no piece"])
-@pytest.mark.parametrize("part", ["cats", "a"])
-def test_a_hostile_word_takes_a_bounded_number_of_looks(
-    tokenizer: Tokenizer, part: str, end: str
-) -> None:
-    """A word of 100 kB has more cuts than there are atoms; the work follows from its length alone."""
-    num_looks = 0
-
-    class Counting(dict[str, int]):
-        def get(self, key: str, default: int | None = None) -> int | None:  # type: ignore[override]
-            nonlocal num_looks
-            num_looks += 1
-            return super().get(key, default)
-
-    spellings = Spellings(tokenizer)
-    spellings._ids = Counting(spellings._ids)
-    word = (part * 100_000)[:100_000] + end
-    found = spellings.of(word)
-    assert num_looks <= spellings._longest * (len(word) + 1)
-    assert found[0] == tokenizer.encode(word)
+@pytest.mark.parametrize("end", ["", "\u2603"], ids=["in tokens", "ending in bytes"])
+def test_a_hostile_word_has_a_bounded_number_of_spellings(end: str) -> None:
+    """A word of 100 kB has more of them than there are atoms."""
+    word = "cats" * 25_000 + end
+    found = Spellings(TOKENIZER).of(word)
+    assert found[0] == TOKENIZER.encode(word)
     assert sum(map(len, found[1:])) <= 200_000
-    # With a character that has no piece the tokenizer's own spelling, in bytes, is the only one.
+    # With a character that has no token the tokenizer's own spelling, in bytes, is the only one.
     assert (len(found) == 1) == bool(end)
 
 
-def test_a_long_word_has_its_first_spellings_and_no_more(tokenizer: Tokenizer) -> None:
-    found = Spellings(tokenizer).of("cats" * 25)
-    assert 1000 < len(found) <= 4001
-    assert len({tuple(spelling) for spelling in found}) == len(found)
-    pieces = tokenizer.token_strings(found[1])
-    assert len(pieces[0]) >= max(len(tokenizer.token_strings(each)[0]) for each in found[1:])
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("a a a a a a a a", True),
+        ("a a a a a a a", False),
+        ("we go and we go and we go and", True),
+        ("the cat and the dog and the bird and the fish", False),
+        ("", False),
+    ],
+)
+def test_loops(text: str, expected: bool) -> None:
+    assert is_looping(text.split()) is expected

@@ -19,7 +19,7 @@ from regard.documents.segments import Code
 from regard.text import Span
 
 if TYPE_CHECKING:
-    from regard.text.word_alignment import Link
+    from regard.text.words import Link
 
 # Words with apostrophes first as one word each; if tags then lack room, as several.
 _WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))

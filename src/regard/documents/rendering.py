@@ -20,7 +20,7 @@ from regard.text.protected import placeholders
 
 if TYPE_CHECKING:
     from regard.text import Span
-    from regard.text.word_alignment import Link
+    from regard.text.words import Link
 
 _LIKE_A_STAND_IN = re.compile("X([0-9]{1,9})")
 """every model copies a letter with a number"""

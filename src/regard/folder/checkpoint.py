@@ -21,8 +21,7 @@ from regard.errors import ModelError
 from regard.files import finish_replacing, fresh_folder, replace_files, write_file
 from regard.folder.manifest import CONFIG, Manifest, TokenizerFiles, read_manifest
 from regard.folder.tensors import Tensors, dequantize, expected_tensors, in_form, stored_tensors
-from regard.text.tokenizer import Tokenizer
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import Tokenizer, TokenizerBase
 
 WEIGHTS, CARD, SUMS = "model.safetensors", "README.md", "SHA256SUMS"
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.errors import ModelError, UsageError
 from regard.folder.manifest import Manifest
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 from regard.translate.pipeline import encode_with_blanks
 
 _SPACE_MARK = "\u2581"

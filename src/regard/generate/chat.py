@@ -17,8 +17,8 @@ from regard.errors import UsageError
 from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
 from regard.generate.safety import names_help, reply_to_danger, without_false_alarms
 from regard.generate.stream import Step, StreamDecoder, TextChunk, replay, stream_text, tops_of
+from regard.text import is_looping
 from regard.text.normalise import normalise_text
-from regard.text.repetition import is_looping
 from regard.translate.pipeline import Translator
 
 NUM_CANDIDATES = 4

@@ -21,7 +21,7 @@ from regard.decode import (
 from regard.errors import UsageError
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
 from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 from regard.translate.pipeline import Translator
 
 STORY_WORDS = 120

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.decode import Emission, Hypothesis, StepRecord
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 
 TopTokens = tuple[tuple[str, float], ...]
 """the most probable tokens of a step, with their log-probabilities"""

@@ -18,7 +18,7 @@ from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.model.transformer import Model
 from regard.text.normalise import Normaliser
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 from regard.translate.pipeline import encode_with_blanks
 
 SPACE_MARK = "\u2581"

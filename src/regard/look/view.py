@@ -21,7 +21,7 @@ from regard.look.session import Session
 from regard.look.single_file import as_frame
 from regard.look.subject import Subject
 from regard.model.transformer import Model
-from regard.text.validate import check_text
+from regard.text import check_text
 from regard.trace import Trace
 
 

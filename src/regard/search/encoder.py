@@ -19,7 +19,7 @@ from regard.folder.checkpoint import WEIGHTS, open_tokenizers
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.search.passages import MAX_TOKENS
 from regard.text import Span
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 
 _MOST_LETTERS = 64
 """letters of the longest token of any vocabulary"""

@@ -14,9 +14,8 @@ from regard.search.index import Index, build
 from regard.search.index_folder import load, update
 from regard.search.ranking import best
 from regard.search.results import Comparison, EmbeddedWords, Hit, SearchResult
-from regard.text import Span
-from regard.text.validate import check_text
-from regard.text.word_alignment import words
+from regard.text import Span, check_text
+from regard.text.words import words
 
 
 def search(encoder: TextEncoder, query: str, index: Index, top: int = 10) -> SearchResult:

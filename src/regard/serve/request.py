@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.errors import UsageError
-from regard.text.validate import check_text
+from regard.text import check_text
 
 # An upload stays in memory, where its body is anyway: nothing a client sends is written to disk.
 MultiPartParser.spool_max_size = 1 << 30

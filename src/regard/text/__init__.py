@@ -1,4 +1,68 @@
-"""Tokenizers, sentences, languages, normalisation, protected spans, word alignment."""
+"""Tokenizers, sentences, languages, normalisation, protected spans, words; here what counts as a text."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+from regard.errors import DataError, UsageError
 
 Span = tuple[int, int]
-"""Start and end of a part of a text, in characters."""
+"""start and end of a part of a text, in characters"""
+
+_LEAST_TIMES, _LEAST_LENGTH = 3, 8
+"""repetitions and tokens of a loop"""
+
+
+def check_text(text: object, what: str = "a text") -> str:
+    """The text itself, if it is one that can be written as UTF-8."""
+    if not isinstance(text, str):
+        raise UsageError(f"{what} must be a str: got {type(text).__name__}; convert it first")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        # What the command line holds of a byte that it could not decode is a lone surrogate.
+        raise UsageError(
+            f"{what} must be UTF-8 text: got {text[error.start]!a}, which is no character, in place "
+            f"{error.start + 1}; convert it with iconv"
+        ) from error
+    return text
+
+
+def check_texts(texts: object) -> list[str]:
+    """The texts of a list, or of whatever else gives one after another."""
+    if isinstance(texts, bytes) or not isinstance(texts, Iterable):
+        kind = type(texts).__name__
+        raise UsageError(f"texts must be a str or a list of them: got {kind}; convert it first")
+    return [check_text(text) for text in texts]
+
+
+def check_words(name: str, words: Sequence[str]) -> list[str]:
+    """The words themselves; a str would be taken for its letters."""
+    if isinstance(words, str):
+        raise UsageError(f"{name} must be a list of words: got a str; write  {name}=[{words!r}]")
+    return check_texts(words)
+
+
+def check_counts(what: str, left: Sequence[str], right: Sequence[str]) -> None:
+    """Refuse lines that cannot belong together one by one."""
+    if len(left) != len(right):
+        raise DataError(
+            f"{what} must be as many lines: got {len(left)} and {len(right)}; "
+            "line n of one must translate line n of the other"
+        )
+
+
+def is_looping(tokens: Sequence[Hashable]) -> bool:
+    """Whether some stretch comes three times or more in a row, and at least eight tokens in all.
+
+    >>> is_looping("we go and we go and we go and stop".split()), is_looping("ha ha ha".split())
+    (True, False)
+    """
+    for period in range(1, len(tokens) // _LEAST_TIMES + 1):
+        needed = max(_LEAST_TIMES * period, _LEAST_LENGTH) - period
+        run = 0
+        for place in range(period, len(tokens)):
+            run = run + 1 if tokens[place] == tokens[place - period] else 0
+            if run >= needed:
+                return True
+    return False

@@ -15,7 +15,7 @@ from typing import Any
 
 from regard.errors import MissingExtra, ModelError
 from regard.text import Span
-from regard.text.tokenizer_base import SPACE_MARK, SURROGATE, TokenizerBase
+from regard.text.tokenizer import SPACE_MARK, SURROGATE, TokenizerBase, read_sentencepiece
 
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
 
@@ -25,14 +25,15 @@ class _Foreign(TokenizerBase):
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
         self.prompt = prompt
-        found = [(token, self.id_of(token)) for token in beginning]
-        for token, id in found:
+        self.beginning = []
+        for token in beginning:
+            id = self.id_of(token)
             if id is None:
                 raise ModelError(
                     f"{name} must have the token {token!r}, which config.json names: it has not; "
                     "import the model again"
                 )
-        self.beginning = [id for _, id in found if id is not None]
+            self.beginning.append(id)
 
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
@@ -76,17 +77,16 @@ class VocabularyTokenizer(_Foreign):
         prompt: str = "",
         beginning: Sequence[str] = (),
     ) -> None:
-        import sentencepiece
-
+        self._processor = read_sentencepiece(proto, name)
         try:
-            self._processor: Any = sentencepiece.SentencePieceProcessor(
-                model_proto=proto or b"\xff"
-            )
-        except (RuntimeError, OSError) as error:
-            raise _damaged(name, "SentencePiece model") from error
-        self._ids = _read_vocabulary(vocabulary, name)
-        self._tokens = {id: token for token, id in self._ids.items()}
-        self.vocab_size = max(self._tokens) + 1
+            self._ids: dict[str, int] = json.loads(vocabulary)
+            self._tokens = {id: token for token, id in self._ids.items()}
+            self.vocab_size = max(self._tokens) + 1
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ModelError(
+                f"the vocabulary of {name} must be a JSON object of tokens and their numbers: it is not; "
+                "import the model again"
+            ) from error
         super().__init__(prompt, beginning, name)
         self._unknown = self._ids.get("<unk>", 0)
         special = {"<unk>", "</s>", "<s>", "<pad>"}
@@ -128,7 +128,10 @@ class JsonTokenizer(_Foreign):
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
         except Exception as error:  # the library raises plain Exception
-            raise _damaged(name, "tokenizer.json", f" ({error})") from error
+            raise ModelError(
+                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); "
+                "import the model again"
+            ) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -137,9 +140,8 @@ class JsonTokenizer(_Foreign):
         self.special_ids = frozenset(
             added["id"] for added in described.get("added_tokens", ()) if added.get("special")
         )
-        kinds = _kinds(described.get("decoder"))
-        self._is_bytes, self._is_words = "ByteLevel" in kinds, "WordPiece" in kinds
-        self._bytes = _bytes_of_letters() if self._is_bytes else {}
+        decoder = json.dumps(described.get("decoder"))
+        self._is_bytes, self._is_words = '"ByteLevel"' in decoder, '"WordPiece"' in decoder
 
     def id_of(self, token: str) -> int | None:
         id: int | None = self._tokenizer.token_to_id(token)
@@ -157,47 +159,13 @@ class JsonTokenizer(_Foreign):
         return [self._shown(int(id)) for id in ids]
 
     def _shown(self, id: int) -> str:
-        token = self._tokenizer.id_to_token(id) or ""
+        token: str = self._tokenizer.id_to_token(id) or ""
         if id in self.special_ids:
-            return str(token)
+            return token
         if self._is_bytes:
-            raw = bytes(self._bytes[letter] for letter in token if letter in self._bytes)
-            return raw.decode(errors="replace").replace(" ", SPACE_MARK)
-        if self._is_words and token.startswith("##"):
-            return str(token[2:])
-        return SPACE_MARK + token if self._is_words else str(token)
-
-
-def _damaged(name: str, kind: str, why: str = "") -> ModelError:
-    return ModelError(
-        f"{name} must be a {kind}: it is damaged or something else{why}; import the model again"
-    )
-
-
-def _read_vocabulary(content: bytes, name: str) -> dict[str, int]:
-    try:
-        ids = json.loads(content)
-    except ValueError:
-        ids = None
-    if not isinstance(ids, dict) or not ids or not all(isinstance(id, int) for id in ids.values()):
-        raise ModelError(
-            f"the vocabulary of {name} must be a JSON object of tokens and their numbers: it is not; "
-            "import the model again"
-        )
-    return ids
-
-
-def _kinds(part: Any) -> set[str]:
-    """The types of a part of a tokenizer.json, which may be a sequence of parts."""
-    if not isinstance(part, dict):
-        return set()
-    inner = [_kinds(each) for each in part.get("decoders", ())]
-    return set().union({str(part.get("type"))}, *inner)
-
-
-def _bytes_of_letters() -> dict[str, int]:
-    """GPT-2's alphabet (Radford et al. 2019): a printable letter for each byte."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    letters = {chr(byte): byte for byte in printable}
-    return letters | {chr(256 + place): byte for place, byte in enumerate(others)}
+            # GPT-2 writes each byte as a printable letter (Radford et al. 2019).
+            text: str = self._tokenizer.decoder.decode([token])
+            return text.replace(" ", SPACE_MARK)
+        if self._is_words:
+            return token[2:] if token.startswith("##") else SPACE_MARK + token
+        return token

@@ -12,13 +12,12 @@ from typing import Any
 from regard.errors import UsageError
 from regard.text.normalise import normalise_text
 
-# Lines of a corpus: with fewer letters the detector guesses; a smaller corpus is better looked at by a person.
 MIN_LINES = 1000
-_MIN_LETTERS = 40
-_SURE = 0.8
+"""lines of a corpus whose languages are judged; a smaller one is better looked at by a person"""
+_MIN_LETTERS, _SURE = 40, 0.8
+"""letters and probability of a line that is judged"""
 _MAX_SHARE = 0.2
 _NUM_CHARACTERS = 100
-# A single text.
 NUM_CHARACTERS_RANKED = 1000
 _NUM_RANKED = 20
 _MIN_LETTERS_RANKED = 20
@@ -36,14 +35,8 @@ Detect = Callable[[str], tuple[str, float]]
 
 def judge(lines: Sequence[str], detect: Detect) -> list[str]:
     """The language of each line if it is long enough and the detector is sure; else an empty string."""
-
-    def language_of(line: str) -> str:
-        if sum(map(str.isalpha, line)) < _MIN_LETTERS:
-            return ""
-        found, score = detect(line)
-        return found if score >= _SURE else ""
-
-    return [language_of(line) for line in lines]
+    found = [detect(each) if _num_letters(each) >= _MIN_LETTERS else ("", 0.0) for each in lines]
+    return [code if score >= _SURE else "" for code, score in found]
 
 
 def right_language(

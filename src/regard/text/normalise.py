@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from regard.text import Span
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 
 # Zero-width joiners have a meaning in scripts other than Latin.
 _INVISIBLE = re.compile(

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.text.ragged import Ragged
-from regard.text.tokenizer_base import SPACE_MARK
+from regard.text.tokenizer import SPACE_MARK
 
 _NO_MERGE = np.int32(2**31 - 1)
 _WORDS_AT_ONCE = 1 << 15

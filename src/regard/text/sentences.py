@@ -24,7 +24,6 @@ _BULLET = re.compile(rf"\s*+(?:[{_BULLETS}]\s++|>\s*+)++(?=\S)")
 
 # Where a sentence that is too long is cut, best first: after a stop, after a comma or bracket, at a space.
 _CUTS = (re.compile(r"(?<=[;:.!?…])\s+"), re.compile(r"(?<=[,)\]»”])\s+"), re.compile(r"\s+"))
-_NEARBY = 500
 # A cut nearer to the edge than this share would leave the other part almost as long as before.
 _EDGE = 0.2
 
@@ -39,30 +38,36 @@ _OTHER_SPACE = re.compile(r"[^\S \n]")
 _LONGEST_LINE = 4000
 _END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’）)"']*""")
 
-# Stops that end no sentence, whatever sentencex thinks of them: after a title; and after other abbreviations where the
-# sentence goes on with a small letter, a number or, after an hour, a day.
-_TITLE = re.compile(r"(?<![\w.])(?:M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste)\.\s*\Z")
-_HOUR = re.compile(r"(?<![\w.])[ap]\.\s?m\.\s*\Z", re.IGNORECASE)
-_ABBREVIATION = re.compile(
-    r"(?<![\w.])(?:etc|c\.\sà\ss|(?-i:c)|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave|Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)"
-    r"\.\s*\Z",
-    re.IGNORECASE,
-)
-_NUMBERED = re.compile(
-    r"(?<![\w.])(?:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc|(?-i:Mon|Tue|Wed|Thu|Fri|Sat|Sun))"
-    r"\.\s*\Z",
-    re.IGNORECASE,
-)
-# Days whose names are words too, la mer and le jeu: before a day of a month.
-_WEEKDAY = re.compile(r"(?<![\w.])(?:mar|mer|jeu)\.\s*\Z", re.IGNORECASE)
-_DATE = re.compile(
-    r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"
+# Stops that end no sentence, whatever sentencex thinks of them, with what must follow: anything after a title; a small
+# letter, a number or, after an hour, a day after other abbreviations. Some days are words too, la mer and le jeu: only a
+# date may follow these.
+_GOES_ON = r"\s*(?:[,;:)]|\d|[a-zà-öø-ÿœ])"
+_STOPS = tuple(
+    (re.compile(rf"(?<![\w.])(?:{stop})\.\s*\Z"), re.compile(after))
+    for stop, after in (
+        ("M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste", ""),
+        (
+            r"(?i:[ap]\.\s?m)",
+            rf"{_GOES_ON}|\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{{1,3}}T|GMT|UTC))\b",
+        ),
+        (
+            r"(?i:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc)|Mon|Tue|Wed|Thu|Fri|Sat|Sun",
+            r"\s*\d",
+        ),
+        (
+            "(?i:mar|mer|jeu)",
+            r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)",
+        ),
+        (
+            r"c|(?i:etc|c\.\sà\ss|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave)"
+            r"|(?i:Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)",
+            _GOES_ON,
+        ),
+    )
 )
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")
-_GOES_ON = re.compile(r"\s*(?:[,;:)]|\d|[a-zà-öø-ÿœ])")
-_DAY = re.compile(r"\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{1,3}T|GMT|UTC))\b")
 
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: written without spaces, so a long stretch is no word.
 _UNSPACED = re.compile(
@@ -109,28 +114,29 @@ def split(
     parts: list[str] = []
     glue, num_cut = [""], 0
     cut, endless = set[int](), set[int]()
-    for piece, picture in _pieces(text, language) if sentences else ((text, ""),):
-        sentence = piece.strip()
+    for words, after in _words(text, language) if sentences else ((text, ""),):
+        sentence = words.strip()
         if not has_word(sentence):
-            glue[-1] += piece + picture
+            glue[-1] += words + after
             continue
-        before = len(piece) - len(piece.lstrip())
-        glue[-1] += piece[:before]
-        pieces = _cut(sentence, count, max_length)
-        if len(pieces) > 1:
+        before = len(words) - len(words.lstrip())
+        glue[-1] += words[:before]
+        found = _cut(sentence, count, max_length)
+        if len(found) > 1:
             num_cut += 1
-            cut |= set(range(len(parts), len(parts) + len(pieces)))
-        for part, space in pieces:
-            if _is_endless(part, count, max_length):
+            cut |= set(range(len(parts), len(parts) + len(found)))
+        for part, space in found:
+            # A token is at least a byte: most parts need no counting.
+            if len(part.encode()) > max_length and _is_one_word(part) and count(part) > max_length:
                 endless.add(len(parts))
             parts.append(part)
             glue.append(space)
-        glue[-1] += piece[before + len(sentence) :] + picture
+        glue[-1] += words[before + len(sentence) :] + after
     return Parts(parts, glue, num_cut, frozenset(cut), frozenset(endless))
 
 
-def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
-    """What is translated in one go, and the pictures after it; signs that are left alone between these are no sentence."""
+def _words(text: str, language: str) -> Iterator[tuple[str, str]]:
+    """What is translated in one go, and the emoji after it; signs left alone between these are no sentence."""
     for sentence in _sentences(text, language):
         start = 0
         if (mark := _BULLET.match(sentence)) and has_word(sentence[mark.end() :]):
@@ -146,26 +152,20 @@ def _pieces(text: str, language: str) -> Iterator[tuple[str, str]]:
 
 def _sentences(text: str, language: str) -> Iterator[str]:
     """The text in order; only its sentence ends are guessed, no character is lost."""
-    fields = (field for line in text.splitlines(keepends=True) for field in _FIELD.findall(line))
-    for stretch in itertools.chain.from_iterable(map(_stretches, fields)):
-        begun = ""
-        for piece in _segments(stretch, language):
-            if begun and not _is_same_sentence(begun, piece):
-                yield begun
-                begun = ""
-            begun += piece
-        yield begun
-
-
-def _segments(stretch: str, language: str) -> Iterator[str]:
     import sentencex
 
-    start = 0
-    for piece in sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", stretch)):
-        yield stretch[start : start + len(piece)]
-        start += len(piece)
-    if start < len(stretch):
-        yield stretch[start:]
+    fields = (field for line in text.splitlines(keepends=True) for field in _FIELD.findall(line))
+    for stretch in itertools.chain.from_iterable(map(_stretches, fields)):
+        begun, start = "", 0
+        segments = sentencex.segment(language or "en", _OTHER_SPACE.sub(" ", stretch))
+        for length in map(len, [*segments, stretch]):
+            segment = stretch[start : start + length]
+            start += length
+            if begun and not _is_same_sentence(begun, segment):
+                yield begun
+                begun = ""
+            begun += segment
+        yield begun
 
 
 def _is_same_sentence(left: str, right: str) -> bool:
@@ -174,18 +174,13 @@ def _is_same_sentence(left: str, right: str) -> bool:
     >>> _is_same_sentence("Je vois M. ", "Dupont."), _is_same_sentence("Until 5 p.m. ", "She left.")
     (True, False)
     """
-    end = left[-_LONGEST_ABBREVIATION:]
     # A stop inside of something: ./run, J.-C., <p>Yes.</p>
     is_inside = not left[-1:].isspace() and right.startswith(("/", "-", "</"))
-    if is_inside or (left.endswith(".") and _CAPITALS.match(right)) or _TITLE.search(end):
+    if is_inside or (left.endswith(".") and _CAPITALS.match(right)):
         return True
-    if _HOUR.search(end):
-        return bool(_GOES_ON.match(right) or _DAY.match(right))
-    if _NUMBERED.search(end):
-        return right.lstrip()[:1].isdigit()
-    if _WEEKDAY.search(end):
-        return bool(_DATE.match(right))
-    return bool(_ABBREVIATION.search(end) and _GOES_ON.match(right))
+    end = left[-_LONGEST_ABBREVIATION:]
+    after = next((after for stop, after in _STOPS if stop.search(end)), None)
+    return after is not None and after.match(right) is not None
 
 
 def _stretches(line: str) -> Iterator[str]:
@@ -211,41 +206,18 @@ def _cut(sentence: str, count: Callable[[str], int], max_length: int) -> list[tu
 
 def _best_cut(sentence: str) -> tuple[int, int]:
     """The white space nearest to the middle, of the best kind there is; else the middle itself."""
-    inner = round(len(sentence) * (0.5 - _EDGE))
-    for cut in _CUTS:
-        if found := _nearest(cut, sentence, inner):
-            return found
-    # White space near the edges only: what is cut off there leaves a long word behind.
-    return _nearest(_CUTS[-1], sentence, len(sentence)) or (len(sentence) // 2, len(sentence) // 2)
-
-
-def _nearest(cut: re.Pattern[str], sentence: str, reach: int) -> tuple[int, int] | None:
-    """The match nearest to the middle; looked for nearby first, for most sentences have one there."""
     middle = len(sentence) / 2
-    radius = min(_NEARBY, reach)
-    while True:
-        low, high = max(0, int(middle - radius)), min(len(sentence), int(middle + radius) + 1)
-        spans = [
-            match.span()
-            for match in cut.finditer(sentence, low, high)
-            # White space that goes on beyond the window is a match of the next one.
-            if not (match.start() == low > 0 and sentence[low - 1].isspace())
-            and not (match.end() == high < len(sentence) and sentence[high].isspace())
-        ]
-        if spans:
-            return min(spans, key=lambda span: abs(sum(span) / 2 - middle))
-        if radius >= reach:
-            return None
-        radius = min(4 * radius, reach)
+    # White space near the edges only: what is cut off there leaves a long word behind.
+    for pattern, reach in (*((each, 0.5 - _EDGE) for each in _CUTS), (_CUTS[-1], 0.5)):
+        spans = [match.span() for match in pattern.finditer(sentence)]
+        nearest = min(spans, key=lambda span: abs(sum(span) / 2 - middle), default=None)
+        if nearest and abs(sum(nearest) / 2 - middle) <= reach * len(sentence):
+            return nearest
+    return len(sentence) // 2, len(sentence) // 2
 
 
 def _is_one_word(text: str) -> bool:
     return not _UNSPACED.search(text) and not any(map(str.isspace, text))
-
-
-def _is_endless(part: str, count: Callable[[str], int], max_length: int) -> bool:
-    # A piece is at least a byte: most parts need no counting.
-    return len(part.encode()) > max_length and _is_one_word(part) and count(part) > max_length
 
 
 def without_emoji(text: str) -> str:

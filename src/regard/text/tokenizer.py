@@ -18,13 +18,14 @@ import io
 import itertools
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import DataError, ModelError, UsageError
 from regard.files import write_file
-from regard.text.tokenizer_base import SPACE_MARK, SURROGATE, TokenizerBase
+from regard.text import Span
 
 if TYPE_CHECKING:
     from regard.text.ragged import Ragged
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 Segmentation = Literal["bpe", "unigram"]
 
-PAD_ID = 0
-UNK_ID = 1
-BOS_ID = 2
-EOS_ID = 3
+PAD_ID, UNK_ID, BOS_ID, EOS_ID = 0, 1, 2, 3
+SPACE_MARK = "\u2581"
+"""a space in a token"""
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ESCAPE = "\U000f2581"
 _ESCAPES = {_ESCAPE: _ESCAPE + "0", SPACE_MARK: _ESCAPE + "1"}
@@ -49,13 +50,10 @@ _WANTED_IF_MET = frozenset(
     + "\u00a3\u20ac\u00ab\u00bb\u2018\u2019\u201c\u201d\u2026\u2013\u2014\u00b0\u00a7\u00bd\u00d7"
     + "àâæçéèêëîïôœùûüÿÀÂÆÇÉÈÊËÎÏÔŒÙÛÜŸ"
 )
-
 # Characters that the trainer reserves: it skips every sentence that holds one.
 _RESERVED_BY_TRAINER = str.maketrans({"\t": " ", "\u2585": " ", "\0": " "})
-
 # The unigram trainer adds floats per thread, so another number would be another vocabulary.
 _NUM_TRAINING_THREADS = 8
-
 _LONGEST_SENTENCE = 20_000
 """maximum bytes of a line that the trainer reads"""
 
@@ -66,35 +64,84 @@ def default_vocabulary(num_pairs: int) -> int:
     return next((size for at_least, size in sizes if num_pairs >= at_least), 1000)
 
 
+class TokenizerBase(ABC):
+    """A vocabulary and a segmentation, ours or another program's."""
+
+    vocab_size: int
+    special_ids: frozenset[int]
+    """ids without text: beginning, end, padding, unknown"""
+    beginning: Sequence[int] = ()
+    """ids before every text that the model reads or writes"""
+
+    @abstractmethod
+    def id_of(self, token: str) -> int | None:
+        """The id of a token as its vocabulary spells it, or None if it lacks it."""
+
+    @abstractmethod
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, without beginning and end."""
+
+    @abstractmethod
+    def encode_around(self, parts: Sequence[str], sign: int) -> list[int]:
+        """The ids of a text with a sign, such as that of a blank, between its parts."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of the ids; special ids have none."""
+
+    @abstractmethod
+    def token_strings(self, ids: Iterable[int]) -> list[str]:
+        """Each id for showing, U+2581 for a space."""
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [self.encode(text) for text in texts]
+
+    def spans(self, ids: Sequence[int]) -> list[Span]:
+        """Where each token stands in the decoded text; a character of several tokens belongs to the last."""
+        ends = [len(self.decode(ids[: count + 1])) for count in range(len(ids))]
+        # Incomplete bytes of a character decode to replacement characters until its last byte has come.
+        for place in range(len(ends) - 2, -1, -1):
+            ends[place] = min(ends[place], ends[place + 1])
+        return list(zip([0, *ends], ends, strict=False))
+
+    def spans_in(self, text: str) -> list[Span]:
+        """Where each token of `encode(text)` stands in the text."""
+        return self.spans(self.encode(text))
+
+
+def read_sentencepiece(proto: bytes, name: str) -> Any:
+    """The processor of a SentencePiece model file."""
+    import sentencepiece
+
+    try:
+        processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
+        processor.id_to_piece(list(range(processor.vocab_size())))  # each must be text
+    except (RuntimeError, OSError, ValueError) as error:
+        raise ModelError(
+            f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
+        ) from error
+    return processor
+
+
 class Tokenizer(TokenizerBase):
     """A trained SentencePiece model."""
 
     def __init__(self, proto: bytes, name: str = "the tokenizer") -> None:
         """`proto` is the content of a model file; `name` is what errors call it."""
-        import sentencepiece
-
         self.proto = proto
-        try:
-            self._processor: Any = sentencepiece.SentencePieceProcessor(
-                model_proto=proto or b"\xff"
-            )
-            special = [
-                getattr(self._processor, f"{kind}_id")() for kind in ("pad", "unk", "bos", "eos")
-            ]
-            self.vocab_size = self._processor.vocab_size()
-            self._processor.id_to_piece(list(range(self.vocab_size)))  # each must be text
-            control = self._processor.is_control(list(range(self.vocab_size)))
-        except (RuntimeError, OSError, ValueError) as error:
-            raise ModelError(
-                f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
-            ) from error
+        self._processor = read_sentencepiece(proto, name)
+        self.vocab_size = self._processor.vocab_size()
+        special = [
+            getattr(self._processor, f"{each}_id")() for each in ("pad", "unk", "bos", "eos")
+        ]
         wanted = [PAD_ID, UNK_ID, BOS_ID, EOS_ID]
         if special != wanted:
             raise ModelError(
                 f"{name} must have the ids pad, unk, bos, eos = {wanted}: "
                 f"got {special}; use a tokenizer trained by regard"
             )
-        self.special_ids = frozenset([UNK_ID, *(id for id, is_one in enumerate(control) if is_one)])
+        control = self._processor.is_control(list(range(self.vocab_size)))
+        self.special_ids = frozenset([UNK_ID, *itertools.compress(itertools.count(), control)])
 
     @classmethod
     def train(
@@ -128,12 +175,11 @@ class Tokenizer(TokenizerBase):
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
         try:
-            proto = Path(path).read_bytes()
+            return cls(Path(path).read_bytes(), str(path))
         except OSError as error:
             raise ModelError(
                 f"{path} must be a tokenizer file: {error.strerror}; give the folder of a finished model"
             ) from error
-        return cls(proto, str(path))
 
     def save(self, path: Path | str) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -205,19 +251,14 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
     return sample
 
 
-def _required(sample: Iterable[str]) -> str:
-    """The characters of `_WANTED_IF_MET` that the text holds."""
-    # The trainer passes over longer lines, and stops the process at a character that it has not met.
-    read = (line for line in sample if len(line.encode()) <= _LONGEST_SENTENCE)
-    return "".join(sorted(_WANTED_IF_MET.intersection(set().union(*read))))
-
-
 def _train(
     sample: list[str], vocabulary: int, kind: Segmentation, exact: bool, signs: Sequence[str]
 ) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
+    # The trainer passes over longer lines, and stops the process at a required character that it has not met.
+    met = set[str]().union(*(line for line in sample if len(line.encode()) <= _LONGEST_SENTENCE))
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(sample),
@@ -232,7 +273,7 @@ def _train(
             # Numbers are copied digit by digit, also those never seen.
             split_digits=True,
             character_coverage=0.9999,
-            required_chars=_required(sample),
+            required_chars="".join(sorted(_WANTED_IF_MET & met)),
             max_sentence_length=_LONGEST_SENTENCE,
             pad_id=PAD_ID,
             unk_id=UNK_ID,
@@ -243,22 +284,16 @@ def _train(
             minloglevel=2,
         )
     except RuntimeError as error:
-        message = str(error)
-        if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        if too_small := re.search(r"smaller than required_chars\. \d+ vs (\d+)", str(error)):
             least = int(too_small.group(1))
             if not exact:
                 return _train(sample, least + vocabulary, kind, exact, signs)
-            raise UsageError(
-                f"vocabulary must hold every byte and every letter of the text, {least} tokens: "
-                f"got {vocabulary}; raise it to some thousands or leave it out"
-            ) from error
-        if too_large := re.search(r"Vocabulary size too high .* <= (\d+)", message):
-            raise UsageError(
-                f"vocabulary must be at most {too_large.group(1)} for so little text: got {vocabulary}; "
-                "lower it or leave it out"
-            ) from error
-        raise DataError(
-            f"SentencePiece must be able to learn {vocabulary} tokens from the text: it says {message!r}; "
-            "give other text or another vocabulary"
+            wanted = f"at least {least} for every byte and letter of the text"
+        elif too_large := re.search(r"Vocabulary size too high .* <= (\d+)", str(error)):
+            wanted = f"at most {too_large.group(1)} for so little text"
+        else:
+            raise DataError(f"SentencePiece cannot learn from the text: {error}") from error
+        raise UsageError(
+            f"vocabulary must be {wanted}: got {vocabulary}; change it or leave it out"
         ) from error
     return model.getvalue()

@@ -1,24 +1,88 @@
-"""Every way a word can be written in pieces: what a ban on the word must cover.
-
-A tokenizer cuts a word in one way, but a model trained with sampled cuts writes it in others as well.
-"""
+"""Words: where they stand, which became which in a translation, and how tokens can spell them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from regard.text.tokenizer_base import SPACE_MARK, TokenizerBase
+import numpy as np
 
-# A long word of a large vocabulary has thousands of spellings; those that begin with the longest pieces
-# come first. A text that is far too long for a word gets fewer.
-_MAX_SPELLINGS = 2000
-_MAX_PIECES = 100_000
+from regard.text import Span
+from regard.text.tokenizer import SPACE_MARK, TokenizerBase
+
+_WORD = re.compile("(?:[^\\W_][\u0300-\u036f]*+)++|[^\\w\\s]|_")
+_MIN_ATTENTION = 0.1
+"""attention below which a word is not meant"""
+_MAX_SPELLINGS, _MAX_TOKENS = 2000, 100_000
+"""of a long word, which has thousands: those that begin with the longest tokens come first"""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A word of the target, the word of the source that it attended to most, and how much."""
+
+    source: Span
+    target: Span
+    weight: float
+
+
+def words(text: str) -> list[Span]:
+    """Where each word stands, and each sign that is none."""
+    return [match.span() for match in _WORD.finditer(text)]
+
+
+def align(
+    attention: Sequence[Sequence[float]],
+    source: str,
+    source_spans: Sequence[Span],
+    target: str,
+    target_spans: Sequence[Span],
+) -> list[Link]:
+    """A link for each word of the target, by cross-attention [target tokens, source tokens], ends left out or not.
+
+    Attention is summed over the tokens of the words on both sides. The strongest makes a link first, and two words that
+    are linked are taken: an article would otherwise go to its noun, which everyone attends to. A word left over goes to
+    the one that it attended to most.
+    """
+    source_words, target_words = words(source), words(target)
+    if not source_words or not target_words or not len(attention):
+        return []
+    weights = np.asarray(attention, dtype=np.float64)[: len(target_spans), : len(source_spans)]
+    shares = _shares(target_words, target_spans)
+    found = shares @ weights @ _shares(source_words, source_spans).T
+    found = found / np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
+    linked: dict[int, int] = {}
+    taken: set[int] = set()
+    for index in np.argsort(-found, axis=None).tolist():
+        row, place = divmod(index, found.shape[1])
+        if found[row, place] < _MIN_ATTENTION:
+            break
+        if row not in linked and place not in taken:
+            linked[row] = place
+            taken.add(place)
+    places = [linked.get(row, most) for row, most in enumerate(found.argmax(axis=1).tolist())]
+    return [
+        Link(source_words[place], target_words[row], round(float(found[row, place]), 4))
+        for row, place in enumerate(places)
+    ]
+
+
+def _shares(words: Sequence[Span], tokens: Sequence[Span]) -> np.ndarray:
+    """[words, tokens]: which share of a token's letters are the word's."""
+    starts, ends = np.array(words).T
+    begins, stops = np.array(tokens).reshape(-1, 2).T
+    common = np.minimum(ends[:, None], stops) - np.maximum(starts[:, None], begins)
+    return np.asarray(np.maximum(common, 0) / np.maximum(stops - begins, 1))
 
 
 class Spellings:
-    """The pieces of a vocabulary by their text."""
+    """Every way a word can be written in tokens: what a ban on the word must cover.
+
+    A tokenizer segments a word in one way, but a model trained with sampled segmentations writes it in others as well.
+    """
 
     def __init__(self, tokenizer: TokenizerBase) -> None:
         self._tokenizer = tokenizer
@@ -29,33 +93,30 @@ class Spellings:
         ids = [id for id in range(tokenizer.vocab_size) if id not in tokenizer.special_ids]
         return dict(zip(tokenizer.token_strings(ids), ids, strict=True))
 
-    @functools.cached_property
-    def _longest(self) -> int:
-        return max(map(len, self._ids))
-
     def of(self, word: str) -> list[list[int]]:
-        """The word in pieces, as one that begins after a space and as one that does not."""
+        """The word in tokens, as one that begins after a space and as one that does not."""
         own = self._tokenizer.encode(word)
         found = [own]
         steps = self._steps(SPACE_MARK + word.replace(" ", SPACE_MARK))
         for start in (0, 1):
-            spellings = (each for each in _paths(steps, start) if each != own)
-            room = _MAX_PIECES
-            for spelling in islice(spellings, _MAX_SPELLINGS):
+            room = _MAX_TOKENS
+            for spelling in islice(_paths(steps, start), _MAX_SPELLINGS):
                 room -= len(spelling)
                 if room < 0:
                     break
-                found.append(spelling)
+                if spelling != own:
+                    found.append(spelling)
         return found
 
     def _steps(self, text: str) -> list[list[tuple[int, int]]]:
-        """For each place of a text the pieces that begin there, longest first, with the place they lead to.
+        """For each place of a text the tokens that begin there, longest first, with the place they lead to.
 
-        Filled from the end, so that only pieces from which the end can be reached are among them.
+        Filled from the end, so that only tokens from which the end can be reached are among them.
         """
+        longest = max(map(len, self._ids))
         steps: list[list[tuple[int, int]]] = [[] for _ in text]
         for start in range(len(text) - 1, -1, -1):
-            for stop in range(min(start + self._longest, len(text)), start, -1):
+            for stop in range(min(start + longest, len(text)), start, -1):
                 if stop == len(text) or steps[stop]:
                     id = self._ids.get(text[start:stop])
                     if id is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from regard.data.lines import arriving, open_bytes
 from regard.errors import DataError
 from regard.text.normalise import Normalised, normalise_signs, normalise_text
-from regard.text.word_alignment import Link
+from regard.text.words import Link
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 

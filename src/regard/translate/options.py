@@ -9,7 +9,7 @@ from regard.config import DecodeConfig
 from regard.decode import Constraints
 from regard.decode.constraints import contains
 from regard.errors import UsageError
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
 from regard.translate.glossary import Glossary
 

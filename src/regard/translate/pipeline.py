@@ -18,7 +18,7 @@ from regard.errors import ModelError, RegardWarning, UsageError
 from regard.folder.manifest import Manifest
 from regard.text.normalise import Normaliser
 from regard.text.sentences import Parts, split
-from regard.text.tokenizer_base import TokenizerBase
+from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
 from regard.translate.options import ConstraintBuilder, TranslateOptions
 from regard.translate.search import batch_tokens

@@ -17,7 +17,7 @@ from regard.documents.segments import Code, partners
 from regard.text import Span
 from regard.text.normalise import Normalised, capitals
 from regard.text.protected import ProtectedSpan, SpanKind
-from regard.text.word_alignment import Link
+from regard.text.words import Link
 
 _PERSONS = ("Zorvan", "Brelka", "Timuro", "Dalvek", "Nestrov", "Quimba")
 """names that no language translates"""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
 from regard.decode import Hypothesis, StepModel
+from regard.text import is_looping
 from regard.text.normalise import Normalised, Normaliser
 from regard.text.protected import ProtectedSpan, find_protected
-from regard.text.repetition import is_looping
-from regard.text.tokenizer_base import TokenizerBase
-from regard.text.word_alignment import Link, align
+from regard.text.tokenizer import TokenizerBase
+from regard.text.words import Link, align
 from regard.translate.glossary import Place, lacks, replaced_words, where
 from regard.translate.options import ConstraintBuilder, TranslateOptions
 from regard.translate.protect import MaskedSentence, as_a_part, mask

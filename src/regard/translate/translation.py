@@ -10,7 +10,7 @@ from typing import Any
 from regard.decode.interface import Stop
 from regard.text import Span
 from regard.text.sentences import Parts
-from regard.text.word_alignment import Link
+from regard.text.words import Link
 from regard.translate.search import SearchInput
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from browser.find_tools import find_node, find_typescript
 
-from regard.look.server import __file__ as look_file
-from regard.serve.site import __file__ as serve_file
+import regard
 
+SOURCE = Path(regard.__file__).parent
 FOLDERS = {
-    "look": (Path(look_file).parent / "page", 210_000),
-    "serve": (Path(serve_file).parent / "page", 60_000),
+    "look": (SOURCE / "look" / "page", 210_000),
+    "serve": (SOURCE / "serve" / "page", 60_000),
 }
 """with the most bytes that a browser loads"""
 MADE_UP = r"Math\s*\.\s*random|\[.random.\]|\bcrypto\b|\beval\s*\(|new\s+Function\b"

@@ -270,7 +270,7 @@ def test_models_that_cannot_be_mixed(models: list[Path], tmp_path: Path) -> None
     other = make_random_folder(tmp_path / "other", SHAPE, seed=1)
     [tokenizer] = other.glob("*.model")
     tokenizer.write_bytes(tokenizer.read_bytes() + b"\x00")
-    for model, what in ((wider, "shape"), (german, "source_language"), (other, "tokenizer")):
+    for model, what in ((wider, "model"), (german, "source_language"), (other, "tokenizer")):
         with pytest.raises(UsageError, match=f"must have one {what}: .* has another"):
             export(models[0], tmp_path / "m", mix=[(model, 0.5)])
     with pytest.raises(UsageError, match="together below 1"):

@@ -28,7 +28,7 @@ def test_what_was_written_is_read(folder: Path, manifest: Manifest) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda v: v.pop("format_version"), "has no format_version; name another folder"),
+        (lambda v: v.pop("format_version"), "expected format_version 1, got None"),
         (lambda v: v.update(format_version=99), "expected format_version 1, got 99"),
         (lambda v: v.pop("model"), "model must be an object: got None; get the model again"),
         (lambda v: v.update(model=[]), "model must be an object: got .*; get the model again"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.errors import MissingExtra
+from regard.errors import needs_extra
 from regard.exchange.huggingface_files import ids_of, sentencepiece_ids
 from regard.exchange.name_table import position_table, require_exportable
 from regard.files import write_file
@@ -26,10 +26,8 @@ _QUANTIZATIONS: dict[WeightForm, str | None] = {"fp32": None, "fp16": "float16",
 
 def export_folder(folder: Path, output: Path, weights: WeightForm) -> None:
     """Write a folder for ctranslate2.Translator, or ctranslate2.Generator for a decoder alone."""
-    try:
+    with needs_extra("ctranslate2", "writing a CTranslate2 folder"):
         from ctranslate2 import specs
-    except ModuleNotFoundError as error:
-        raise MissingExtra("ctranslate2", "ctranslate2", "writing a CTranslate2 folder") from error
     manifest = read_manifest(folder)
     config, files = manifest.model, read_files(folder, manifest)
     require_exportable(

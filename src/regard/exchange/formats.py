@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from regard.errors import MissingExtra, ModelError, UsageError, suggest
-from regard.folder.checkpoint import CARD, read_files, read_tensors, save
+from regard.errors import ModelError, UsageError, needs_extra, suggest
+from regard.folder.checkpoint import CARD, read_card, read_files, read_tensors, save
 from regard.folder.manifest import read_manifest
 from regard.folder.tensors import WeightForm
 
@@ -96,8 +96,7 @@ def check_format(to: str, weights: str | None) -> WeightForm:
         if weights in (form, None):
             return form
     raise UsageError(
-        f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; "
-        f"{forms[0]} is the usual one"
+        f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; use one of these"
     )
 
 
@@ -116,19 +115,16 @@ def check_output(output: Path, to: str) -> None:
 
 
 def _onnx() -> ModuleType:
-    try:
+    with needs_extra("torch", "exporting a model"):
         from regard.exchange import onnx
-    except ModuleNotFoundError as error:
-        raise MissingExtra(error.name or "onnx", "torch", "exporting a model") from error
     return onnx
 
 
 def _write_own(folder: Path, output: Path, form: WeightForm, *, with_graphs: bool) -> None:
-    graphs = _onnx().export if with_graphs else None
-    manifest, path = read_manifest(folder), folder / CARD
+    graphs, manifest = _onnx().export if with_graphs else None, read_manifest(folder)
     tensors, files = read_tensors(folder, manifest), read_files(folder, manifest)
-    card = path.read_text(encoding="utf-8") if path.is_file() else ""
-    save(output, replace(manifest, weights=form), tensors, files, card, graphs=graphs)
+    written = replace(manifest, weights=form)
+    save(output, written, tensors, files, read_card(folder), graphs=graphs)
 
 
 def _write_onnx(folder: Path, output: Path) -> None:
@@ -163,24 +159,21 @@ def _mix(folder: Path, others: Sequence[tuple[Path, float]], output: Path) -> No
     manifest = read_manifest(folder)
     files = read_files(folder, manifest)
     mixed = {name: own_share * tensor for name, tensor in read_tensors(folder, manifest).items()}
+    named = [f"{own_share:.3g} of {folder.resolve().name}"]
     for other, share in others:
         theirs = read_manifest(other)
-        names = ("task", "source_language", "target_language")
-        same = {name: getattr(manifest, name) == getattr(theirs, name) for name in names}
-        same["shape"] = manifest.model == theirs.model
-        same["tokenizer"] = files == read_files(other, theirs)
-        for what, is_same in same.items():
-            if not is_same:
+        for what in ("task", "source_language", "target_language", "model", "tokenizer"):
+            same_files = what != "tokenizer" or files == read_files(other, theirs)
+            if getattr(manifest, what) != getattr(theirs, what) or not same_files:
                 raise UsageError(
                     f"models to mix must have one {what}: {other} has another than {folder}; "
                     "mix only models of which one went on from the other"
                 )
         for name, tensor in read_tensors(other, theirs).items():
             mixed[name] += np.float32(share) * tensor
-    path = folder / CARD
-    card = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8")) if path.is_file() else ""
-    shares = ", ".join(
-        f"{share:.3g} of {each.resolve().name}" for each, share in [(folder, own_share), *others]
+        named.append(f"{share:.3g} of {other.resolve().name}")
+    card = (
+        f"> Weights mixed by regard: {', '.join(named)}. What follows, scores too, is the card of the first "
+        f"of them.\n\n{_FRONT_MATTER.sub('', read_card(folder)).lstrip()}"
     )
-    note = f"> Weights mixed by regard: {shares}. What follows, scores too, is the card of the first of them.\n\n"
-    save(output, replace(manifest, weights="fp32"), mixed, files, note + card.lstrip())
+    save(output, replace(manifest, weights="fp32"), mixed, files, card)

@@ -21,7 +21,7 @@ from regard.exchange.huggingface_one_stack import BERT, GPT2, to_gpt2
 from regard.exchange.huggingface_two_stacks import BART, T5, to_bart
 from regard.exchange.name_table import Family
 from regard.files import write_file
-from regard.folder.checkpoint import CARD, WEIGHTS, read_files, read_tensors, save
+from regard.folder.checkpoint import CARD, WEIGHTS, read_card, read_files, read_tensors, save
 from regard.folder.manifest import CONFIG, Manifest, read_manifest
 from regard.folder.tensors import WeightForm
 
@@ -103,11 +103,10 @@ def _decode(folder: Path, family: Family) -> DecodeConfig:
 
 
 def _card(folder: Path, kind: str) -> str:
-    name, own = folder.resolve().name, folder / CARD
+    name = folder.resolve().name
+    own = read_card(folder).rstrip()
     note = f"Imported by regard from `{name}`, a `{kind}` model.\n"
-    if not own.is_file():
-        return f"# {name}\n\n{note}"
-    return own.read_text(encoding="utf-8", errors="replace").rstrip() + f"\n\n---\n\n{note}"
+    return f"{own}\n\n---\n\n{note}" if own else f"# {name}\n\n{note}"
 
 
 def export_folder(folder: Path, output: Path) -> None:
@@ -134,7 +133,7 @@ def export_folder(folder: Path, output: Path) -> None:
     for name, content in {
         **tokenizer_files,
         "generation_config.json": to_json(generation),
-        CARD: (folder / CARD).read_bytes() if (folder / CARD).is_file() else b"",
+        CARD: read_card(folder).encode(),
         WEIGHTS: safetensors.numpy.save(theirs, metadata={"format": "pt"}),
         CONFIG: to_json({**values, "dtype": "float32"}),
     }.items():

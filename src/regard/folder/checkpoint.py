@@ -30,7 +30,7 @@ def save(
     folder: str | Path,
     manifest: Manifest,
     tensors: Mapping[str, np.ndarray],
-    files: Mapping[str, bytes | Path],
+    files: Mapping[str, bytes],
     card: str,
     *,
     graphs: Callable[[Path], None] | None = None,
@@ -42,20 +42,18 @@ def save(
     other files stay.
     """
     folder = Path(folder).resolve()
-    for name in manifest.tokenizer.names:
-        assert name in files, f"the tokenizer's file {name} is not among the files to save"
+    assert manifest.tokenizer.names <= files.keys(), "a file of the tokenizer is not given"
     shapes = {name: tensor.shape for name, tensor in tensors.items()}
     _check_against(expected_tensors(manifest.model), shapes, folder)
-    _check_finite(tensors, folder)
+    for name, tensor in tensors.items():
+        _check_finite(name, tensor, folder)
     if folder.exists() and not folder.is_dir():
         raise ModelError(f"a model is a folder, but {folder} is a file: name another place")
     finish_replacing(folder, last=CONFIG)
     with fresh_folder(folder) as fresh:
         for name, content in files.items():
             assert Path(name).name == name
-            write_file(
-                fresh / name, content if isinstance(content, bytes) else content.read_bytes()
-            )
+            write_file(fresh / name, content)
         write_file(fresh / WEIGHTS, safetensors.numpy.save(in_form(tensors, manifest.weights)))
         sums = [f"{_sha256(fresh / name)}  {name}\n" for name in (WEIGHTS, *sorted(files))]
         write_file(fresh / SUMS, "".join(sums).encode())
@@ -84,11 +82,16 @@ def read_header(folder: str | Path) -> bytes:
         return length + file.read(int.from_bytes(length, "little"))
 
 
+def read_card(folder: Path) -> str:
+    """The model card; empty where there is none."""
+    path = folder / CARD
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
+
+
 def read_files(folder: str | Path, manifest: Manifest) -> dict[str, bytes]:
     """The tokenizer's files."""
-    return {
-        name: read_tokenizer_file(Path(folder) / name) for name in sorted(manifest.tokenizer.names)
-    }
+    names = sorted(manifest.tokenizer.names)
+    return {name: read_tokenizer_file(Path(folder) / name) for name in names}
 
 
 def read_tokenizer_file(path: Path) -> bytes:
@@ -135,18 +138,17 @@ def _read_stored(folder: Path, manifest: Manifest, all_of: bool) -> Tensors:
     tensors: Tensors = {}
     try:
         with safetensors.safe_open(path, framework="np") as file:
-            _check_unique(folder)
-            got = {}
-            for name in file.keys():
-                part = file.get_slice(name)
-                got[name] = (part.get_dtype(), tuple(part.get_shape()))
+            entries = json.loads(read_header(folder)[8:], object_pairs_hook=list)
+            if len({name for name, _ in entries}) < len(entries):  # readers would differ
+                raise OSError("a name stands twice")
+            slices = {name: file.get_slice(name) for name in file.keys()}
+            got = {name: (s.get_dtype(), tuple(s.get_shape())) for name, s in slices.items()}
             _check_against(stored_tensors(manifest.model, manifest.weights), got, path)
             for name, (kind, _) in got.items():
                 if all_of or kind != "I8":
                     tensor = file.get_tensor(name)
-                    _check_finite({name: tensor}, path)
-                    if all_of:
-                        tensors[name] = tensor
+                    _check_finite(name, tensor, path)
+                    tensors |= {name: tensor} if all_of else {}
     except (safetensors.SafetensorError, OSError) as error:
         raise ModelError(f"{path} is truncated or corrupt ({error}); get the model again") from None
     check_sum(path)
@@ -172,49 +174,30 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_unique(folder: Path) -> None:
-    """Refuse two tensors of one name: readers would differ in which they take."""
-
-    def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            raise ModelError(
-                f"{folder / WEIGHTS} is truncated or corrupt (a name stands twice); get the model again"
-            )
-        return dict(pairs)
-
-    json.loads(read_header(folder)[8:], object_pairs_hook=keys_once)
-
-
 def _check_against(expected: Mapping[str, Any], got: Mapping[str, Any], where: Path) -> None:
-    for what, names in (
-        ("lacks", expected.keys() - got.keys()),
-        ("has the unknown", got.keys() - expected.keys()),
-    ):
-        if names:
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            raise ModelError(
-                f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
-                f"{CONFIG} describes, got {len(got)}; the two files are not of one model, get it again"
-            )
+    lacking, unknown = expected.keys() - got.keys(), got.keys() - expected.keys()
+    if lacking or unknown:
+        what = "lacks" if lacking else "has the unknown"
+        names = lacking or unknown
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        raise ModelError(
+            f"{where} {what} tensor {min(names)}{more}: expected the {len(expected)} tensors that "
+            f"{CONFIG} describes, got {len(got)}; the two files are not of one model, get it again"
+        )
     for name, form in expected.items():
         if form != got[name]:
             raise ModelError(
-                f"{where}: tensor {name}: expected {_form_name(form)} as {CONFIG} says, "
-                f"got {_form_name(got[name])}; the two files are not of one model, get it again"
+                f"{where}: tensor {name}: expected {form} as {CONFIG} says, got {got[name]}; "
+                "the two files are not of one model, get it again"
             )
 
 
-def _form_name(form: Any) -> str:
-    return f"{form[0]} {list(form[1])}" if form and isinstance(form[0], str) else str(list(form))
-
-
-def _check_finite(tensors: Mapping[str, np.ndarray], where: Path) -> None:
-    for name, tensor in tensors.items():
-        if tensor.dtype != np.int8 and not np.isfinite(tensor).all():
-            raise ModelError(
-                f"{where}: tensor {name} holds values that are not finite numbers; "
-                f"the model is broken, use an earlier checkpoint of it"
-            )
+def _check_finite(name: str, tensor: np.ndarray, where: Path) -> None:
+    if tensor.dtype != np.int8 and not np.isfinite(tensor).all():
+        raise ModelError(
+            f"{where}: tensor {name} holds values that are not finite numbers; "
+            "the model is broken, use an earlier checkpoint of it"
+        )
 
 
 def _replaced(folder: Path, new: set[str]) -> set[str]:

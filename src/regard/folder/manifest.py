@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ from regard.config import (
     to_dict,
     with_generate_section,
 )
+from regard.config.fields import Settings
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm
 
@@ -26,7 +28,7 @@ TokenizerKind = Literal["sentencepiece", "sentencepiece-vocabulary", "tokenizers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TokenizerFiles:
+class TokenizerFiles(Settings):
     """The tokenizer's files; source and target name the same file when the vocabulary is joint."""
 
     kind: TokenizerKind = "sentencepiece"
@@ -45,6 +47,11 @@ class TokenizerFiles:
     """first tokens of every output, such as BART's <s>"""
     mask: str = ""
     """the token of a blank to fill"""
+
+    def mistakes(self) -> Iterator[str]:
+        for name in self.names:
+            if Path(name).name != name:
+                yield f"a tokenizer file must be a plain file name: got {name!r}; get the model again"
 
     @property
     def joint(self) -> bool:
@@ -78,11 +85,19 @@ class Manifest:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
 
 
+_PARTS: dict[str, Any] = {
+    "model": ModelConfig,
+    "tokenizer": TokenizerFiles,
+    "decode": DecodeConfig,
+    "generate": GenerateConfig,
+}
+
+
 def read_manifest(folder: str | Path) -> Manifest:
     folder = Path(folder)
+    path = folder / CONFIG
     if not folder.is_dir():
         raise ModelError(f"expected a model folder: {folder} is not a folder; check the path")
-    path = folder / CONFIG
     if not path.is_file() and (folder / "run.json").is_file():
         raise ModelError(
             f"{folder} is no model yet: its training was not finished; go on with  "
@@ -94,37 +109,20 @@ def read_manifest(folder: str | Path) -> Manifest:
         values = json.loads(path.read_bytes())
     except ValueError as error:
         raise ModelError(f"{path} is not valid JSON ({error}); get the model again") from None
-    if not isinstance(values, dict) or "format_version" not in values:
-        raise ModelError(
-            f"{path} is not a regard model's: it has no format_version; name another folder"
-        )
-    version = values.pop("format_version")
+    version = values.pop("format_version", None) if isinstance(values, dict) else None
     if version != FORMAT_VERSION:
         raise ModelError(
             f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
-            f"use a version of regard that knows it, or export the model again"
+            "name another folder, or use a version of regard that knows it"
         )
-    return _manifest(values, str(path))
-
-
-def _manifest(values: dict[str, Any], where: str) -> Manifest:
-    parts = dict(
-        model=ModelConfig, tokenizer=TokenizerFiles, decode=DecodeConfig, generate=GenerateConfig
-    )
     values = {"model": None, **with_generate_section(values)}
     try:
-        for name in (name for name in parts if name in values):
+        for name in values.keys() & _PARTS.keys():
             if not isinstance(values[name], dict):
                 raise UsageError(
-                    f"{where}: {name} must be an object: got {values[name]!r}; get the model again"
+                    f"{path}: {name} must be an object: got {values[name]!r}; get the model again"
                 )
-            values[name] = from_dict(parts[name], values[name], f"{where}: {name}")
-        manifest = from_dict(Manifest, values, where)
+            values[name] = from_dict(_PARTS[name], values[name], f"{path}: {name}")
+        return from_dict(Manifest, values, str(path))
     except UsageError as error:
         raise ModelError(str(error)) from None
-    for name in manifest.tokenizer.names:
-        if Path(name).name != name:
-            raise ModelError(
-                f"{where}: a tokenizer file must be a plain file name: got {name!r}; get the model again"
-            )
-    return manifest

@@ -11,7 +11,7 @@ import pytest
 from browser.reading import assert_traced, reads_as, shown_in
 from playwright.sync_api import Locator, Page, expect
 
-from regard.look.document import pca, probability
+from regard.look.server import pca, probability
 from regard.look.session import Run
 
 Show = Callable[..., Page]

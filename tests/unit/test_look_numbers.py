@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +13,7 @@ from regard.folder.catalogue import BUNDLED
 from regard.look.document import NUM_TOP, document
 from regard.look.session import Session
 from regard.look.subject import Subject
-from regard.model.layout import Layout
-from regard.model.transformer import DecoderOnly, EncoderDecoder
+from regard.model.transformer import DecoderOnly
 from regard.translate.trace import trace_pair
 
 SOURCE, TARGET = [5, 9, 7, 22, 4, 11, 3], [8, 6, 13, 21]
@@ -216,23 +217,10 @@ def test_every_traced_value_follows_from_its_operands(writing_variant, random_mo
 @pytest.mark.parametrize("folder", sorted(path.parent for path in BUNDLED.glob("*/config.json")))
 def test_every_value_of_a_bundled_model_follows(folder) -> None:
     subject = Subject.open(folder)
-    session = Session(subject, "Jane visite l'Afrique en septembre.", subject.manifest.decode)
+    # Not sampled: another text in every run would be another test in every run.
+    decode = replace(subject.manifest.decode, method="greedy", max_length=32)
+    session = Session(subject, "Jane visite l'Afrique en septembre.", decode)
     assert_every_value_follows(session.original.trace, subject.network)
-
-
-@torch.inference_mode()
-def test_the_traced_output_is_the_untraced_one(writing_variant, random_model) -> None:
-    model = random_model(**writing_variant)
-    tokens = [model.config.bos_id, *TARGET]
-    written = (torch.tensor([tokens]), Layout.padded(torch.tensor([len(tokens)]), len(tokens)))
-    if isinstance(model, EncoderDecoder):
-        read = (torch.tensor([SOURCE]), Layout.padded(torch.tensor([len(SOURCE)]), len(SOURCE)))
-        plain = model(*read, *written)
-        traced = trace_pair(model, SOURCE, TARGET)
-    else:
-        plain = model(*written)
-        traced = trace_pair(model, [], TARGET)
-    np.testing.assert_allclose(traced["logits"], plain[0].numpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.fixture(scope="module", params=["encoder-decoder", "decoder-only"])
@@ -303,12 +291,3 @@ def test_the_steps_are_what_the_search_saw(session: Session) -> None:
                 )
                 on_the_way += 1
     assert on_the_way >= len(output)
-
-
-def test_each_box_names_the_line_that_computes_it(session: Session) -> None:
-    root = BUNDLED.parents[2]
-    code = document(session)["code"]
-    assert {"scores", "weights", "embedding", "position", "norm", "hidden", "search"} <= set(code)
-    for box, place in code.items():
-        line = (root / place["file"]).read_text(encoding="utf-8").split("\n")[place["line"] - 1]
-        assert f'"{box}"' in line or "def " in line or "class " in line or "keep(" in line, box

@@ -46,7 +46,7 @@ def test_the_document_says_what_there_is() -> None:
     assert described["source"]["text"] == second["source"]["text"] == SENTENCE
 
 
-@pytest.mark.parametrize("attention", ["none", "additive", "general"])
+@pytest.mark.parametrize("attention", ["none", "general"])
 def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path: Path) -> None:
     folder = save_subject(recurrent(attention, "lstm"), tmp_path / "model")
     look = look_at(folder, SENTENCE, max_length=7)

@@ -16,6 +16,7 @@ from regard.errors import DataError, UsageError
 from regard.look.single_file import as_frame, encoded, fill_page
 
 _SPACE_MARK = "\u2581"
+_OWN = re.compile("decoder.*self_attention")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,36 +49,16 @@ class AttentionView:
 
     def document(self) -> dict[str, Any]:
         """The document of a run that has no numbers but the weights."""
-        stacks = {name.split(".")[0] for name in self.weights}
-        both = self.source is not None and self.target is not None
-        only = "encoder-only" if stacks == {"encoder"} else "decoder-only"
-        architecture = "encoder-decoder" if both else only
-        empty: dict[str, Any] = {"steps": [], "hypotheses": [], "output": [], "parameters": {}}
-        return {
-            "version": 2,
-            "run": 0,
-            "title": self.title,
-            "model": {
-                "name": self.title,
-                "architecture": architecture,
-                "config": self._config(architecture),
-                "num_parameters": 0,
-            },
-            "source": _side(self.source),
-            "target": _side(self.target),
-            "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
-            "hidden": {"encoder.self": None, "decoder.self": self._hidden(), "cross": None},
-            **empty,
-            "code": {},
-            "changes": None,
-            "compare": None,
-        }
 
-    def _config(self, architecture: str) -> dict[str, Any]:
         def layers(stack: str) -> int:
             return len({name.split(".")[2] for name in self.weights if name.startswith(stack)})
 
-        return {
+        only = "decoder-only" if layers("decoder") else "encoder-only"
+        both = self.source is not None and self.target is not None
+        architecture = "encoder-decoder" if both else only
+        own = [each for name, each in self.weights.items() if _OWN.match(name)]
+        hides = bool(own) and not any(np.triu(each, 1).any() for each in own)
+        config = {
             "architecture": architecture,
             "num_encoder_layers": layers("encoder"),
             "num_decoder_layers": layers("decoder"),
@@ -89,11 +70,28 @@ class AttentionView:
             "position": "none",
             "embedding_norm": False,
         }
-
-    def _hidden(self) -> str | None:
-        named = self.weights.items()
-        own = [value for name, value in named if re.match(r"decoder.*self_attention", name)]
-        return "future" if own and not any(np.triu(value, 1).any() for value in own) else None
+        model = {"name": self.title, "architecture": architecture, "config": config}
+        return {
+            "version": 2,
+            "run": 0,
+            "title": self.title,
+            "model": {**model, "num_parameters": 0},
+            "source": _side(self.source),
+            "target": _side(self.target),
+            "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
+            "hidden": {
+                "encoder.self": None,
+                "decoder.self": "future" if hides else None,
+                "cross": None,
+            },
+            "steps": [],
+            "hypotheses": [],
+            "output": [],
+            "parameters": {},
+            "code": {},
+            "changes": None,
+            "compare": None,
+        }
 
 
 def attention(
@@ -123,8 +121,7 @@ def attention(
             missing = "target" if queries is None else "source"
             raise UsageError(f"{name} needs the words it is between: {missing} is missing")
         for i, layer in enumerate(_layers(name, value)):
-            shape = (len(queries), len(keys))
-            if layer.ndim != 3 or layer.shape[1:] != shape or not len(layer):
+            if layer.ndim != 3 or layer.shape[1:] != (len(queries), len(keys)) or not len(layer):
                 raise DataError(
                     f"{name}, layer {i} must be [heads, {len(queries)}, {len(keys)}], as many as the words: "
                     f"got {list(layer.shape)}; check the words and the order of the axes"
@@ -143,14 +140,10 @@ def _layers(name: str, value: Any) -> list[np.ndarray]:
     if not isinstance(value, list | tuple):
         value = _array(name, value)
         # A single matrix is a single head's.
-        value = [value] if value.ndim == 2 else list(value)
-    layers = []
-    for each in value:
-        layer = _array(name, each)
-        if layer.ndim == 4 and len(layer) == 1:
-            layer = layer[0]
-        layers.append(layer[None] if layer.ndim == 2 else layer)
-    return layers
+        value = [value] if value.ndim == 2 else value
+    layers = [_array(name, each) for each in value]
+    layers = [each[0] if each.ndim == 4 and len(each) == 1 else each for each in layers]
+    return [each[None] if each.ndim == 2 else each for each in layers]
 
 
 def _array(name: str, value: Any) -> np.ndarray:
@@ -159,9 +152,8 @@ def _array(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(
-            f"{name} must be numbers [layers, heads, query_len, key_len]: {error}"
-        ) from error
+        wanted = f"{name} must be numbers [layers, heads, query_len, key_len]"
+        raise DataError(f"{wanted}: {error}") from error
 
 
 def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:

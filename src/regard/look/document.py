@@ -1,23 +1,21 @@
 """The description of a run for the page: words, shapes, the search and the output. Tensors follow separately.
 
-Every number is taken from the trace. At the end, the answers to questions about a run: the probability of a word, the
-nearest tokens, the embeddings in a plane.
+Every number is taken from the trace. At the end: where the code computes each box of the page.
 """
 
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+import regard
 from regard.config import ModelConfig, Position, to_dict
-from regard.errors import UsageError
-from regard.look.places import places
 from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
 from regard.model.position_criteria import judge
-from regard.translate.trace import trace_pair
 
 VERSION = 2
 """2: `token_strings` and `token_string` (was `pieces` and `piece`), `stages`, `sentences`"""
@@ -68,7 +66,9 @@ def describe(run: Run) -> Document:
         "sentences": [each["given"] for each in sentences],
         "sentence": run.sentence,
         "result": run.translation,
-        "source": _side(subject, "source", run.source, run.read) if run.source else None,
+        "source": _side(subject, "source", run.source, run.stage("protected"))
+        if run.source
+        else None,
         "target": target,
         "tensors": {
             name: {"shape": list(value.shape)}
@@ -158,8 +158,8 @@ def _changes(run: Run) -> Document | None:
     return {
         "edits": [dict(change) for change in run.plan.changes],
         "original": run.original.number,
-        "original_text": run.original.restored,
-        "text": run.restored,
+        "original_text": run.original.stage("restored"),
+        "text": run.stage("restored"),
     }
 
 
@@ -177,68 +177,61 @@ def criteria(config: ModelConfig) -> Document:
     return {"schemes": list(_SCHEMES.values()), "rows": rows}
 
 
-def probability(run: Run, step: int, text: str) -> Document:
-    """The probability of each token of a word at a step, given the tokens before it."""
-    subject = run.subject
-    if not 0 <= step <= len(run.output):
-        raise UsageError(f"step must be from 0 to {len(run.output)}: got {step}")
-    tokens = subject.target.encode(text.strip())
-    if not tokens:
-        raise UsageError("a word must have letters: got an empty one; type another")
-    probabilities = [float(run.trace["probabilities"][step, tokens[0]])]
-    for count in range(1, len(tokens)):
-        written = [*run.output[:step], *tokens[:count]]
-        trace = trace_pair(subject.network, run.source, written, run.plan.edits_at(0))
-        probabilities.append(float(trace["probabilities"][-1, tokens[count]]))
-    return {
-        "step": step,
-        "tokens": tokens,
-        "token_strings": subject.target.token_strings(tokens),
-        "probabilities": probabilities,
+_KEPT = {
+    "model/embedding": "embedding input",
+    "model/attention": "query key value scores scaled masked weights context concatenated output",
+    "model/norm": "residual norm",
+    "model/feedforward": "hidden gate activated",
+    "model/transformer": "memory",
+    "model/network": "logits probabilities",
+}
+"""by file: the boxes, which have the names of the trace"""
+_DEFINED = {
+    "feed_forward": ("model/feedforward", 'keep(trace, "output"'),
+    "tokens": ("text/tokenizer", "def encode("),
+    "position": ("model/position", "def sinusoidal("),
+    "rotation": ("model/position", "def rotate("),
+    "attention": ("model/attention", "def written_out("),
+    "encoder": ("model/transformer", "def encode("),
+    "decoder": ("model/transformer", "def decode("),
+    "step": ("model/transformer", "def step("),
+    "search": ("decode/__init__", "def search("),
+    "beam": ("decode/beam", "class BeamSearch"),
+    "greedy": ("decode/single_path", "class SinglePaths"),
+}
+_RECURRENT = {
+    "memory": ("model/recurrent/__init__", 'keep(trace, "memory"'),
+    "attention": ("model/recurrent/attention", "class Alignment("),
+    "query": ("model/recurrent/attention", '_keep(trace, "query"'),
+    "scores": ("model/recurrent/attention", '_keep(trace, "energies"'),
+    "weights": ("model/recurrent/attention", '_keep(trace, "weights"'),
+    "context": ("model/recurrent/attention", '_keep(trace, "context"'),
+    "encoder": ("model/recurrent/__init__", "def encode("),
+    "decoder": ("model/recurrent/__init__", "def decode("),
+    "step": ("model/recurrent/__init__", "def step("),
+}
+"""boxes that a recurrent model computes elsewhere"""
+
+
+@functools.cache
+def places(is_recurrent: bool = False) -> dict[str, Document]:
+    """For each box of the page: the file and line where its value is kept in the trace."""
+    boxes = {
+        box: (file, f'keep(trace, "{box}"')
+        for file, names in _KEPT.items()
+        for box in names.split()
     }
+    boxes |= _DEFINED | (_RECURRENT if is_recurrent else {})
+    return {box: _place(file, text) for box, (file, text) in boxes.items()}
 
 
-def neighbours(run: Run, token: int, side: str, count: int = 10) -> Document:
-    """The tokens whose rows of the embedding table have the largest cosine with this one's."""
-    sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
-    if side not in sides:
-        raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
-    table = run.subject.table(side)
-    if not 0 <= token < len(table):
-        raise UsageError(f"token must be from 0 to {len(table) - 1}: got {token}")
-    if count < 1:
-        raise UsageError(f"count must be at least 1: got {count}")
-    lengths = np.linalg.norm(table, axis=1)
-    cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
-    cosines[token] = -np.inf
-    nearest = np.argsort(-cosines, kind="stable")[: min(count, len(table) - 1)].tolist()
-    tokenizer = run.subject.tokenizer(side)
-    return {
-        "token": token,
-        "token_string": tokenizer.token_strings([token])[0],
-        "neighbours": [
-            {"token": each, "token_string": string, "cosine": float(cosines[each])}
-            for each, string in zip(nearest, tokenizer.token_strings(nearest), strict=True)
-        ],
-    }
-
-
-def pca(run: Run) -> Document:
-    """The embeddings of the sentence in the plane of their first two principal components."""
-    sides = [side for side in ("source", "target") if f"{side}.embedding" in run.trace]
-    points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
-    centred = points - points.mean(axis=0)
-    _, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    axes, spread = axes[:2], spread**2
-    # The sign of an axis is arbitrary: the one that makes its largest component positive.
-    largest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    plane = np.zeros((len(points), 2))
-    plane[:, : len(axes)] = centred @ axes.T
-    explained = np.zeros(2)
-    explained[: len(axes)] = spread[:2] / max(spread.sum(), 1e-30)
-    answer: Document = {"source": [], "target": [], "explained": explained.tolist()}
-    for side in sides:
-        count = len(run.trace[f"{side}.tokens"])
-        answer[side], plane = plane[:count].tolist(), plane[count:]
-    return answer
+def _place(file: str, text: str) -> Document:
+    """The line with this text in the file, or in another of its folder."""
+    root = Path(regard.__file__).parent
+    own = root / f"{file}.py"
+    return next(
+        {"file": f"src/regard/{path.relative_to(root).as_posix()}", "line": number}
+        for path in (own, *sorted(own.parent.glob("*.py")))
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
+        if text in line
+    )

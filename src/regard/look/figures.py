@@ -12,9 +12,9 @@ import numpy as np
 
 from regard.errors import MissingExtra
 from regard.look.document import describe
-from regard.look.edits import attentions
 from regard.look.session import Run
-from regard.look.subject import SPACE_MARK
+from regard.look.whatif import attentions
+from regard.text.tokenizer import SPACE_MARK
 from regard.trace import cross_attentions
 
 if TYPE_CHECKING:

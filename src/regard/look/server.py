@@ -18,17 +18,24 @@ from importlib import resources
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import numpy as np
+
 from regard.errors import RegardError, UsageError
-from regard.look.document import describe, document, neighbours, pca, probability
-from regard.look.places import places, text_of
+from regard.look.document import Document, describe, document, places
 from regard.look.session import Run, Session
 from regard.look.single_file import binary
+from regard.translate.trace import trace_pair
 
 ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _MAX_BODY = 1 << 20
-_TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
+_PAGE = resources.files("regard.look") / "page"
+_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+}
 _HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -38,10 +45,15 @@ _HEADERS = {
 }
 
 Query = dict[str, str]
+Answer = tuple[bytes, str]
+"""content and type"""
 
 
 class NotFound(Exception):
     """There is nothing under this address."""
+
+
+_STATUSES = {NotFound: HTTPStatus.NOT_FOUND, PermissionError: HTTPStatus.FORBIDDEN}
 
 
 class Server(ThreadingHTTPServer):
@@ -83,28 +95,34 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing: the terminal is the user's."""
 
-    def _answer(self, respond: Callable[[str, Query], tuple[bytes, str]]) -> None:
-        if not self._from_here():
-            self._fail(HTTPStatus.FORBIDDEN, "only this machine may ask, under its own name")
-            return
+    def _answer(self, respond: Callable[[str, Query], Answer]) -> None:
         parts = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+        status, answer = HTTPStatus.OK, _json(None)
         try:
-            content, kind = respond(unquote(parts.path).removeprefix("/"), query)
-        except NotFound as error:
-            self._fail(HTTPStatus.NOT_FOUND, str(error))
-        except RegardError as error:
-            self._fail(HTTPStatus.BAD_REQUEST, str(error))
-        else:
-            self._send(HTTPStatus.OK, content, kind)
+            if not self._from_here():
+                raise PermissionError("only this machine may ask, under its own name")
+            answer = respond(unquote(parts.path).removeprefix("/"), query)
+        except (PermissionError, NotFound, RegardError) as error:
+            status = _STATUSES.get(type(error), HTTPStatus.BAD_REQUEST)
+            answer = _json({"error": str(error)})
+            # What was not read would be taken for the next request.
+            self.close_connection |= self.command == "POST"
+        content, kind = answer
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, **_HEADERS}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
 
-    def _post(self, path: str, query: Query) -> tuple[bytes, str]:
+    def _post(self, path: str, query: Query) -> Answer:
         if self.headers.get_content_type() != "application/json":
             raise UsageError("a change must come as application/json: got something else")
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or int(length) > _MAX_BODY:
-            # What is not read would be taken for the next request.
-            self.close_connection = True
             raise UsageError(f"a change must have a length of at most {_MAX_BODY} bytes")
         return post(self.server.session, path, self.rfile.read(int(length)))
 
@@ -116,50 +134,36 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return self.headers.get("Origin") in (None, f"http://{host}")
 
-    def _fail(self, status: HTTPStatus, message: str) -> None:
-        if self.command == "POST":
-            self.close_connection = True
-        self._send(status, *_json({"error": message}))
 
-    def _send(self, status: HTTPStatus, content: bytes, kind: str) -> None:
-        self.send_response(status)
-        headers = {"Content-Type": kind, "Content-Length": str(len(content)), **_HEADERS}
-        for name, value in headers.items():
-            self.send_header(name, value)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(content)
-
-
-def get(session: Session, path: str, query: Query) -> tuple[bytes, str]:
-    """A file of the page, or what it asks about a session, and its type."""
+def get(session: Session, path: str, query: Query) -> Answer:
+    """A file of the page, or what it asks about a session."""
     if not path.startswith("api/"):
         return page_file(path or "index.html")
-    if path == "api/document":
-        return _json(document(session, _number(query, "run", 0)))
-    if path == "api/sentence":
-        run = session.sentence(_number(query, "number"), _number(query, "run", 0))
-        return _json(describe(run))
-    if path == "api/models":
-        models = [{"run": run.number, **describe(run)["model"]} for run in session.unchanged]
-        return _json(models)
-    run = session.run(_number(query, "run", 0))
-    if path.startswith("api/tensor/"):
-        return _tensor(run, path.removeprefix("api/tensor/"), query), "application/octet-stream"
-    if path == "api/probability":
+    _, _, question = path.partition("/")
+    question, _, name = question.partition("/")
+    if question == "models":
+        return _json([{"run": run.number, **describe(run)["model"]} for run in session.unchanged])
+    number = _number(query, "run", 0)
+    if question == "document":
+        return _json(document(session, number))
+    if question == "sentence":
+        return _json(describe(session.sentence(_number(query, "number"), number)))
+    run = session.run(number)
+    if question == "tensor":
+        return _tensor(run, name, query), "application/octet-stream"
+    if question == "code":
+        return code(run, name), _TYPES[".html"]
+    if question == "probability":
         return _json(probability(run, _number(query, "step"), query.get("text", "")))
-    if path == "api/neighbours":
+    if question == "neighbours":
         token, side = _number(query, "token"), query.get("side", "target")
         return _json(neighbours(run, token, side, _number(query, "count", 10)))
-    if path.startswith("api/code/"):
-        return code(run, path.removeprefix("api/code/")), "text/html; charset=utf-8"
-    if path == "api/pca":
+    if question == "pca":
         return _json(pca(run))
     raise NotFound(f"there is nothing under {path!r}")
 
 
-def post(session: Session, path: str, body: bytes) -> tuple[bytes, str]:
+def post(session: Session, path: str, body: bytes) -> Answer:
     """A change that the page asks for, as JSON: the run with it."""
     if path != "api/whatif":
         raise NotFound(f"there is nothing under {path!r}")
@@ -178,8 +182,15 @@ def post(session: Session, path: str, body: bytes) -> tuple[bytes, str]:
 
 def page_names() -> list[str]:
     """The files of the page."""
-    folder = resources.files("regard.look") / "page"
-    return sorted(each.name for each in folder.iterdir() if each.is_file())
+    return sorted(each.name for each in _PAGE.iterdir() if each.is_file())
+
+
+def page_file(name: str) -> Answer:
+    """A file of the page and its type; only a name that is listed there is ever opened."""
+    if name not in page_names():
+        raise NotFound(f"there is nothing under {name!r}")
+    kind = _TYPES.get(name[name.rfind(".") :]) or mimetypes.guess_type(name)[0]
+    return (_PAGE / name).read_bytes(), kind or "application/octet-stream"
 
 
 def code(run: Run, box: str) -> bytes:
@@ -187,22 +198,12 @@ def code(run: Run, box: str) -> bytes:
     place = places(run.subject.config.is_recurrent).get(box)
     if place is None:
         raise NotFound(f"no box is called {box!r}")
-    lines = [html.escape(line) for line in text_of(place).split("\n")]
+    name: str = place["file"]
+    source = resources.files("regard") / name.removeprefix("src/regard/")
+    lines = html.escape(source.read_text(encoding="utf-8")).split("\n")
     lines[place["line"] - 1] = f'<mark id="here">{lines[place["line"] - 1]}</mark>'
-    name = html.escape(place["file"])
     text = "\n".join(lines)
     return f"<!doctype html><title>{name}</title><h1>{name}</h1><pre>{text}</pre>".encode()
-
-
-def page_file(name: str) -> tuple[bytes, str]:
-    """A file of the page and its type; only a name that is listed there is ever opened."""
-    if name not in page_names():
-        raise NotFound(f"there is nothing under {name!r}")
-    suffix = name[name.rfind(".") :]
-    kind = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-    if kind.startswith("text/"):
-        kind += "; charset=utf-8"
-    return (resources.files("regard.look") / "page" / name).read_bytes(), kind
 
 
 def _tensor(run: Run, name: str, query: Query) -> bytes:
@@ -227,5 +228,72 @@ def _number(query: Query, name: str, default: int | None = None) -> int:
     return int(text)
 
 
-def _json(value: Any) -> tuple[bytes, str]:
+def _json(value: Any) -> Answer:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode(), "application/json"
+
+
+def probability(run: Run, step: int, text: str) -> Document:
+    """The probability of each token of a word at a step, given the tokens before it."""
+    subject = run.subject
+    if not 0 <= step <= len(run.output):
+        raise UsageError(f"step must be from 0 to {len(run.output)}: got {step}")
+    tokens = subject.target.encode(text.strip())
+    if not tokens:
+        raise UsageError("a word must have letters: got an empty one; type another")
+    probabilities = [float(run.trace["probabilities"][step, tokens[0]])]
+    for count in range(1, len(tokens)):
+        written = [*run.output[:step], *tokens[:count]]
+        trace = trace_pair(subject.network, run.source, written, run.plan.edits_at(0))
+        probabilities.append(float(trace["probabilities"][-1, tokens[count]]))
+    return {
+        "step": step,
+        "tokens": tokens,
+        "token_strings": subject.target.token_strings(tokens),
+        "probabilities": probabilities,
+    }
+
+
+def neighbours(run: Run, token: int, side: str, count: int = 10) -> Document:
+    """The tokens whose rows of the embedding table have the largest cosine with this one's."""
+    sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
+    if side not in sides:
+        raise UsageError(f"side must be {' or '.join(sides)}: got {side!r}")
+    table = run.subject.table(side)
+    if not 0 <= token < len(table):
+        raise UsageError(f"token must be from 0 to {len(table) - 1}: got {token}")
+    if count < 1:
+        raise UsageError(f"count must be at least 1: got {count}")
+    lengths = np.linalg.norm(table, axis=1)
+    cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
+    cosines[token] = -np.inf
+    nearest = np.argsort(-cosines, kind="stable")[: min(count, len(table) - 1)].tolist()
+    tokenizer = run.subject.tokenizer(side)
+    return {
+        "token": token,
+        "token_string": tokenizer.token_strings([token])[0],
+        "neighbours": [
+            {"token": each, "token_string": string, "cosine": float(cosines[each])}
+            for each, string in zip(nearest, tokenizer.token_strings(nearest), strict=True)
+        ],
+    }
+
+
+def pca(run: Run) -> Document:
+    """The embeddings of the sentence in the plane of their first two principal components."""
+    sides = [side for side in ("source", "target") if f"{side}.embedding" in run.trace]
+    points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
+    centred = points - points.mean(axis=0)
+    _, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    axes, spread = axes[:2], spread**2
+    # The sign of an axis is arbitrary: the one that makes its largest component positive.
+    largest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    plane = np.zeros((len(points), 2))
+    plane[:, : len(axes)] = centred @ axes.T
+    explained = np.zeros(2)
+    explained[: len(axes)] = spread[:2] / max(spread.sum(), 1e-30)
+    answer: Document = {"source": [], "target": [], "explained": explained.tolist()}
+    for side in sides:
+        count = len(run.trace[f"{side}.tokens"])
+        answer[side], plane = plane[:count].tolist(), plane[count:]
+    return answer

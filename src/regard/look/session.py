@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +19,10 @@ from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
-from regard.text.normalise import known_signs
+from regard.text.normalise import Normaliser, known_signs
 from regard.trace import Trace
 from regard.translate.options import TranslateOptions
-from regard.translate.pipeline import Translator
+from regard.translate.pipeline import Translator, encode_with_blanks
 from regard.translate.trace import Found, find, follow, record_steps, trace_pair
 
 _MAX_KEPT = 8
@@ -71,24 +70,11 @@ class Run:
         text: str = self.trace.metadata.get("text.restored", self.written)
         return text
 
-    @property
-    def given(self) -> str:
-        """The sentence as it was given."""
-        return self._stage("given", self.text)
-
-    @property
-    def read(self) -> str:
-        """The sentence as the model read it."""
-        return self._stage("protected", self.text)
-
-    @property
-    def restored(self) -> str:
-        """The translation of the sentence."""
-        return self._stage("restored", self.written)
-
-    def _stage(self, name: str, otherwise: str) -> str:
+    def stage(self, name: str) -> str:
+        """The sentence at a stage of the pipeline: as it was `given`, as the model read it (`protected`), `restored`."""
         sentences = self.trace.metadata.get("sentences", [])
-        return sentences[self.sentence][name] if sentences else otherwise
+        without = self.written if name == "restored" else self.text
+        return sentences[self.sentence][name] if sentences else without
 
     @property
     def at_places(self) -> list[int]:
@@ -103,11 +89,9 @@ class Run:
     def tensor(self, name: str) -> np.ndarray | None:
         """A traced value, or the weight whose name follows `param:`."""
         if name.startswith(PARAMETER):
-            return self.subject.parameter(name.removeprefix(PARAMETER))
-        if name not in self.trace or name.startswith("steps."):
-            return None
-        value: np.ndarray = self.trace[name]
-        return value
+            value = self.subject.network.state_dict().get(name.removeprefix(PARAMETER))
+            return None if value is None else value.detach().numpy()
+        return None if name.startswith("steps.") or name not in self.trace else self.trace[name]
 
 
 class Session:
@@ -123,7 +107,7 @@ class Session:
     ) -> None:
         self.decode = decode
         self._lock = threading.Lock()
-        self._kept: OrderedDict[int, Run] = OrderedDict()
+        self._kept: dict[int, Run] = {}
         subjects = [subject] if compare is None else [subject, compare]
         self.unchanged = [
             self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)
@@ -137,25 +121,20 @@ class Session:
         return self.unchanged[1] if len(self.unchanged) > 1 else None
 
     def run(self, number: int) -> Run:
-        if 0 <= number < len(self.unchanged):
-            return self.unchanged[number]
-        with self._lock:
-            if number in self._kept:
-                return self._kept[number]
-        raise UsageError(
-            f"a run must be one that was asked for lately: got {number}; ask for its changes again"
-        )
+        found = dict(enumerate(self.unchanged)).get(number) or self._kept.get(number)
+        if found is None:
+            wanted = "a run must be one that was asked for lately"
+            raise UsageError(f"{wanted}: got {number}; ask for its changes again")
+        return found
 
     def sentence(self, sentence: int, number: int = 0) -> Run:
         """Another sentence of the text, in the model of run `number`."""
-        like = self.run(number)
-        first = self.unchanged[like.model]
+        first = self.unchanged[self.run(number).model]
         if first.sentence == sentence:
             return first
+        place: Any = {"model": first.model, "sentence": sentence}
         with self._lock:
-            number, text = self._next, first.text
-            run = self._run(number, first.subject, text, model=like.model, sentence=sentence)
-            return self._keep(run)
+            return self._keep(self._run(self._next, first.subject, first.text, **place))
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
         """Run `number` again with these changes, in the order they were made; none gives the run itself."""
@@ -169,27 +148,26 @@ class Session:
             return original
         # One at a time: each already uses all the threads there are.
         with self._lock:
-            return self._keep(self._changed(original, list(changes), self._next))
+            return self._keep(self._changed(original, list(changes)))
 
     def _keep(self, run: Run) -> Run:
         self._next += 1
         self._kept[run.number] = run
-        while len(self._kept) > _MAX_KEPT:
-            self._kept.popitem(last=False)
+        if len(self._kept) > _MAX_KEPT:
+            del self._kept[min(self._kept)]
         return run
 
-    def _changed(self, original: Run, changes: list[Mapping[str, Any]], number: int) -> Run:
+    def _changed(self, original: Run, changes: list[Mapping[str, Any]]) -> Run:
         def output_before(count: int) -> list[int]:
-            before = self._changed(original, changes[:count], number) if count else original
-            return before.output
+            return (self._changed(original, changes[:count]) if count else original).output
 
-        subject = original.subject
-        plan = plan_of(changes, subject, original.given, original.read, output_before)
-        text = plan.text or original.given
+        given, read = original.stage("given"), original.stage("protected")
+        plan = plan_of(changes, original.subject, given, read, output_before)
         with warnings.catch_warnings():
             # A changed model may well go round in circles: the page shows it.
             warnings.simplefilter("ignore", RegardWarning)
-            return self._run(number, subject, text, plan, model=original.model, original=original)
+            like: Any = {"model": original.model, "original": original}
+            return self._run(self._next, original.subject, plan.text or given, plan, **like)
 
     def _run(
         self,
@@ -240,17 +218,20 @@ class Session:
         self, subject: Subject, engine: StepModel, text: str, plan: Plan
     ) -> tuple[list[int], list[int], Found]:
         """A model that does not translate: the source it reads, the tokens given to it, and what it wrote."""
+        config, manifest = subject.config, subject.manifest
         source: list[int] = []
         given: list[int] = []
-        if subject.config.has_encoder:
-            source = subject.source_ids(text)
+        if config.has_encoder:
+            if config.has_decoder:
+                text = Normaliser(manifest.source_language, subject.source)(text)
+            source = encode_with_blanks(manifest, subject.source, text)
         else:
             given = subject.target.encode(known_signs(text, subject.target))
-        length, longest = len(source) + len(given), subject.manifest.longest
-        if length > longest:
-            limit = f"a sentence to look at must have at most {longest} tokens"
+        length = len(source) + len(given)
+        if length > manifest.longest:
+            limit = f"a sentence to look at must have at most {manifest.longest} tokens"
             raise UsageError(f"{limit}: got {length}; look at a part of it")
-        if not subject.config.has_decoder:
+        if not config.has_decoder:
             return source, given, Found([], [])
         if not isinstance(engine, TorchEngine):
             engine = TorchEngine(subject.network)

@@ -17,11 +17,8 @@ from regard.engine.torch import load_model
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import Manifest, read_manifest
 from regard.model.transformer import Model
-from regard.text.normalise import Normaliser
-from regard.text.tokenizer import TokenizerBase
-from regard.translate.pipeline import encode_with_blanks
+from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
-SPACE_MARK = "\u2581"
 _INSIDE_WORDS = "'\u2019-"
 """punctuation that does not part two words"""
 
@@ -45,11 +42,10 @@ class Subject:
         """Load a model folder, or take the network and the engine that were loaded from it."""
         manifest = read_manifest(folder)
         source, target = open_tokenizers(folder, manifest.tokenizer)
-        name = folder.resolve().name
         network = network or load_model(folder)[0]
         if engine is None and manifest.task == "translate":
             engine = open_engine(folder)
-        return cls(name, manifest, network, source, target, engine)
+        return cls(folder.resolve().name, manifest, network, source, target, engine)
 
     @property
     def config(self) -> ModelConfig:
@@ -57,16 +53,6 @@ class Subject:
 
     def tokenizer(self, side: str) -> TokenizerBase:
         return self.source if side == "source" else self.target
-
-    def source_ids(self, text: str) -> list[int]:
-        """What the encoder reads."""
-        if self.config.has_decoder:
-            text = Normaliser(self.manifest.source_language, self.source)(text)
-        return encode_with_blanks(self.manifest, self.source, text)
-
-    def parameter(self, name: str) -> np.ndarray | None:
-        value = self.network.state_dict().get(name)
-        return None if value is None else value.detach().numpy()
 
     def table(self, side: str) -> np.ndarray:
         """The embedding table of a side, a row for each token."""
@@ -85,7 +71,7 @@ def words(
     spans: list[list[int]] = []
     alone = True
     for i, (token, string) in enumerate(zip(tokens, strings, strict=True)):
-        lone = token in special or _is_punctuation(string)
+        lone = token in special or _is_punctuation(string.removeprefix(SPACE_MARK))
         if alone or lone or string.startswith(SPACE_MARK):
             spans.append([i, i])
         else:
@@ -94,8 +80,7 @@ def words(
     return spans
 
 
-def _is_punctuation(string: str) -> bool:
-    text = string.removeprefix(SPACE_MARK)
+def _is_punctuation(text: str) -> bool:
     return bool(text) and all(
         unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text
     )

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import base64
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError
 
 from regard.config import DecodeConfig, from_dict, to_dict
 from regard.decode import StepModel
 from regard.errors import UsageError
 from regard.files import write_file
-from regard.look.document import Document, document
-from regard.look.export import single_file
+from regard.folder.tensors import SCALE, is_table, quantize
+from regard.look.document import Document, describe, document
 from regard.look.figures import FORMATS, figure_bytes
-from regard.look.server import Server
-from regard.look.session import Session
-from regard.look.single_file import as_frame
+from regard.look.server import Server, neighbours, pca
+from regard.look.session import PARAMETER, Run, Session
+from regard.look.single_file import as_frame, encoded, fill_page
 from regard.look.subject import Subject
 from regard.model.transformer import Model
 from regard.text import check_text
 from regard.trace import Trace
+
+MAX_WEIGHT_BYTES = 32_000_000
+"""matrices are left out of a saved page when together they are larger; the page then says so"""
 
 
 def look_at(
@@ -61,8 +66,7 @@ class Look:
         self.session = Session(subject, text, decode, compare, sentence)
 
     def __repr__(self) -> str:
-        run = self.session.original
-        return f"<regard.look {run.text!r}: {run.translation!r}>"
+        return f"<regard.look {self.session.original.text!r}: {self.text!r}>"
 
     @property
     def text(self) -> str:
@@ -117,3 +121,67 @@ class Look:
     def _repr_html_(self) -> str:
         # A notebook keeps what it shows, so the large matrices stay out.
         return as_frame(self.html(weights=False))
+
+
+def single_file(session: Session, *, weights: bool = True) -> str:
+    """The page of a session with everything it would ask its server for about the runs it begins with."""
+    data: dict[str, Any] = {"document": document(session)}
+    data |= {"tensors": {}, "neighbours": {}, "planes": {}}
+    for run in session.unchanged:
+        described, number = describe(run), str(run.number)
+        values = {name: encoded(run.trace[name]) for name in described["tensors"]}
+        suffix = f"?run={number}" if run.number else ""
+        for name, value in (values | _weights(run, described, weights)).items():
+            data["tensors"][name + suffix] = value
+        data["neighbours"][number] = {
+            f"{side}:{token}": neighbours(run, token, side)["neighbours"]
+            for side in ("source", "target")
+            if described[side]
+            for token in sorted(set(described[side]["tokens"]))
+        }
+        data["planes"][number] = pca(run)
+    return fill_page(session.original.text, data)
+
+
+def _weights(run: Run, described: Document, with_matrices: bool) -> dict[str, Any]:
+    """Vectors, the rows of tables in view, and matrices where they are small enough."""
+    is_int8 = run.subject.manifest.weights == "int8"
+    parameters = {name: value.numpy() for name, value in run.subject.network.state_dict().items()}
+    tables = {name for name in parameters if is_table(name) or name == "output.weight"}
+    matrices = {name for name, each in parameters.items() if each.ndim == 2} - tables
+    size = sum(parameters[name].size for name in matrices) * (1 if is_int8 else 4)
+    values: dict[str, Any] = {}
+    for name, value in parameters.items():
+        if name in tables:
+            for row in _rows_in_view(described, name):
+                values[f"{PARAMETER}{name}[{row}]"] = encoded(value[row])
+        elif value.ndim == 1:
+            values[PARAMETER + name] = encoded(value)
+        elif name in matrices and with_matrices and size <= MAX_WEIGHT_BYTES:
+            values[PARAMETER + name] = _rows_of_bytes(value) if is_int8 else encoded(value)
+    return values
+
+
+def _rows_in_view(described: Document, name: str) -> list[int]:
+    """The rows of a table that the page can ask for: of its words, and of what it could have written."""
+    rows: set[int] = set()
+    if name == "output.weight":
+        for place in described["output"]:
+            rows |= {place["token"], *(each["token"] for each in place["top"])}
+    elif name.endswith("position_bias.weight"):
+        rows = set(range(described["parameters"][name][0]))
+    elif side := described[name.split(".")[0]]:
+        rows = set(side["tokens"])
+        if name.endswith("position.weight"):
+            rows = set(range(min(len(side["tokens"]), described["parameters"][name][0])))
+    return sorted(rows)
+
+
+def _rows_of_bytes(matrix: np.ndarray) -> dict[str, str]:
+    """A matrix of a model that is stored so, as it is stored: the products with the scales are exact."""
+    stored = quantize({"matrix": matrix})
+    rows = np.ascontiguousarray(stored["matrix"].T)
+    return {
+        "int8": base64.b64encode(rows.tobytes()).decode(),
+        "scale": encoded(stored["matrix" + SCALE]),
+    }

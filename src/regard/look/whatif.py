@@ -1,6 +1,6 @@
 """What if? Each change a reader can ask for, as edits of the real pass and of the real search.
 
-A change is what the page sends: a kind, and what it needs. Most kinds edit values (`regard.look.edits`);
+A change is what the page sends: a kind, and what it needs. Most kinds edit values at their trace names;
 replace-word changes the text, and force-next what the output begins with. The search runs under the same
 edits as the pass that is shown, so the translation follows.
 """
@@ -11,22 +11,32 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.errors import UsageError, suggest
-from regard.look.edits import (
-    Function,
-    ValueEdit,
-    attentions,
-    edit_row,
-    head_off,
-    no_mask,
-    no_positions,
-)
 from regard.look.subject import Subject, words
+from regard.model.position import Rotation, rotate, rotation
+from regard.trace import cross_attentions
 
 Change = Mapping[str, Any]
+Function = Callable[[Tensor], Tensor]
+ValueEdit = Callable[[int], dict[str, Function]]
+"""the functions by trace name, for a pass whose first target word stands at the given position"""
+
+KINDS = {
+    "head-off": {"attention": str, "head": int},
+    "no-positions": {},
+    "no-mask": {},
+    "replace-word": {"index": int, "text": str},
+    "force-next": {"step": int, "text": str},
+    "edit-row": {"attention": str, "head": int, "row": int, "weights": list},
+}
+"""for each kind of change, what it needs"""
 
 
 @dataclass(frozen=True)
@@ -56,11 +66,16 @@ class Plan:
         """A row over the source must fit the source that is read."""
         for change in self.changes:
             if change["kind"] == "edit-row" and not _over_target(change["attention"]):
-                if len(change["weights"]) != source_len:
-                    raise UsageError(
-                        f"weights must be one for each of the {source_len} source tokens: got "
-                        f"{len(change['weights'])}; take the edit back before changing words"
-                    )
+                _require(
+                    len(change["weights"]) == source_len,
+                    f"weights must be one for each of the {source_len} source tokens: got "
+                    f"{len(change['weights'])}; take the edit back before changing words",
+                )
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise UsageError(message)
 
 
 def _over_target(attention: str) -> bool:
@@ -69,17 +84,6 @@ def _over_target(attention: str) -> bool:
 
 def _then(first: Function, second: Function) -> Function:
     return lambda value: second(first(value))
-
-
-KINDS = {
-    "head-off": {"attention": str, "head": int},
-    "no-positions": {},
-    "no-mask": {},
-    "replace-word": {"index": int, "text": str},
-    "force-next": {"step": int, "text": str},
-    "edit-row": {"attention": str, "head": int, "row": int, "weights": list},
-}
-"""for each kind of change, what it needs"""
 
 
 def plan_of(
@@ -110,61 +114,132 @@ def plan_of(
             # A later one begins with what this one led to.
             if "force-next" not in kinds[place + 1 :]:
                 prefix = _forced(change, subject, output_before(place))
+        elif kind == "no-positions":
+            edits.append(_no_positions(subject.config))
+        elif kind == "no-mask":
+            edits.append(_no_mask(subject.config))
         else:
-            edits.append(_value_edit(change, subject.config, "no-mask" in kinds))
+            edits.append(_head_edit(change, subject.config, "no-mask" in kinds))
     return Plan(tuple(changes), text if text != given else None, prefix, tuple(edits))
 
 
-def _value_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
-    if change["kind"] == "no-positions":
-        if config.position == "none":
-            raise UsageError("no-positions needs a model with positions: this one has none")
-        return no_positions(config)
-    if change["kind"] == "no-mask":
-        if config.is_recurrent:
-            missing = "this one reads what is written alone"
-            raise UsageError(f"no-mask needs a model with a mask: {missing}")
-        return no_mask(config)
-    known, attention, head = attentions(config), change["attention"], change["head"]
-    if not known:
-        fixed = "it has one fixed vector; change words instead"
-        raise UsageError(f"this model looks at nothing: {fixed}")
-    if attention not in known:
-        raise UsageError(
-            f"attention must be one of {known[0]} ... {known[-1]}: got {attention!r}"
-            f"{suggest(attention, known)}"
-        )
-    num_heads = 1 if config.is_recurrent else config.num_heads
-    if not 0 <= head < num_heads:
-        raise UsageError(f"head must be from 0 to {num_heads - 1}: got {head}")
-    if change["kind"] == "head-off":
-        return head_off(attention, head)
-    row, weights = change["row"], change["weights"]
-    are_numbers = all(isinstance(e, int | float) and not isinstance(e, bool) for e in weights)
-    if not are_numbers or not all(0 <= each < math.inf for each in weights):
-        raise UsageError("weights must be numbers from 0 up: got something else; correct the row")
-    if row < 0:
-        raise UsageError(f"row must be a word's place, from 0: got {row}")
-    if _over_target(attention) and not unmasked and any(weights[row + 1 :]):
-        raise UsageError(
-            f"weights of row {row} must be 0 for the words after it, which are hidden: got others; "
-            "remove the mask first"
-        )
-    return edit_row(attention, head, row, [float(each) for each in weights])
-
-
 def _check_fields(change: Any) -> None:
-    if not isinstance(change, Mapping) or not isinstance(change.get("kind"), str):
-        raise UsageError(f"a change must be an object with a kind: got {change!r}")
-    if change["kind"] not in KINDS:
-        raise UsageError(
-            f"kind must be one of {', '.join(KINDS)}: got {change['kind']!r}"
-            f"{suggest(change['kind'], KINDS)}"
-        )
-    for name, kind in KINDS[change["kind"]].items():
+    is_change = isinstance(change, Mapping) and isinstance(change.get("kind"), str)
+    _require(is_change, f"a change must be an object with a kind: got {change!r}")
+    kind = change["kind"]
+    known = f"kind must be one of {', '.join(KINDS)}"
+    _require(kind in KINDS, f"{known}: got {kind!r}{suggest(kind, KINDS)}")
+    for name, wanted in KINDS[kind].items():
         value = change.get(name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise UsageError(f"{change['kind']}: {name} must be {kind.__name__}: got {value!r}")
+        fits = isinstance(value, wanted) and not isinstance(value, bool)
+        _require(fits, f"{kind}: {name} must be {wanted.__name__}: got {value!r}")
+
+
+def attentions(config: ModelConfig) -> list[str]:
+    """The path of every attention, from the first that is computed to the last."""
+    if config.is_recurrent:
+        return cross_attentions(config)
+    paths = []
+    if config.has_encoder:
+        paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
+    kinds = ["self_attention", *(["cross_attention"] if config.has_encoder else [])]
+    return paths + [
+        f"decoder.layers.{i}.{kind}" for i in range(config.num_decoder_layers) for kind in kinds
+    ]
+
+
+def _no_positions(config: ModelConfig) -> ValueEdit:
+    """Order is taken away: nothing is added, and where positions turn vectors they are turned back."""
+    _require(config.position != "none", "no-positions needs a model with positions: this has none")
+
+    def functions(first: int) -> dict[str, Function]:
+        if config.position != "rotary":
+            return {"source.position": torch.zeros_like, "target.position": torch.zeros_like}
+        turned: dict[str, Function] = {}
+        for path in attentions(config):
+            if path.endswith("self_attention"):
+                begins = 0 if path.startswith("encoder") else first
+                turned[f"{path}.query"] = partial(_turn_back, first=begins)
+                turned[f"{path}.key"] = partial(_turn_back, first=0)
+        return turned
+
+    return functions
+
+
+def _turn_back(vectors: Tensor, first: int) -> Tensor:
+    positions = torch.arange(first, first + vectors.shape[2])[None]
+    by = rotation(positions, vectors.shape[3])
+    return rotate(vectors, Rotation(by.cos, -by.sin))
+
+
+def _no_mask(config: ModelConfig) -> ValueEdit:
+    """The decoder's words see the later ones too: scores go into the softmax as they are."""
+    missing = "this one reads what is written alone"
+    _require(not config.is_recurrent, f"no-mask needs a model with a mask: {missing}")
+
+    def functions(first: int) -> dict[str, Function]:
+        latest: dict[str, Tensor] = {}
+
+        def remember(scaled: Tensor, path: str) -> Tensor:
+            latest[path] = scaled
+            return scaled
+
+        edits: dict[str, Function] = {}
+        for layer in range(config.num_decoder_layers):
+            path = f"decoder.layers.{layer}.self_attention"
+            edits[f"{path}.scaled"] = partial(remember, path=path)
+            edits[f"{path}.masked"] = lambda masked, path=path: latest[path]  # type: ignore[misc]
+        return edits
+
+    return functions
+
+
+def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
+    """One head is off: its context is zero; or one word of it attends as the reader says."""
+    known, attention, head = attentions(config), change["attention"], change["head"]
+    fixed = "it has one fixed vector; change words instead"
+    _require(bool(known), f"this model looks at nothing: {fixed}")
+    if attention not in known:
+        wanted = f"attention must be one of {known[0]} ... {known[-1]}"
+        raise UsageError(f"{wanted}: got {attention!r}{suggest(attention, known)}")
+    num_heads = 1 if config.is_recurrent else config.num_heads
+    _require(0 <= head < num_heads, f"head must be from 0 to {num_heads - 1}: got {head}")
+    if change["kind"] == "head-off":
+        return lambda first: {f"{attention}.context": partial(_silence, head=head)}
+    row, chosen = change["row"], change["weights"]
+    _require(row >= 0, f"row must be a word's place, from 0: got {row}")
+    are_numbers = all(isinstance(e, int | float) and not isinstance(e, bool) for e in chosen)
+    are_weights = are_numbers and all(0 <= each < math.inf for each in chosen)
+    _require(are_weights, "weights must be numbers from 0 up: got something else; correct the row")
+    _require(
+        unmasked or not _over_target(attention) or not any(chosen[row + 1 :]),
+        f"weights of row {row} must be 0 for the words after it, which are hidden: got others; "
+        "remove the mask first",
+    )
+    is_decoder = attention.startswith("decoder")
+
+    def functions(first: int) -> dict[str, Function]:
+        place = row - first if is_decoder else row
+        return {f"{attention}.weights": partial(_with_row, head=head, row=place, chosen=chosen)}
+
+    return functions
+
+
+def _silence(context: Tensor, head: int) -> Tensor:
+    context = context.clone()
+    context[:, head] = 0
+    return context
+
+
+def _with_row(weights: Tensor, head: int, row: int, chosen: Sequence[float]) -> Tensor:
+    if not 0 <= row < weights.shape[2]:
+        return weights
+    # Another output may be shorter or longer than the one the row was taken from.
+    kept = chosen[: weights.shape[3]]
+    weights = weights.clone()
+    weights[:, head, row] = 0
+    weights[:, head, row, : len(kept)] = torch.tensor(kept, dtype=weights.dtype)
+    return weights
 
 
 def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
@@ -175,10 +250,9 @@ def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
     start = len(tokenizer.beginning) if side == "source" else 1
     ids = tokenizer.encode(text)
     spans = words(ids, tokenizer.token_strings(ids), tokenizer.special_ids)
-    if not 0 <= index - start < len(spans):
-        raise UsageError(
-            f"index must be a word's, from {start} to {start + len(spans) - 1}: got {index}"
-        )
+    last_index = start + len(spans) - 1
+    is_word = start <= index <= last_index
+    _require(is_word, f"index must be a word's, from {start} to {last_index}: got {index}")
     first, last = spans[index - start]
     places = tokenizer.spans_in(text)
     begin, end = places[first][0], places[last][1]
@@ -187,8 +261,6 @@ def _word_span(text: str, index: int, subject: Subject) -> tuple[int, int]:
 
 def _span_in(given: str, read: str, span: tuple[int, int]) -> tuple[int, int]:
     """The characters of the given text that became these of the text that was read."""
-    if given == read:
-        return span
     # Words in capitals are read in small letters.
     matcher = SequenceMatcher(None, read.lower(), given.lower(), autojunk=False)
     blocks = matcher.get_matching_blocks()
@@ -202,23 +274,20 @@ def _span_in(given: str, read: str, span: tuple[int, int]) -> tuple[int, int]:
 
 
 def _replaced(text: str, span: tuple[int, int], replacement: str) -> str:
-    if not replacement.strip():
-        raise UsageError("a word must have letters: got an empty one; type another")
+    _require(bool(replacement.strip()), "a word must have letters: got an empty one; type another")
     return text[: span[0]] + replacement.strip() + text[span[1] :]
 
 
 def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, ...]:
     """The prefix of the output when a word is forced at a step: a text, or one token by its number."""
-    step = change["step"]
-    if not 0 <= step <= len(output):
-        raise UsageError(f"step must be from 0 to {len(output)}: got {step}")
-    token = change.get("token")
+    step, token = change["step"], change.get("token")
+    _require(0 <= step <= len(output), f"step must be from 0 to {len(output)}: got {step}")
     if token is None:
         tokens = subject.target.encode(change["text"].strip())
-    elif token in range(subject.target.vocab_size) and token not in subject.target.special_ids:
-        tokens = [token]
+        _require(bool(tokens), "a word to force must have letters: got an empty one; type another")
     else:
-        raise UsageError(f"token must be an ordinary token of the vocabulary: got {token!r}")
-    if not tokens:
-        raise UsageError("a word to force must have letters: got an empty one; type another")
+        known, special = range(subject.target.vocab_size), subject.target.special_ids
+        is_ordinary = token in known and token not in special
+        _require(is_ordinary, f"token must be an ordinary one of the vocabulary: got {token!r}")
+        tokens = [token]
     return (*output[:step], *tokens)

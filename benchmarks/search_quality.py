@@ -48,7 +48,7 @@ from regard.data.lines import read_lines
 from regard.folder.catalogue import find_for_search
 from regard.search.encoder import TextEncoder
 from regard.search.passages import read_passages
-from regard.search.ranking import NUM_NEAREST, best, words_in
+from regard.search.query import NUM_NEAREST, best, words_in
 from regard.text.sentences import split
 from regard.translate.evaluate import retrieval
 

@@ -27,7 +27,7 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.new")
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes | memoryview) -> None:
     """Write one file atomically: under a temporary name, synced, then renamed."""
     fresh = temporary_path(path)
     with open(fresh, "wb") as file:

@@ -13,7 +13,7 @@ from transformers import BertTokenizer
 import regard
 from regard.api import import_model
 from regard.search.encoder import TextEncoder
-from regard.search.ranking import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
+from regard.search.query import ENOUGH_WORDS, WEIGHT_OF_SHORT, words_in
 
 QUERY = "do cats sleep"  # none of its words stands in a text, so that vectors alone rank
 

@@ -1,26 +1,41 @@
-"""The index of a search: the passages of files and folders, and their vectors.
+"""The index of a search: the passages of files and folders, and their vectors, in memory or in a folder.
 
-The model reads only passages that the index does not have yet.
+index/   index.json      the files that were read, their passages, the model's fingerprint, checksums
+         vectors-….f32   a row for each passage, memory-mapped
+
+The model reads only passages that the index does not have yet. The vectors get a new name, and index.json, which names
+them, is replaced last: an interrupted update changes nothing. A damaged index is made anew.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from regard.errors import DataError, UsageError
+from regard.errors import DataError, RegardWarning, UsageError
+from regard.files import sync, try_lock, write_file
 from regard.search.encoder import OnProgress, TextEncoder
 from regard.search.passages import Passage, read_passages
 
+FORMAT_VERSION = 3
+INDEX = "index.json"
 MOST_BYTES = 1 << 26
 """size of the largest file that is read"""
-
-VECTORS = ".f32"
-"""suffix of the vectors of an index folder"""
+_LOCK = ".lock"
+_VECTORS_PREFIX, _VECTORS_SUFFIX = "vectors-", ".f32"
+_RETRY_SECONDS = 0.1
+"""seconds between two tries to lock the index"""
 
 _NOT_TEXT = frozenset(
     ".7z .avi .bin .bmp .bz2 .class .dll .doc .docx .dylib .exe .flac .gif .gz .ico .jar .jpeg .jpg .lock .mkv .mo "
@@ -57,9 +72,9 @@ class Index:
     left_out: list[str] = field(default_factory=list)
     """files that could not be read, with the reason"""
 
-    def entry_of(self, number: int) -> IndexedFile:
+    def path_of(self, row: int) -> str:
         """The file of a passage."""
-        return next(each for each in self.entries if number < each.start + each.num_passages)
+        return next(each.path for each in self.entries if row < each.start + each.num_passages)
 
 
 def build(
@@ -96,7 +111,7 @@ def build(
         entries.append(replace(file, num_passages=len(found)))
         passages += found
     if passages == known.passages:
-        return Index(entries, passages, known.vectors, known.fingerprint, 0, left_out)
+        return replace(known, entries=entries, num_read=0, left_out=left_out)
     rows = {passage.text: row for row, passage in enumerate(known.passages)}
     origins = np.array([rows.get(passage.text, -1) for passage in passages], np.int64)
     vectors = np.empty((len(passages), encoder.width), np.float32)
@@ -138,7 +153,7 @@ def find_files(named: Sequence[str | Path]) -> list[Path]:
 def _inside(folder: Path) -> Iterator[Path]:
     """Links to folders are not followed: they may be circular."""
     for parent, folders, names in os.walk(folder):
-        if any(name.endswith(VECTORS) for name in names):
+        if any(name.endswith(_VECTORS_SUFFIX) for name in names):
             folders.clear()  # an index, which repeats the passages
             continue
         folders[:] = sorted(
@@ -148,3 +163,116 @@ def _inside(folder: Path) -> Iterator[Path]:
             path = Path(parent) / name
             if name[0] != "." and path.suffix.lower() not in _NOT_TEXT and path.is_file():
                 yield path
+
+
+def update(
+    folder: Path,
+    encoder: TextEncoder,
+    named: Sequence[str | Path],
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    **options: Any,
+) -> Index:
+    """Update the index in a folder to these files, and save it; the options are those of `build`."""
+    with locked(folder, say):
+        try:
+            known = load(folder)
+        except DataError as error:
+            warnings.warn(f"{error}; it is made anew", RegardWarning, stacklevel=3)
+            known = None
+        index = build(encoder, named, known, **options)
+        if known is None or index.num_read or index.entries != known.entries:
+            save(folder, index)
+            kept = load(folder) or index
+            index = replace(kept, num_read=index.num_read, left_out=index.left_out)
+    return index
+
+
+def load(folder: Path) -> Index | None:
+    """The index in a folder; None where there is none."""
+    path = folder / INDEX
+    for _ in range(3):
+        try:
+            return _load(folder, json.loads(path.read_bytes()))
+        except FileNotFoundError as error:
+            if error.filename == str(path):
+                return None
+            # Another process has just replaced it.
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"the index in {folder} is damaged ({error})") from error
+    raise DataError(f"the index in {folder} is damaged (a file of it is missing)")
+
+
+def _load(folder: Path, described: dict[str, Any]) -> Index:
+    if described["format_version"] != FORMAT_VERSION:
+        raise ValueError(f"it has the format {described['format_version']!r}")
+    rows, path = described["passages"], folder / Path(described["vectors"]).name
+    if _checksum(rows, path) != described["checksum"]:
+        raise ValueError("it is not what was written")
+    shape = len(rows), described["width"]
+    # An empty file cannot be mapped.
+    vectors = np.memmap(path, "<f4", "r", shape=shape) if rows else np.zeros(shape)
+    entries = [IndexedFile(**entry) for entry in described["files"]]
+    return Index(entries, [Passage(*row) for row in rows], vectors, described["fingerprint"])
+
+
+def save(folder: Path, index: Index) -> None:
+    """Write the vectors, then index.json; then delete older vectors."""
+    vectors = folder / f"{_VECTORS_PREFIX}{time.time_ns():x}{_VECTORS_SUFFIX}"
+    # Not as bytes, which would be a copy of them all.
+    write_file(vectors, np.ascontiguousarray(index.vectors, "<f4").reshape(-1).data)
+    rows = [list(passage) for passage in index.passages]
+    described = {
+        "format_version": FORMAT_VERSION,
+        "fingerprint": index.fingerprint,
+        "width": index.vectors.shape[1],
+        "vectors": vectors.name,
+        "checksum": _checksum(rows, vectors),
+        "files": [asdict(entry) for entry in index.entries],
+        "passages": rows,
+    }
+    sync(folder)
+    write_file(folder / INDEX, json.dumps(described).encode())
+    sync(folder)
+    for path in folder.iterdir():
+        if path != vectors and path.name.lstrip(".").startswith(_VECTORS_PREFIX):
+            with contextlib.suppress(OSError):  # still being read
+                path.unlink()
+
+
+def _checksum(rows: list[list[Any]], vectors: Path) -> str:
+    """Of the passages, each a line number and a text, and of the vectors."""
+    found = zlib.crc32("\n".join(f"{line} {text}" for line, text in rows).encode())
+    with open(vectors, "rb") as file:
+        while data := file.read(1 << 22):
+            found = zlib.crc32(data, found)
+    return f"crc32:{found:08x}"
+
+
+@contextmanager
+def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """A lock: one process updates an index, the others wait. A folder with other files is refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in folder.iterdir())
+        (folder / _LOCK).touch()
+    except OSError as error:
+        raise UsageError(
+            f"--index must be a folder that can be written: {folder}: {error.strerror}; name another"
+        ) from error
+    foreign = [name for name in names if not name.startswith((".", _VECTORS_PREFIX))]
+    if foreign and INDEX not in foreign:
+        (folder / _LOCK).unlink()
+        raise UsageError(
+            f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another"
+        )
+    waits = False
+    while True:
+        with try_lock(folder / _LOCK) as is_held:
+            if is_held:
+                yield
+                return
+        if not waits:
+            say(f"another process updates {folder}: waiting for it")
+            waits = True
+        time.sleep(_RETRY_SECONDS)

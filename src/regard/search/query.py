@@ -1,21 +1,71 @@
-"""Search: a query in, the passages that answer it best out."""
+"""Search: a query in, the passages that answer it best out.
+
+The passages with the nearest vectors are reordered by the words that they share with the query:
+
+    score = cosine + WEIGHT · share² - WEIGHT_OF_SHORT · (1 - words of the passage ÷ ENOUGH_WORDS)²
+    share = letters of those words of the query that stand in the passage ÷ letters of all of them
+
+Vectors find other words for the same thing, but a query of one word is often nearer to a heading than to a sentence that
+holds it. Squared, the share matters only where nearly all words are found; where none is, the vectors decide. A passage of
+a word or two is somewhat near to everything and answers little, so it has to be nearer than a sentence.
+"""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from regard.errors import UsageError
-from regard.search.encoder import OnProgress, TextEncoder, normalised
-from regard.search.index import Index, build
-from regard.search.index_folder import load, update
-from regard.search.ranking import best
-from regard.search.results import Comparison, EmbeddedWords, Hit, SearchResult
+from regard.search.encoder import TextEncoder, normalised
+from regard.search.index import Index, build, load, update
+from regard.search.results import WEIGHT, Comparison, Hit, SearchResult
 from regard.text import Span, check_text
 from regard.text.words import words
+
+ROWS_AT_ONCE = 65536
+"""rows of memory-mapped vectors that are read at once"""
+NUM_NEAREST = 200
+"""nearest passages that are reordered by words"""
+WEIGHT_OF_SHORT, ENOUGH_WORDS = 0.12, 10
+"""weight of short passages, and words of one that is not short; doubles first hits among short lines, measured"""
+
+_ACCENT = re.compile("[\u0300-\u036f]")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def find(
+    encoder: TextEncoder,
+    query: str,
+    files: Sequence[str | Path] = (),
+    *,
+    folder: Path | None = None,
+    top: int = 10,
+    say: Callable[[str], None] = lambda text: None,
+    **options: Any,
+) -> SearchResult:
+    """Search files and folders; `folder` holds their index, which is searched as it is where no files are given.
+
+    The options are those of `build`.
+    """
+    index: Index | None
+    if folder is None:
+        if not files:
+            raise UsageError("a search needs files or folders: got none; name some")
+        index = build(encoder, files, **options)
+    elif files:
+        index = update(folder, encoder, files, say=say, **options)
+    else:
+        index = load(folder)
+        if index is None:
+            raise UsageError(
+                f"{folder} must be an index: it is none; name the files to make one of as well"
+            )
+    return search(encoder, query, index, top)
 
 
 def search(encoder: TextEncoder, query: str, index: Index, top: int = 10) -> SearchResult:
@@ -38,59 +88,67 @@ def search(encoder: TextEncoder, query: str, index: Index, top: int = 10) -> Sea
     hits: list[Hit] = []
     if index.passages:
         [vector] = encoder.vectors([query])
-        numbers, scores = best(
-            query, vector, index.vectors, lambda number: index.passages[number].text, top
-        )
-        texts = [index.passages[number].text for number in numbers]
-        compared = compare(encoder, query, texts)
-        for number, score, comparison in zip(numbers, scores, compared, strict=True):
-            line, text = index.passages[number]
-            file = index.entry_of(number).path
-            hits.append(Hit(file, line, round(score, 4), text, comparison.matches(), comparison))
+        rows, scores = best(query, vector, index.vectors, lambda row: index.passages[row].text, top)
+        compared = compare(encoder, query, [index.passages[row].text for row in rows])
+        for row, score, comparison in zip(rows, scores, compared, strict=True):
+            line, text = index.passages[row]
+            hits.append(Hit(index.path_of(row), line, round(score, 4), text, comparison))
     return SearchResult(query, hits, len(index.passages), index.left_out)
 
 
-def find(
-    encoder: TextEncoder,
-    query: str,
-    files: Sequence[str | Path] = (),
-    *,
-    folder: Path | None = None,
-    top: int = 10,
-    encoding: str | None = None,
-    progress: OnProgress = lambda done, total: None,
-    say: Callable[[str], None] = lambda text: None,
-) -> SearchResult:
-    """Search files and folders; `folder` holds their index, which is searched as it is where no files are given."""
-    index: Index | None
-    if folder is None:
-        if not files:
-            raise UsageError("a search needs files or folders: got none; name some")
-        index = build(encoder, files, encoding=encoding, progress=progress)
-    elif files:
-        index = update(folder, encoder, files, encoding=encoding, progress=progress, say=say)
-    else:
-        index = load(folder)
-        if index is None:
-            raise UsageError(
-                f"{folder} must be an index: it is none; name the files to make one of as well"
-            )
-    return search(encoder, query, index, top)
+def best(
+    query: str, vector: np.ndarray, vectors: np.ndarray, text_of: Callable[[int], str], count: int
+) -> tuple[list[int], list[float]]:
+    """The rows of the best passages, best first, and their scores; equal scores come in the order of rows."""
+    rows, cosines = nearest(vector, vectors, max(count, NUM_NEAREST))
+    asked = set(words_in(query))
+    found = [set(words_in(text_of(row))) for row in rows.tolist()]
+    num_letters = max(1, sum(map(len, asked)))
+    shares = np.array([sum(map(len, asked & each)) / num_letters for each in found])
+    lacking = np.array([max(0.0, 1 - len(each) / ENOUGH_WORDS) for each in found])
+    scores = cosines + WEIGHT * shares**2 - WEIGHT_OF_SHORT * lacking**2
+    order = np.lexsort((rows, -scores))[:count]
+    return rows[order].tolist(), scores[order].tolist()
+
+
+def nearest(query: np.ndarray, vectors: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of the nearest vectors, best first, and their cosines; all vectors have length 1."""
+    scores = np.empty(len(vectors), np.float32)
+    for start in range(0, len(vectors), ROWS_AT_ONCE):
+        part = vectors[start : start + ROWS_AT_ONCE]
+        np.matmul(part, query, out=scores[start : start + len(part)])
+    candidates = np.arange(len(scores))
+    if count < len(scores):
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        candidates = np.flatnonzero(scores >= least)
+    rows = candidates[np.argsort(-scores[candidates], kind="stable")][:count]
+    return rows, scores[rows]
+
+
+def words_in(text: str) -> list[str]:
+    """In lower case, without accents."""
+    return _WORD.findall(_ACCENT.sub("", unicodedata.normalize("NFD", text.casefold())))
 
 
 def compare(encoder: TextEncoder, query: str, passages: Sequence[str]) -> list[Comparison]:
     """The words of the query with those of each passage."""
     texts = [query, *passages]
-    [asked, *found] = [
-        _embedded_words(text, *each)
-        for text, each in zip(texts, encoder.token_vectors(texts), strict=True)
+    [(asked, query_vectors), *found] = [
+        word_vectors(text, *tokens)
+        for text, tokens in zip(texts, encoder.token_vectors(texts), strict=True)
     ]
-    return [Comparison(asked, each) for each in found]
+    query_words = [query[start:end] for start, end in asked]
+    return [
+        Comparison(text, query_words, spans, query_vectors @ vectors.T)
+        for text, (spans, vectors) in zip(passages, found, strict=True)
+    ]
 
 
-def _embedded_words(text: str, tokens: Sequence[Span], vectors: np.ndarray) -> EmbeddedWords:
-    """The words of a text without punctuation; the vector of a word is the mean of its tokens'."""
-    found = EmbeddedWords([], [], np.zeros((0, vectors.shape[-1]), np.float32))
+def word_vectors(
+    text: str, tokens: Sequence[Span], vectors: np.ndarray
+) -> tuple[list[Span], np.ndarray]:
+    """The spans of the words of a text without punctuation; the vector of a word is the mean of its tokens'."""
+    spans: list[Span] = []
     means: list[np.ndarray] = []
     for start, end in words(text):
         inside = [
@@ -99,7 +157,6 @@ def _embedded_words(text: str, tokens: Sequence[Span], vectors: np.ndarray) -> E
             if begin < end and stop > start and begin < stop
         ]
         if inside and text[start].isalnum():
-            found.words.append(text[start:end])
-            found.spans.append((start, end))
+            spans.append((start, end))
             means.append(vectors[inside].mean(axis=0))
-    return replace(found, vectors=normalised(np.stack(means))) if means else found
+    return spans, normalised(np.reshape(means, (len(spans), vectors.shape[-1])))

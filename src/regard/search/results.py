@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from regard.search.ranking import WEIGHT
 from regard.text import Span
 
+WEIGHT = 0.5
+"""weight of shared words in a score; from 0.3 on benchmarks/search_quality.py hardly changes, and queries of one word gain up to 0.5"""
 MATCH_SHARE = 0.3
 """how far a similarity must rise from the mean of its query word towards 1 to be a match"""
 _STEPS = 10
@@ -59,41 +60,32 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddedWords:
-    """The words of a text, their spans and their vectors in context [words, features]."""
-
-    words: list[str]
-    spans: list[Span]
-    vectors: np.ndarray
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Every word of a query with every word of a passage."""
 
-    query: EmbeddedWords
-    passage: EmbeddedWords
+    passage: str
+    query_words: list[str]
+    spans: list[Span]
+    """places of the passage's words"""
+    similarity: np.ndarray
+    """[query words, passage words]: the cosines of their vectors in context"""
 
     @property
-    def similarity(self) -> np.ndarray:
-        """[query words, passage words]: the cosines of their vectors"""
-        cosines: np.ndarray = self.query.vectors @ self.passage.vectors.T
-        return cosines
+    def words(self) -> list[str]:
+        return [self.passage[start:end] for start, end in self.spans]
 
     def matches(self) -> list[Match]:
         """For each query word the nearest passage word, where it stands out; in the passage's order."""
         found: dict[int, Match] = {}
-        for query_word, row in zip(self.query.words, self.similarity, strict=True):
+        for query_word, row in zip(self.query_words, self.similarity, strict=True):
             if not len(row):
                 continue
             best = int(row.argmax())
             similarity, mean = float(row[best]), float(row.mean())
             is_taken = best in found and found[best].similarity >= similarity
             if similarity >= mean + MATCH_SHARE * (1 - mean) and not is_taken:
-                word = self.passage.words[best]
-                found[best] = Match(
-                    *self.passage.spans[best], word, query_word, round(similarity, 4)
-                )
+                word = self.words[best]
+                found[best] = Match(*self.spans[best], word, query_word, round(similarity, 4))
         return [found[place] for place in sorted(found)]
 
 
@@ -106,8 +98,11 @@ class Hit:
     """its first line, from 1"""
     score: float
     text: str
-    matches: list[Match]
     comparison: Comparison
+
+    @property
+    def matches(self) -> list[Match]:
+        return self.comparison.matches()
 
     def to_dict(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in ("file", "line", "score", "text")}
@@ -186,9 +181,9 @@ def _marked(hit: Hit) -> str:
 
 def _table(hit: Hit) -> str:
     compared = hit.comparison
-    head = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in compared.passage.words)
+    head = "".join(f'<th scope="col">{html.escape(word)}</th>' for word in compared.words)
     rows = []
-    for word, values in zip(compared.query.words, compared.similarity, strict=True):
+    for word, values in zip(compared.query_words, compared.similarity, strict=True):
         best = int(np.argmax(values)) if len(values) else -1
         cells = "".join(
             f'<td class="s{_step(value)}{" best" if place == best else ""}">{value:.2f}</td>'

@@ -12,10 +12,8 @@ import pytest
 
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.search import index as indexing
-from regard.search import index_folder
 from regard.search.encoder import TextEncoder
-from regard.search.index import Index, build
-from regard.search.index_folder import INDEX, load, update
+from regard.search.index import INDEX, Index, build, load, update
 
 
 def same(one: Index, other: Index) -> bool:
@@ -116,14 +114,14 @@ def test_what_was_killed_while_it_wrote_has_changed_nothing(
     folder = tmp_path / "index"
     before = update(folder, reader, [texts])
     (texts / "one.txt").write_text("Something else.\n")
-    real = index_folder.write_file
+    real = indexing.write_file
 
     def killed(path: Path, content: bytes) -> None:
         if path.name == INDEX:
             raise KeyboardInterrupt
         real(path, content)
 
-    monkeypatch.setattr(index_folder, "write_file", killed)
+    monkeypatch.setattr(indexing, "write_file", killed)
     with pytest.raises(KeyboardInterrupt):
         update(folder, reader, [texts])
     monkeypatch.undo()
@@ -134,36 +132,13 @@ def test_what_was_killed_while_it_wrote_has_changed_nothing(
     assert len(list(folder.iterdir())) == 2, "what the killed one left is gone"
 
 
-@pytest.mark.parametrize("name", [INDEX, f".{INDEX}.new"])
-def test_who_looks_while_another_process_puts_its_index_in_place_goes_on(
-    reader: TextEncoder, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    folder = tmp_path / "index"
-    folder.mkdir()
-    looked = Path.exists
-
-    def exists(path: Path) -> bool:
-        found = looked(path)
-        if path.name == INDEX and not found:
-            (folder / name).touch()
-        return found
-
-    monkeypatch.setattr(Path, "exists", exists)
-    if name == INDEX:
-        with pytest.warns(RegardWarning, match="made anew"):
-            assert len(update(folder, reader, [texts]).passages) == 5
-    else:
-        assert len(update(folder, reader, [texts]).passages) == 5
-    assert len(list(folder.iterdir())) == 2
-
-
 def test_many_update_one_index_at_a_time(
     model_folder: Path, reader: TextEncoder, texts: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "index"
     program = (
         "import sys; from pathlib import Path; from regard.search.encoder import TextEncoder\n"
-        "from regard.search.index_folder import update\n"
+        "from regard.search.index import update\n"
         "reader = TextEncoder.open(Path(sys.argv[1]), threads=1)\n"
         "print(len(update(Path(sys.argv[2]), reader, sys.argv[3:]).passages))\n"
     )
@@ -189,7 +164,7 @@ def test_who_comes_second_waits(reader: TextEncoder, texts: Path, tmp_path: Path
         waiting.set()
 
     done: list[Index] = []
-    with index_folder.locked(folder, print):
+    with indexing.locked(folder, print):
         thread = threading.Thread(
             target=lambda: done.append(update(folder, reader, [texts], say=say))
         )
@@ -204,6 +179,6 @@ def test_a_folder_of_others_is_left_alone(reader: TextEncoder, texts: Path, tmp_
         update(texts, reader, [texts])
     assert not (texts / INDEX).exists()
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(UsageError, match="is a file"):
+    with pytest.raises(UsageError, match="must be a folder that can be written"):
         update(tmp_path / "file", reader, [texts])
     assert load(tmp_path / "nothing") is None

@@ -12,10 +12,17 @@ import regard
 from regard.cli.main import app
 from regard.errors import UsageError
 from regard.search.encoder import TextEncoder
-from regard.search.index import Index, build
-from regard.search.index_folder import update
-from regard.search.query import compare, find, search
-from regard.search.ranking import ENOUGH_WORDS, WEIGHT, WEIGHT_OF_SHORT, nearest, words_in
+from regard.search.index import Index, build, update
+from regard.search.query import (
+    ENOUGH_WORDS,
+    WEIGHT,
+    WEIGHT_OF_SHORT,
+    compare,
+    find,
+    nearest,
+    search,
+    words_in,
+)
 from regard.search.results import SearchResult
 
 
@@ -33,7 +40,7 @@ def test_a_text_finds_itself_first(reader: TextEncoder, texts: Path) -> None:
             passage.line,
             pytest.approx(1 + WEIGHT - shortness(passage.text), abs=1e-4),
         )
-        assert best.file == index.entry_of(number).path
+        assert best.file == index.path_of(number)
 
 
 def shortness(text: str) -> float:
@@ -59,15 +66,14 @@ def test_scores_are_those_of_the_formula(reader: TextEncoder, found: SearchResul
 def test_the_nearest_are_exactly_the_nearest(
     count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("regard.search.ranking.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("regard.search.query.ROWS_AT_ONCE", 7)
     draw = np.random.default_rng(3)
     vectors = draw.integers(-2, 3, (41, 5)).astype(np.float32)  # with many equal scores
     vectors.tofile(tmp_path / "vectors")
     queries = draw.integers(-2, 3, (3, 5)).astype(np.float32)
-    results = nearest(
-        queries, np.memmap(tmp_path / "vectors", "<f4", "r", shape=vectors.shape), count
-    )
-    for query, (rows, scores) in zip(queries, results, strict=True):
+    mapped = np.memmap(tmp_path / "vectors", "<f4", "r", shape=vectors.shape)
+    for query in queries:
+        rows, scores = nearest(query, mapped, count)
         every = vectors @ query
         expected = sorted(range(41), key=lambda row: (-every[row], row))[:count]
         assert rows.tolist() == expected
@@ -86,18 +92,20 @@ def test_neighbours_do_not_matter(reader: TextEncoder) -> None:
 def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
     query, passage = "Jane visits!", "Jane, visits Africa."
     [comparison] = compare(reader, query, [passage])
-    assert comparison.query.words == ["Jane", "visits"]
-    assert comparison.passage.words == ["Jane", "visits", "Africa"]
+    assert comparison.query_words == ["Jane", "visits"]
+    assert comparison.words == ["Jane", "visits", "Africa"]
     ids = reader.tokenizer.encode(passage)
     vectors = reader.encoder.vectors([[*ids, reader.manifest.model.eos_id]])[0]
     spans = reader.tokenizer.spans_in(passage)
     inside = [i for i, (start, end) in enumerate(spans) if start < 12 and end > 6 and start < end]
     mean = vectors[inside].mean(axis=0)
-    np.testing.assert_allclose(
-        comparison.passage.vectors[1], mean / np.linalg.norm(mean), atol=1e-5
+    jane = reader.encoder.vectors([[*reader.tokenizer.encode(query), reader.manifest.model.eos_id]])
+    spans = reader.tokenizer.spans_in(query)
+    other = jane[0][[i for i, (start, end) in enumerate(spans) if start < 4 and end > 0]].mean(
+        axis=0
     )
-    cosines = comparison.query.vectors @ comparison.passage.vectors.T
-    np.testing.assert_allclose(comparison.similarity, cosines, atol=1e-6)
+    cosine = mean @ other / np.linalg.norm(mean) / np.linalg.norm(other)
+    assert comparison.similarity[0, 1] == pytest.approx(float(cosine), abs=1e-5)
 
 
 def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> None:
@@ -105,9 +113,9 @@ def test_matches_are_the_nearest_words_that_stand_out(found: SearchResult) -> No
         similarity = hit.comparison.similarity
         for match in hit.matches:
             assert hit.text[match.start : match.end] == match.word
-            column = hit.comparison.passage.spans.index((match.start, match.end))
+            column = hit.comparison.spans.index((match.start, match.end))
             row = int(similarity[:, column].argmax())
-            assert hit.comparison.query.words[row] == match.query_word
+            assert hit.comparison.query_words[row] == match.query_word
             assert similarity[row, column] == similarity[row].max()
             assert match.similarity == pytest.approx(float(similarity[row, column]), abs=1e-4)
     itself = found.hits[0]
@@ -168,7 +176,7 @@ def test_the_page_shows_the_real_numbers(reader: TextEncoder, tmp_path: Path) ->
     values = found[0].comparison.similarity.ravel().tolist()
     assert numbers == [f"{value:.2f}" for value in values]
     best = [attrs for tag, attrs in page.tags if "best" in (attrs.get("class") or "")]
-    assert len(best) == len(found[0].comparison.query.spans)
+    assert len(best) == len(found[0].comparison.query_words)
     assert found._repr_html_() == found.html()
 
 

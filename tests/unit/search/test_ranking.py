@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from regard.search.ranking import (
+from regard.search.query import (
     ENOUGH_WORDS,
     NUM_NEAREST,
     WEIGHT,
@@ -31,7 +31,7 @@ def test_without_a_common_word_the_order_is_that_of_the_vectors(
     rows, scores = best(
         query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!{REST}", count
     )
-    [(expected, cosines)] = nearest(vectors[2:3], vectors, count)
+    expected, cosines = nearest(vectors[2], vectors, count)
     assert rows == expected.tolist() and scores == cosines.tolist()
 
 

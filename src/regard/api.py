@@ -9,7 +9,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from regard.config import MOVED, DecodeConfig, GenerateConfig, from_dict, to_dict
 from regard.engine import Engine, EngineKind, Precision, open_engine
@@ -19,9 +19,8 @@ from regard.folder.catalogue import available as available
 from regard.folder.catalogue import find, find_model, shown
 from regard.folder.checkpoint import open_tokenizers
 from regard.folder.manifest import read_manifest
-from regard.generate.blanks import Choice, MaskedModel, fill
 from regard.generate.chat import Conversation
-from regard.generate.continuation import STORY_WORDS, write
+from regard.generate.continuation import STORY_WORDS, Choice, fill, write
 from regard.search.encoder import TextEncoder
 from regard.search.query import find as find_passages
 from regard.search.results import SearchResult
@@ -193,8 +192,7 @@ class Model:
         self._check_task("fill", "fills in blanks")
         if n_best < 1:
             raise UsageError(f"n_best must be at least 1: got {n_best}; give a larger one")
-        engine = cast(MaskedModel, self._translator.engine)
-        return fill(engine, self.manifest, self._translator.source, check_text(text), n_best)
+        return fill(self._translator, check_text(text), n_best)
 
     def search(
         self,

@@ -15,8 +15,8 @@ from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import Constraints, Emission, StepRecord, search
 from regard.errors import UsageError
 from regard.generate.prompts import Prompt, chat_prompt, max_output, text_after
-from regard.generate.safety import names_help, reply_to_danger, without_false_alarms
-from regard.generate.stream import Step, StreamDecoder, TextChunk, replay, stream_text, tops_of
+from regard.generate.safety import names_help, reply_to_danger
+from regard.generate.stream import Step, TextChunk, replay, settled, stream_text, tops_of
 from regard.text import is_looping
 from regard.text.normalise import normalise_text
 from regard.translate.pipeline import Translator
@@ -32,6 +32,8 @@ _SURER, _CERTAIN = 1.25, 0.9
 """a later reply must be 1.25 times as probable as an earlier one, or above 0.9, such as farewells and thanks"""
 _TRUSTED = 0.8
 """probability from which a model's own reply to words of danger is said"""
+_SURE_OF_DANGER, _LESS_FOR_EACH = 0.8, 0.1
+"""probability needed to send somebody to help, and how much less for each other candidate that does"""
 _SPEECHLESS = "I don't know what to say to that."
 _UNSURE_ANSWERS = (
     "I am not sure. What do you think?",
@@ -114,7 +116,7 @@ class Judge:
 
     def consider(self, candidates: Sequence[ReplyCandidate]) -> None:
         """Take the first acceptable candidate, unless an earlier one is nearly as probable or sends to help."""
-        for each in without_false_alarms(candidates):
+        for each in _without_false_alarms(candidates):
             flaw, own = self._flaw_of(each.text), self.chosen.probability
             if not self.will_do:
                 is_better = flaw < self._flaw
@@ -221,9 +223,19 @@ def stream_reply(
 ) -> Iterator[TextChunk]:
     """The reply token by token, up to a stop text."""
     if not reply.steps:
-        return iter([TextChunk(StreamDecoder(stops).whole(reply.text), (), "stop")])
+        end, is_stopped = settled(reply.text, stops)
+        return iter([TextChunk(reply.text[:end] if is_stopped else reply.text, (), "stop")])
     read = text_after(translator, reply.prefix)
     return stream_text(translator.target, lambda ids: _first_line(read(ids)), reply.steps, stops)
+
+
+def _without_false_alarms(replies: Sequence[ReplyCandidate]) -> list[ReplyCandidate]:
+    """The replies without improbable ones that send to help; where most do, these come first."""
+    num_helping = sum(names_help(reply.text) for reply in replies)
+    if num_helping > len(replies) / 2:
+        replies = sorted(replies, key=lambda reply: not names_help(reply.text))
+    needed = _SURE_OF_DANGER - _LESS_FOR_EACH * (num_helping - 1)
+    return [each for each in replies if not names_help(each.text) or each.probability >= needed]
 
 
 def _first_line(text: str) -> str:

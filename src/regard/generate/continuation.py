@@ -1,11 +1,14 @@
-"""A text continued by a language model, token by token or word by word."""
+"""A text continued by a language model, token by token or word by word; blanks filled in by a model such as BERT."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from regard.config import DecodeConfig, GenerateConfig
 from regard.decode import (
@@ -18,10 +21,10 @@ from regard.decode import (
     best_of_n,
     stream,
 )
-from regard.errors import UsageError
+from regard.errors import ModelError, UsageError
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
 from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
-from regard.text.tokenizer import TokenizerBase
+from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 from regard.translate.pipeline import Translator
 
 STORY_WORDS = 120
@@ -35,7 +38,7 @@ _NEAR_THE_END = 0.85
 """share of the words after which the text may end with a sentence"""
 _WORD = re.compile(r"\s*\S+(?=\s)")
 _SENTENCE_END = re.compile(r"[.!?…][\"'\u201d\u2019»)]*$")
-_WORD_START, _LINE_END = "\u2581", "<0x0A>"
+_LINE_END = "<0x0A>"
 
 
 def continue_text(
@@ -130,7 +133,7 @@ def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
     counted, first_letter = [], ""
     tokens = [*tokenizer.token_strings(found.tokens[start:]), _LINE_END]
     for token, value in zip(tokens, found.token_log_probabilities[start:], strict=False):
-        if token == _LINE_END or token.startswith(_WORD_START):
+        if token == _LINE_END or token.startswith(SPACE_MARK):
             first_letter = ""
         if token != _LINE_END:
             first_letter = first_letter or next(filter(str.isalpha, token), "")
@@ -182,3 +185,49 @@ def _words(chunks: Iterator[TextChunk], length: int, *, starts_apart: bool) -> I
                 return
     if waiting.strip():
         yield waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A word for a blank."""
+
+    word: str
+    probability: float
+    text: str
+    """the text with the word in its place; other blanks stay"""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
+    """The most probable words for each blank, best first."""
+    tokenizer, config, mask = (
+        translator.source,
+        translator.config,
+        translator.manifest.tokenizer.mask,
+    )
+    if not mask:
+        raise ModelError("the model must have a token that stands for a blank: it has none")
+    parts = text.split(mask)
+    if len(parts) == 1:
+        raise UsageError(f"a text to fill must have a blank, written {mask}: got {text!r}")
+    ids = translator.source_ids(text)
+    if config.position == "learned" and len(ids) > config.max_positions:
+        raise UsageError(
+            f"a text to fill must have at most {config.max_positions} tokens: got {len(ids)}; "
+            "give a part of it"
+        )
+    engine: Any = translator.engine
+    places = [place for place, id in enumerate(ids) if id == tokenizer.id_of(mask)]
+    values = engine.log_probabilities(ids, places)  # [places, vocabulary]
+    values[:, sorted(tokenizer.special_ids)] = -np.inf
+    found = []
+    for number, row in enumerate(values, start=1):
+        best = np.argsort(-row, kind="stable")[:count].tolist()
+        before, after = mask.join(parts[:number]), mask.join(parts[number:])
+        words = [token.replace(SPACE_MARK, "") for token in tokenizer.token_strings(best)]
+        shares = np.exp(row[best]).tolist()
+        pairs = zip(words, shares, strict=True)
+        found.append([Choice(word, share, before + word + after) for word, share in pairs])
+    return found

@@ -7,8 +7,6 @@ see it", "the traffic was murder") must not raise an alarm.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Protocol, TypeVar
 
 EMERGENCY = "Please call the emergency number now. I am only a program and cannot help you in time."
 VIOLENCE = (
@@ -93,18 +91,6 @@ _HELP = re.compile(
     r"\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b",
     re.IGNORECASE,
 )
-_SURE_OF_DANGER, _LESS_FOR_EACH = 0.8, 0.1
-"""probability needed to send somebody to help, and how much less for each other candidate that does"""
-
-
-class _Reply(Protocol):
-    @property
-    def text(self) -> str: ...
-    @property
-    def probability(self) -> float: ...
-
-
-_R = TypeVar("_R", bound=_Reply)
 
 
 def reply_to_danger(text: str) -> str | None:
@@ -122,13 +108,3 @@ def reply_to_danger(text: str) -> str | None:
 def names_help(text: str) -> bool:
     """Whether a reply sends somebody to help."""
     return bool(_HELP.search(text))
-
-
-def without_false_alarms(replies: Iterable[_R]) -> list[_R]:
-    """The replies without improbable ones that send to help; where most do, these come first."""
-    replies = list(replies)
-    num_helping = sum(names_help(reply.text) for reply in replies)
-    if num_helping > len(replies) / 2:
-        replies.sort(key=lambda reply: not names_help(reply.text))
-    needed = _SURE_OF_DANGER - _LESS_FOR_EACH * (num_helping - 1)
-    return [each for each in replies if not names_help(each.text) or each.probability >= needed]

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.decode import Emission, Hypothesis, StepRecord
-from regard.text.tokenizer import TokenizerBase
+from regard.text.tokenizer import SPACE_MARK, TokenizerBase
 
 TopTokens = tuple[tuple[str, float], ...]
 """the most probable tokens of a step, with their log-probabilities"""
 Step = tuple[Emission, TopTokens]
-_SPACE_MARK = "\u2581"
 _INCOMPLETE = "\ufffd"
 """what a tokenizer writes for a character whose bytes are not all there yet"""
 
@@ -34,43 +33,18 @@ class TextChunk:
     """stop or length"""
 
 
-class StreamDecoder:
-    """Gives out a growing text without what may still change or be the beginning of a stop text."""
+def settled(text: str, stops: Sequence[str]) -> tuple[int, bool]:
+    """How many characters of a growing text are final, and whether a stop text ends it there.
 
-    def __init__(self, stops: Sequence[str]) -> None:
-        self._stops = [stop for stop in stops if stop]
-        self._text = ""
-        self._num_given = 0
-        self.is_stopped = False
-
-    def push(self, text: str) -> str:
-        """The new part that is final, given the whole text so far."""
-        self._text = text
-        found = [text.find(stop) for stop in self._stops]
-        if places := [place for place in found if place >= 0]:
-            self.is_stopped = True
-            self._text = text[: min(places)]
-            return self.flush()
-        end = len(text.rstrip(_INCOMPLETE))
-        for stop in self._stops:
-            for length in range(min(len(stop) - 1, end), 0, -1):
-                if text.endswith(stop[:length], 0, end):
-                    end -= length
-                    break
-        return self._give(end)
-
-    def flush(self) -> str:
-        """Everything that was held back."""
-        return self._give(len(self._text))
-
-    def whole(self, text: str) -> str:
-        """A finished text up to its first stop."""
-        return self.push(text) + self.flush()
-
-    def _give(self, end: int) -> str:
-        new = self._text[self._num_given : max(end, self._num_given)]
-        self._num_given += len(new)
-        return new
+    What may still change, or be the beginning of a stop text, is not final.
+    """
+    if places := [text.index(stop) for stop in stops if stop and stop in text]:
+        return min(places), True
+    end = len(text.rstrip(_INCOMPLETE))
+    for stop in stops:
+        beginnings = (stop[:length] for length in range(min(len(stop) - 1, end), 0, -1))
+        end -= next((len(each) for each in beginnings if text.endswith(each, 0, end)), 0)
+    return end, False
 
 
 def stream_text(
@@ -81,21 +55,24 @@ def stream_text(
 ) -> Iterator[TextChunk]:
     """A chunk for each step, an empty one where a step has no token yet; `decode` turns all tokens so far into text."""
     ids: list[int] = []
-    text = StreamDecoder(stops)
+    text, num_given = "", 0
     for step in steps:
         if step is None:
             yield TextChunk("")
             continue
         emission, top = step
         if emission.stop is not None or emission.token is None:
-            yield TextChunk(text.flush(), (), "stop" if emission.stop == "end" else "length")
+            yield TextChunk(text[num_given:], (), "stop" if emission.stop == "end" else "length")
             return
         ids.append(emission.token)
+        text = decode(ids)
+        end, is_stopped = settled(text, stops)
+        new = text[num_given:end]
+        num_given += len(new)
         [token] = _shown(tokenizer, [emission.token])
-        new = text.push(decode(ids))
-        finish = "stop" if text.is_stopped else None
-        yield TextChunk(new, (WrittenToken(token, emission.log_probability, top),), finish)
-        if text.is_stopped:
+        written = WrittenToken(token, emission.log_probability, top)
+        yield TextChunk(new, (written,), "stop" if is_stopped else None)
+        if is_stopped:
             return
 
 
@@ -132,4 +109,4 @@ def replay(
 
 
 def _shown(tokenizer: TokenizerBase, ids: Sequence[int]) -> list[str]:
-    return [token.replace(_SPACE_MARK, " ") for token in tokenizer.token_strings(ids)]
+    return [token.replace(SPACE_MARK, " ") for token in tokenizer.token_strings(ids)]

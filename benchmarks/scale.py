@@ -121,8 +121,8 @@ def rank(num_steps: int) -> dict[str, Any]:
 
     from regard.config import TrainConfig, sized
     from regard.model.transformer import build
+    from regard.train.batches import share
     from regard.train.loss import BatchLoss
-    from regard.train.memory import SplittingUpdater
     from regard.train.optimizer import make_optimizer
     from regard.train.parallel import Processes
     from regard.train.plan import complete
@@ -141,9 +141,8 @@ def rank(num_steps: int) -> dict[str, Any]:
         model = build(config).train()
         num_parameters = sum(parameter.numel() for parameter in model.parameters())
         loss = processes.wrap(BatchLoss(model, settings), sharded=False)
-        updater = Updater(model, make_optimizer(model, settings), settings, longest=29, loss=loss)
-        update = SplittingUpdater(updater, print)
-        mine = processes.share(batches)
+        update = Updater(model, make_optimizer(model, settings), settings, longest=29, loss=loss)
+        mine = share(batches, processes)
 
         def step() -> None:
             total = processes.total(sum(each.num_targets for each in mine), device)

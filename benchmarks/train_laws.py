@@ -17,9 +17,9 @@ from train_work import MAX_LENGTH, fed, mixed
 from regard.config import ModelConfig, TrainConfig
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderDecoder, build
+from regard.train.batches import DeviceBatch
 from regard.train.loss import Tensors, smoothed_cross_entropy
 from regard.train.optimizer import make_optimizer
-from regard.train.prefetch import DeviceBatch
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 TOLERANCES = {"fp32": (1e-5, 1e-4), "bf16": (2e-3, 3e-2)}

@@ -17,8 +17,8 @@ from regard.config import ModelConfig
 from regard.model.layout import Layout
 from regard.model.position import sinusoidal
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from regard.train.batches import DeviceBatch
 from regard.train.loss import Tensors
-from regard.train.prefetch import DeviceBatch
 
 DROPOUT, LABEL_SMOOTHING, CLIP, RATE = 0.1, 0.1, 1.0, 1e-4
 MAX_POSITIONS = 2048

@@ -23,9 +23,9 @@ from train_work import equal, fed
 from regard.cli.train import KEEPING_MEMORY
 from regard.config import ModelConfig, TrainConfig, sized
 from regard.model.transformer import EncoderDecoder, build
+from regard.train.batches import DeviceBatch
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import NORM_PLACEMENT, complete
-from regard.train.prefetch import DeviceBatch
 from regard.train.update import Updater
 
 NUM_PAIRS, LENGTH = 64, 32

@@ -15,10 +15,10 @@ from train_work import MAX_LENGTH, Sentences, equal, fed, mixed, useful_flops
 from regard.config import ModelConfig, TrainConfig, sized
 from regard.data.batches import Batch
 from regard.model.transformer import EncoderDecoder, build
+from regard.train.batches import DeviceBatch
 from regard.train.memory import fit_to_memory, is_out_of_memory
 from regard.train.optimizer import make_optimizer
 from regard.train.plan import NORM_PLACEMENT, complete
-from regard.train.prefetch import DeviceBatch
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 NUM_PASSES = 2
@@ -139,7 +139,7 @@ def regard_speed(
     )
     settings = complete(wanted, config, num_pairs=10**6, num_tokens=10**8, on_gpu=setup.on_gpu)
     if setup.on_gpu:
-        settings, _ = fit_to_memory(settings, config, setup.device)
+        settings = fit_to_memory(settings, config, setup.device, print)
     assert settings.batch_tokens is not None
     model = build(config, DROPOUT).to(setup.device).train()
     assert isinstance(model, EncoderDecoder)

@@ -12,7 +12,7 @@ from regard.config import ModelConfig
 from regard.data.batches import Batch, Buffer, group_by_length, make_batch, pack
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
-from regard.train.prefetch import DeviceBatch, to_tensors
+from regard.train.batches import DeviceBatch, to_tensors
 
 MEAN_LENGTH, SPREAD = 27.0, 0.6
 """tokens of a sentence, its end included, and the standard deviation of the logarithm"""

@@ -15,9 +15,9 @@ from regard.data.batches import make_batch as batch_of
 from regard.model.transformer import EncoderDecoder, build
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
+from regard.train.batches import DeviceBatch, to_tensors
 from regard.train.optimizer import make_optimizer
-from regard.train.prefetch import DeviceBatch, to_tensors
-from regard.train.request import Request
+from regard.train.recipe import Request
 from regard.train.run import train
 from regard.train.update import Updater
 

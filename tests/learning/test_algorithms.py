@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from regard.config import DataConfig, TrainConfig
-from regard.train.request import Request
+from regard.train.recipe import Request
 from regard.train.run import train
 
 LETTERS = "abcdefgh"

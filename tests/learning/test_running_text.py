@@ -9,7 +9,7 @@ from typing import Any
 from regard.api import load
 from regard.config import DataConfig, TrainConfig
 from regard.engine import EngineKind
-from regard.train.request import Request
+from regard.train.recipe import Request
 from regard.train.run import train
 from regard.translate.evaluate import Perplexity
 

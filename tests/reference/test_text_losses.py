@@ -15,8 +15,8 @@ from regard.engine.torch import load_model
 from regard.exchange.huggingface import ImportOptions, import_folder
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import PAD_ID
+from regard.train.batches import to_tensors
 from regard.train.loss import batch_loss
-from regard.train.prefetch import to_tensors
 
 LENGTHS = [7, 3, 11, 2, 5]
 

@@ -4,7 +4,7 @@ import pytest
 
 from regard.config import ModelConfig
 from regard.folder.manifest import Manifest, Task
-from regard.train.card import model_card
+from regard.train.finish import model_card
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,6 @@ def test_a_language_is_named_once(task: Task, languages: tuple[str, str], purpos
     manifest = Manifest(
         task=task, source_language=source, target_language=target, model=ModelConfig()
     )
-    card = model_card("mine", manifest, num_parameters=7, training=[], scores=[])
+    card = model_card("mine", manifest, 7, {}, [])
     assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
     assert all(card.count(f"- {language}\n") == 1 for language in {source, target} - {""})

@@ -16,9 +16,8 @@ from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.model.transformer import EncoderOnly, build
 from regard.text.tokenizer import Tokenizer
+from regard.train.batches import DeviceBatch, without_answers
 from regard.train.loss import Sums, Tensors, contrastive_loss
-from regard.train.parallel import _without_answers
-from regard.train.prefetch import DeviceBatch
 from regard.train.validation import retrieval_score, text_vectors
 from regard.translate.evaluate import Retrieval
 
@@ -100,7 +99,7 @@ def test_empty_places_behind_a_full_row_are_no_pairs() -> None:
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_batch_without_answers_changes_nothing(packed: bool) -> None:
     model = encoder()
-    sums = loss_of(model, _without_answers(make_batch(packed)))
+    sums = loss_of(model, without_answers(make_batch(packed)))
     sums.loss.backward()
     assert sums.loss == 0
     assert all(p.grad is None or not p.grad.any() for p in model.parameters())

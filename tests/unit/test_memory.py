@@ -16,19 +16,9 @@ from regard.errors import TrainingError
 from regard.model.transformer import build
 from regard.text.tokenizer import PAD_ID
 from regard.train import memory
+from regard.train.batches import DeviceBatch, area, split
 from regard.train.loss import batch_loss
-from regard.train.memory import (
-    SENTENCE,
-    OutOfMemory,
-    SplittingUpdater,
-    area,
-    fit_to_memory,
-    is_out_of_memory,
-    most_tokens,
-    split,
-    trial_batch,
-)
-from regard.train.prefetch import DeviceBatch
+from regard.train.memory import SENTENCE, OutOfMemory, fit_to_memory, most_tokens, trial_batch
 from regard.train.update import Updater
 
 CPU = torch.device("cpu")
@@ -74,14 +64,15 @@ def test_what_fits_is_left_alone_and_what_does_not_is_divided(gpu: dict[str, int
     settings = TrainConfig(batch_tokens=9000, accumulate=2)
     kept = 4 * 5 * sum(p.numel() for p in build(config).parameters())
     gpu["free"] = round((kept + 10_000_000) / memory.SHARE)
-    assert fit_to_memory(settings, config, CPU) == (settings, "")
+    said: list[str] = []
+    assert fit_to_memory(settings, config, CPU, said.append) == settings and not said
     gpu["free"] = round((kept + 4_000_000) / memory.SHARE)
-    divided, note = fit_to_memory(settings, config, CPU)
+    divided = fit_to_memory(settings, config, CPU, said.append)
     assert (divided.batch_tokens, divided.accumulate) == (3000, 6)
-    assert "6 batches of 3,000 make an update" in note
+    assert "6 batches of 3,000 make an update" in said[0]
     gpu["free"] = kept
     with pytest.raises(TrainingError, match="memory must hold the model and .* smaller size"):
-        fit_to_memory(settings, config, CPU)
+        fit_to_memory(settings, config, CPU, print)
 
 
 ERRORS = [
@@ -114,9 +105,8 @@ def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> N
     said: list[str] = []
     sizes: list[int] = []
     limit(parts, 60, error, sizes)
-    careful = SplittingUpdater(parts, said.append)
     for step in range(3):
-        expected, found = whole(batches, rate=1e-3), careful(batches, rate=1e-3)
+        expected, found = whole(batches, 1e-3), parts(batches, 1e-3, say=said.append)
         torch.testing.assert_close(found.loss, expected.loss, rtol=1e-5, atol=1e-5)
         assert (max(sizes) > 60) == (step == 0), "later steps begin with the smaller parts"
         sizes.clear()
@@ -126,17 +116,17 @@ def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> N
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-def test_pieces_hold_every_sentence_once(packed: bool) -> None:
+def test_parts_hold_every_sentence_once(packed: bool) -> None:
     batch = make_batch(packed)
-    pieces = split(batch, 40)
-    assert len(pieces) > 1 and all(area(piece) <= 40 for piece in pieces)
-    assert sum(piece.num_targets for piece in pieces) == batch.num_targets
-    assert sum(piece.num_tokens for piece in pieces) == batch.num_tokens
+    parts = split(batch, 40)
+    assert len(parts) > 1 and all(area(part) <= 40 for part in parts)
+    assert sum(part.num_targets for part in parts) == batch.num_targets
+    assert sum(part.num_tokens for part in parts) == batch.num_tokens
 
     def tokens(fed: DeviceBatch) -> list[int]:
         return [t for t in fed.tensors.target_output.flatten().tolist() if t != PAD_ID]
 
-    assert [t for piece in pieces for t in tokens(piece)] == tokens(batch)
+    assert [t for part in parts for t in tokens(part)] == tokens(batch)
     assert split(batch, None) == [batch] == split(batch, area(batch))
 
 
@@ -146,7 +136,7 @@ def test_one_pair_that_does_not_fit_ends_the_run() -> None:
     with pytest.raises(
         TrainingError, match="at least one pair, of .* tokens.*lower data.max_length"
     ):
-        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+        updater([make_batch(False)], 1e-3)
 
 
 def test_a_recorded_run_asks_for_smaller_batches() -> None:
@@ -155,15 +145,14 @@ def test_a_recorded_run_asks_for_smaller_batches() -> None:
     limit(updater, 3, ERRORS[0], [])
     updater._num_updates = -9  # far from the recording, which needs a GPU
     with pytest.raises(OutOfMemory, match="must hold a batch of 172 tokens"):
-        SplittingUpdater(updater, lambda text: None)([make_batch(True)], rate=1e-3)
+        updater([make_batch(True)], 1e-3)
 
 
 def test_other_errors_are_not_taken_for_it() -> None:
-    assert not is_out_of_memory(RuntimeError("shapes cannot be multiplied"))
     updater = make_updater(False)
     limit(updater, 3, RuntimeError("shapes cannot be multiplied"), [])
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+        updater([make_batch(False)], 1e-3)
 
 
 def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
@@ -174,7 +163,7 @@ def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
 
     updater.apply = failing  # type: ignore[method-assign]
     with pytest.raises(OutOfMemory, match="must hold the optimizer's moments"):
-        SplittingUpdater(updater, lambda text: None)([make_batch(False)], rate=1e-3)
+        updater([make_batch(False)], 1e-3)
 
 
 def test_a_recorded_run_that_does_not_fit_begins_again_with_half(

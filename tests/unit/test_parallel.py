@@ -30,6 +30,7 @@ from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import UsageError
 from regard.model.transformer import build
 from regard.text.tokenizer import PAD_ID
+from regard.train.batches import share
 from regard.train.checkpoints import weights_of
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import make_optimizer
@@ -226,9 +227,9 @@ def test_the_whole_of_a_sharded_model_has_its_statistics() -> None:
 
 def test_batches_are_dealt_out_in_turn() -> None:
     batches = [make_batch(False, seed=seed) for seed in range(5)]
-    shares = [Processes(rank, 3).share(batches) for rank in range(3)]
+    shares = [share(batches, Processes(rank, 3)) for rank in range(3)]
     assert shares == [[batches[0], batches[3]], [batches[1], batches[4]], [batches[2]]]
-    [idle] = Processes(6, 7).share(batches)
+    [idle] = share(batches, Processes(6, 7))
     assert idle.num_targets == 0 and (idle.tensors.target_output == PAD_ID).all()
     assert torch.equal(idle.tensors.source, batches[0].tensors.source)
 

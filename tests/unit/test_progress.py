@@ -103,8 +103,7 @@ def test_a_cpu_takes_a_large_batch_in_parts() -> None:
 def test_the_clock_counts_the_first_steps_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr(progress_module.time, "perf_counter", lambda: now[0])
-    clock = Clock()
-    clock.set(100.0, 1.0)
+    clock = Clock(100.0, 1.0)
     clock.run(first=True)
     now[0] = 30.0
     assert clock.seconds == 100

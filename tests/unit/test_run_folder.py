@@ -13,7 +13,7 @@ import regard.files as lock_module
 from regard.config import DataConfig
 from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
-from regard.train.run_folder import LOCK, check_folder, locked, remove_refused
+from regard.train.run import LOCK, check_folder, locked, remove_refused
 
 
 def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None:

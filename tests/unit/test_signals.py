@@ -16,9 +16,9 @@ import torch
 from train_fixtures import QUICK, checkpoint_of, counting_corpus, run
 
 from regard.config import DataConfig
+from regard.train import validation
 from regard.train.checkpoints import load_latest
-from regard.train.signals import Interrupted, Signals
-from regard.train.validation import Validator
+from regard.train.rendezvous import Interrupted, Signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -57,13 +57,13 @@ def test_a_validation_that_was_broken_off_is_made_up_for(
     number = signal.SIGINT
     corpus, settings = counting_corpus(tmp_path), dataclasses.replace(QUICK, average=2)
     run(corpus, tmp_path / "whole", settings)
-    real = Validator.__call__
+    real = validation.translation_loss
 
-    def interrupted(self: Validator, model: Any) -> Any:
+    def interrupted(*args: Any) -> float:
         os.kill(os.getpid(), number)
-        return real(self, model)
+        return real(*args)
 
-    monkeypatch.setattr(Validator, "__call__", interrupted)
+    monkeypatch.setattr(validation, "translation_loss", interrupted)
     with pytest.raises(Interrupted) as caught:
         run(corpus, tmp_path / "halves", settings)
     assert caught.value.exit_code == 128 + number

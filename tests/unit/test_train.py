@@ -20,10 +20,9 @@ from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import read_corpora, with_languages
-from regard.train.plan import complete
+from regard.train.plan import choose_model, complete
+from regard.train.progress import Reporter
 from regard.train.recipe import read_recipe
-from regard.train.report import Reporter
-from regard.train.request import Request
 from regard.train.run import TrainResult
 
 
@@ -178,12 +177,11 @@ def test_device_must_exist(corpus: DataConfig, tmp_path: Path) -> None:
 def test_paper_recipes_give_the_papers_models() -> None:
     tokenizer = Tokenizer.train(["a b c d e f g"], vocabulary=300, exact=False)
     for size in ("base", "big"):
-        recipe = read_recipe(f"paper-{size}")
-        request = Request(recipe.data, recipe.train, recipe.size, recipe.model)
+        request = read_recipe(f"paper-{size}")
         vocabulary = dict(
             source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size
         )
-        assert request.model_for((tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
+        assert choose_model(request, (tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
 
 
 def test_languages_come_from_suffixes_that_name_one() -> None:

@@ -28,8 +28,8 @@ from regard.data.batches import make_batch as padded_batch
 from regard.errors import TrainingError
 from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
+from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
-from regard.train.device import fastest_products
 from regard.train.optimizer import (
     MOST_IN_A_ROW,
     NUM_USUAL,
@@ -38,8 +38,7 @@ from regard.train.optimizer import (
     RunningAverage,
     make_optimizer,
 )
-from regard.train.prefetch import Prefetcher
-from regard.train.update import Updater
+from regard.train.update import Updater, fastest_products
 
 
 def weights(updater: Updater) -> list[torch.Tensor]:

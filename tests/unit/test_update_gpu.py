@@ -7,10 +7,9 @@ import torch
 
 from regard.config import TrainConfig, sized
 from regard.model.transformer import EncoderDecoder, build
-from regard.train.device import autocast
-from regard.train.loss import Tensors, batch_loss
+from regard.train.batches import DeviceBatch
+from regard.train.loss import Tensors, autocast, batch_loss
 from regard.train.optimizer import make_optimizer
-from regard.train.prefetch import DeviceBatch
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 pytestmark = pytest.mark.gpu

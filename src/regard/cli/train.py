@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ from regard.cli import options as opt
 from regard.errors import UsageError, needs_extra
 
 if TYPE_CHECKING:
-    from regard.train.recipe import Recipe
+    from regard.train.recipe import Request
 
 KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
 """Settings of the allocator in torch's ARM builds, read when torch is loaded: it keeps freed memory for the next
@@ -77,36 +78,37 @@ def train(
         section: {name: given[name] for name in names if given[name] not in (None, "", [])}
         for section, names in _FLAGS.items()
     }
-    plan = _plan(recipe, data, flags, settings)
-    if not (plan.data.source or plan.data.pairs or plan.data.text or resume):
+    request = _request(recipe, data, flags, settings, init)
+    if not (request.data.source or request.data.pairs or request.data.text or resume):
         raise UsageError(
             "training needs text: got none; give --source and --target, --pairs, or --text"
         )
-    _run(plan, output, init, resume=resume, quiet=quiet)
+    _run(request, output, resume=resume, quiet=quiet)
 
 
-def _plan(
-    recipe: str | None, data: Path, flags: dict[str, dict[str, Any]], settings: list[str] | None
-) -> Recipe:
+def _request(
+    recipe: str | None,
+    data: Path,
+    flags: dict[str, dict[str, Any]],
+    settings: list[str] | None,
+    init: str | None,
+) -> Request:
     """The recipe with the flags and then --set over it."""
-    from regard.train.recipe import SECTIONS, Recipe, parse_settings, read_recipe
-
-    start = read_recipe(recipe).with_files(data) if recipe else Recipe()
-    plan = start.changed(flags, "the command line")
-    return plan.changed(parse_settings(settings or (), SECTIONS), "--set")
-
-
-def _run(plan: Recipe, output: Path, init: str | None, *, resume: bool, quiet: bool) -> None:
     from regard.folder.catalogue import find
+    from regard.train.recipe import SECTIONS, Request, parse_settings, read_recipe
+
+    start = read_recipe(recipe).with_files(data) if recipe else Request()
+    request = start.changed(flags, "the command line")
+    request = request.changed(parse_settings(settings or (), SECTIONS), "--set")
+    return replace(request, init=find(init) if init else None)
+
+
+def _run(request: Request, output: Path, *, resume: bool, quiet: bool) -> None:
     from regard.folder.manifest import read_manifest
 
-    first = find(init) if init else None
     keep_memory()
     with needs_extra("torch", "training"):
-        from regard.train.request import Request
         from regard.train.run import train as run
-    model = (plan.size, plan.model, plan.decode, plan.generate, first)
-    request = Request(plan.data, plan.train, *model)
     result = run(request, output, resume=resume, show_progress=not quiet)
     if result is None:  # one of several processes; the first has the result
         return

@@ -36,8 +36,7 @@ from regard.engine.torch import TorchEngine
 from regard.model.transformer import Translating, build
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
 from regard.trace import cross_attentions
-from regard.train.device import autocast
-from regard.train.loss import Tensors, batch_loss
+from regard.train.loss import Tensors, autocast, batch_loss
 from regard.train.optimizer import make_optimizer
 from regard.translate.trace import trace_pair
 

@@ -34,13 +34,12 @@ from regard.engine.torch import load_model
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import write_file
 from regard.model.transformer import Translating
-from regard.train.device import choose_device
+from regard.train.batches import num_cores
+from regard.train.corpora import load_tokenizers
 from regard.train.finish import RESULT, commit, hardware, versions
+from regard.train.network import choose_device
 from regard.train.plan import RUN_FILE
-from regard.train.request import Request
 from regard.train.run import train
-from regard.train.setup import num_cores
-from regard.train.tokenizers import load_tokenizers
 from regard.train.validation import translate_all
 from regard.translate.evaluate import require_metrics
 
@@ -225,13 +224,10 @@ def _measure_model(study: Study, task: Task, output: Path, device: torch.device)
 def _train(contender: Contender, text: Path, seed: int, folder: Path) -> dict[str, Any]:
     """Train the model of this folder, or continue; the facts about a finished run."""
     recipe = contender.recipe
-    request = Request(
+    request = dataclasses.replace(
+        recipe,
         data=data_config(text, recipe.data),
         train=dataclasses.replace(recipe.train, seed=seed),
-        size=recipe.size,
-        model=recipe.model,
-        decode=recipe.decode,
-        generate=recipe.generate,
     )
     if not (folder / RESULT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -20,7 +20,7 @@ from typing import Any
 
 from regard.config import ModelConfig, from_dict, shape_of
 from regard.errors import UsageError, suggest
-from regard.train.recipe import Recipe, keys_of, named_recipes, read_toml
+from regard.train.recipe import Request, keys_of, named_recipes, parse_request, read_toml
 
 GENERATED = "generated"
 
@@ -85,7 +85,7 @@ class Contender:
     """A model that takes part: its settings, and what differs from the others."""
 
     name: str
-    recipe: Recipe
+    recipe: Request
     seeds: tuple[int, ...]
     changes: Mapping[str, Any]
     varies: str = ""
@@ -109,7 +109,7 @@ class Study:
     title: str
     seeds: tuple[int, ...]
     varied: str
-    corpora: Mapping[str, tuple[CorpusConfig, Recipe]]
+    corpora: Mapping[str, tuple[CorpusConfig, Request]]
     contenders: Mapping[str, Contender]
     generated: GeneratedConfig | None
     recall: RecallConfig | None
@@ -150,7 +150,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     seeds = tuple(values.get("seeds", (1,)))
     if not seeds or not all(isinstance(seed, int) for seed in seeds):
         raise UsageError(f"{where}: seeds must be whole numbers: got {seeds}; write [1, 2]")
-    shared = Recipe({name: values.get(name, {}) for name in _SHARED}, where)
+    shared = parse_request({name: values.get(name, {}) for name in _SHARED}, where)
     corpora = {
         name: _corpus(given, shared, f"{where} [corpora.{name}]")
         for name, given in values.get("corpora", {}).items()
@@ -174,7 +174,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
     return Study(values, title, seeds, varied, corpora, contenders, **parts)
 
 
-def _corpus(given: Mapping[str, Any], shared: Recipe, where: str) -> tuple[CorpusConfig, Recipe]:
+def _corpus(given: Mapping[str, Any], shared: Request, where: str) -> tuple[CorpusConfig, Request]:
     own = {each.name for each in dataclasses.fields(CorpusConfig)}
     config = from_dict(CorpusConfig, {k: v for k, v in given.items() if k in own}, where)
     files = {key: value for key, value in given.items() if key not in own}
@@ -182,7 +182,7 @@ def _corpus(given: Mapping[str, Any], shared: Recipe, where: str) -> tuple[Corpu
 
 
 def _contenders(
-    values: Mapping[str, Any], shared: Recipe, seeds: tuple[int, ...], varied: str, where: str
+    values: Mapping[str, Any], shared: Request, seeds: tuple[int, ...], varied: str, where: str
 ) -> dict[str, Contender]:
     """The models, then the variations of one of them."""
     models, variations = values.get("models", {}), values.get("variations", {})

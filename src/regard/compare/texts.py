@@ -23,7 +23,7 @@ from regard.data.corpus import Corpus, read_pairs
 from regard.errors import DataError
 from regard.files import write_file
 from regard.text.tokenizer import Tokenizer, default_vocabulary
-from regard.train.recipe import Recipe
+from regard.train.recipe import parse_request
 
 SHORTEST, LONGEST = 3, 60
 """words of a generated French sentence"""
@@ -71,7 +71,10 @@ def prepare(
     folder.mkdir(parents=True, exist_ok=True)
     if name == GENERATED:
         assert study.generated is not None
-        data, languages = Recipe({"data": study.values.get("data", {})}).data, ("fr", "en")
+        data, languages = (
+            parse_request({"data": study.values.get("data", {})}, "the comparison").data,
+            ("fr", "en"),
+        )
         pairs = generate(study.generated)
         parts = {
             part: Corpus([pair.source for pair in some], [pair.target for pair in some])

@@ -1,4 +1,4 @@
-"""The text of a run: training, validation and test text.
+"""The text of a run, for training, validation and test, and the tokenizers learnt from it.
 
 Pairs are kept in the run's folder, where the other processes and a resumed run find them; running text is kept in
 memory.
@@ -13,13 +13,15 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from regard.config import DataConfig, to_dict
+from regard.data.batches import MASK
 from regard.data.cleaning import clean, select
 from regard.data.corpus import Corpus, read_pairs, split_label
 from regard.data.lines import read_lines
@@ -27,14 +29,22 @@ from regard.data.running_text import RunningText, read_running_text
 from regard.data.storage import Column, StoredTexts, chunks_of_pairs, stored_rows, take_texts
 from regard.errors import DataError, TrainingError, UsageError
 from regard.files import write_file
+from regard.folder.manifest import TokenizerFiles
+from regard.text.tokenizer import Tokenizer, default_vocabulary
 
+Text = Corpus | RunningText
+Tokenizers = tuple[Tokenizer, Tokenizer]
+"""Source and target; one object where they share a vocabulary."""
 TEXT, INDEX = "text", "corpus.json"
+TOKENIZERS = "tokenizers"
+JOINT = TokenizerFiles()
+SEPARATE = TokenizerFiles(source="source.model", target="target.model")
+NUM_SAMPLED = 2000
+"""Number of pairs or lines sampled to estimate the tokens of the corpus."""
 HELD_OUT_SHARE = 0.02
 """Share of the text held out for validation."""
 MOST_HELD_OUT = 1000
 """Maximum held-out pairs."""
-FEW_HELD_OUT = 50
-"""Number of held-out pairs below which a warning is printed."""
 MOST_CHARACTERS_HELD_OUT = 400_000
 """Maximum held-out characters of running text."""
 LEAST_DOCUMENTS = 50
@@ -81,15 +91,19 @@ def read_corpora(
     say(str(corpus.report))
     corpus, report = clean(corpus, data, folder, num_processes)
     say(str(report))
+    measured = [(f"the test set {name}", *sides) for name, *sides in test_sets]
     if data.valid_source or data.valid_target:
         valid = read_pairs(data.valid_source, data.valid_target, strict=True)
-        _report_overlap("the validation text", valid.sources, valid.targets, corpus, say)
+        measured.append(("the validation text", valid.sources, valid.targets))
     else:
         corpus, valid = _hold_out_pairs(corpus, seed, folder)
-        few = ", so few that their scores say little" if len(valid) < FEW_HELD_OUT else ""
-        say(f"{len(valid):,} pairs held out for validation{few}")
-    for name, sources, references in test_sets:
-        _report_overlap(f"the test set {name}", sources, references, corpus, say)
+        say(f"{len(valid):,} pairs held out for validation")
+    for name, *sides in measured:
+        if known := _num_known(sides, corpus):
+            say(
+                f"{known:,} of {len(sides[0]):,} pairs of {name} are in the training text as well: "
+                "a score on them says little; leave them out of one"
+            )
     for side, texts in (("source", valid.sources), ("target", valid.targets)):
         stored = StoredTexts(folder / f"valid.{side}", new=True)
         stored.extend(texts)
@@ -134,30 +148,15 @@ def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Co
         chunk = stored_rows(corpus.sources, start, start + len(inside))
         rows.extend(chunk[~np.array(inside)])
     rows.flush()
-    valid = sorted(wanted)
-    return select(corpus, rows), Corpus(
-        [source for source, _ in valid], [target for _, target in valid]
-    )
+    sources, targets = map(list, zip(*sorted(wanted), strict=True))
+    return select(corpus, rows), Corpus(sources, targets)
 
 
-def _report_overlap(
-    name: str,
-    sources: Sequence[str],
-    references: Sequence[str],
-    corpus: Corpus,
-    say: Callable[[str], None],
-) -> None:
-    """Print how many pairs are in the training text as well, and so measure nothing."""
-    measured = Counter(zip(sources, references, strict=True))
-    trained = {
-        pair for pair in zip(corpus.sources, corpus.targets, strict=True) if pair in measured
-    }
-    num_known = sum(measured[pair] for pair in trained)
-    if num_known:
-        say(
-            f"{num_known:,} of {len(sources):,} pairs of {name} are in the training text as well: "
-            "a score on them says little; leave them out of one"
-        )
+def _num_known(measured: list[Sequence[str]], corpus: Corpus) -> int:
+    """Number of pairs that are in the training text as well, and so measure nothing."""
+    counts = Counter(zip(*measured, strict=True))
+    trained = {pair for pair in zip(corpus.sources, corpus.targets, strict=True) if pair in counts}
+    return sum(counts[pair] for pair in trained)
 
 
 def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
@@ -183,12 +182,16 @@ def name_of(file: str) -> str:
     return Path(file.removesuffix(".gz").removesuffix(".xz")).stem
 
 
-def read_texts(
-    data: DataConfig, seed: int, say: Callable[[str], None]
-) -> tuple[RunningText, RunningText]:
+def read_test_texts(data: DataConfig) -> list[tuple[str, RunningText]]:
+    return [
+        (name_of(file), read_running_text([file], each_line=data.each_line, strict=True))
+        for file in data.test_text
+    ]
+
+
+def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[RunningText, RunningText]:
     """Training and validation text; without validation files some text is held out."""
-    for file in data.test_text:  # first: a broken test text should be known before the training
-        read_running_text([file], each_line=data.each_line, strict=True)
+    read_test_texts(data)  # first: a broken test text should be known before the training
     advice = "mend it, or set strict=false to drop such lines"
     text = read_running_text(data.text, each_line=data.each_line, strict=data.strict, advice=advice)
     say(str(text.report))
@@ -230,7 +233,7 @@ def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningTex
     return parts
 
 
-def num_pairs(corpus: Corpus | RunningText) -> int:
+def count_pairs(corpus: Text) -> int:
     """Number of pairs; for running text, the pairs that would be as much text."""
     if isinstance(corpus, RunningText):
         return max(1, corpus.num_characters // CHARACTERS_OF_A_PAIR)
@@ -249,3 +252,58 @@ def with_languages(data: DataConfig) -> DataConfig:
         source_language=code(data.source_language, data.source),
         target_language=code(data.target_language, data.target or data.text),
     )
+
+
+def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:
+    """Tokens of the corpus, end tokens included, from an even sample."""
+
+    def count(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+        return sum(len(ids) + 1 for ids in tokenizer.encode_batch(texts))
+
+    if isinstance(corpus, RunningText):
+        stride = max(1, corpus.num_lines // NUM_SAMPLED)
+        lines = list(islice(corpus.lines(), 0, None, stride))
+        num_characters = sum(len(line) + 1 for line in lines)
+        return round(count(tokenizers[1], lines) * corpus.num_characters / num_characters)
+    stride = max(1, len(corpus) // NUM_SAMPLED)
+    sources, targets = corpus.sources[::stride], corpus.targets[::stride]
+    total = count(tokenizers[0], sources) + count(tokenizers[1], targets)
+    return round(total * len(corpus) / len(sources))
+
+
+def learn_tokenizers(
+    data: DataConfig, corpus: Text, seed: int, *, masked: bool = False
+) -> Tokenizers:
+    """The tokenizers of both sides; one tokenizer for both where they share a vocabulary."""
+
+    def learn(texts: Iterable[str]) -> Tokenizer:
+        return Tokenizer.train(
+            texts,
+            vocabulary=data.vocabulary or default_vocabulary(count_pairs(corpus)),
+            kind=data.tokenizer,
+            seed=seed,
+            exact=data.vocabulary is not None,
+            signs=[MASK] if masked else [],
+        )
+
+    if data.tokenizer_file:
+        source = target = Tokenizer.load(data.tokenizer_file)
+    elif isinstance(corpus, RunningText):
+        source = target = learn(corpus.lines())
+    elif data.joint:
+        pairs = zip(corpus.sources, corpus.targets, strict=True)
+        source = target = learn(chain.from_iterable(pairs))
+    else:
+        source, target = learn(corpus.sources), learn(corpus.targets)
+    return source, target
+
+
+def save_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
+    files = JOINT if tokenizers[0] is tokenizers[1] else SEPARATE
+    tokenizers[0].save(folder / files.source)
+    tokenizers[1].save(folder / files.target)
+
+
+def load_tokenizers(folder: Path, files: TokenizerFiles) -> Tokenizers:
+    source = Tokenizer.load(folder / files.source)
+    return source, source if files.joint else Tokenizer.load(folder / files.target)

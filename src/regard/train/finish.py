@@ -1,4 +1,4 @@
-"""The end of a run: the best weights averaged and scored with the real search, the model folder, result.json."""
+"""The end of a run: the best weights averaged and scored with the real search, the model folder with its card, result.json."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import os
 import platform
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,40 +17,51 @@ from typing import cast
 
 import torch
 
+from regard.config import ModelConfig
 from regard.data.batches import MASK
-from regard.data.corpus import Corpus
-from regard.data.running_text import RunningText, read_running_text
+from regard.data.running_text import RunningText
 from regard.engine.torch import to_tensors
 from regard.exchange import onnx
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
-from regard.text.tokenizer import Tokenizer
-from regard.train.card import model_card
 from regard.train.checkpoints import average_best, weights_of
-from regard.train.corpora import name_of, read_test_sets
+from regard.train.corpora import (
+    JOINT,
+    SEPARATE,
+    Text,
+    Tokenizers,
+    read_test_sets,
+    read_test_texts,
+)
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.plan import Plan
-from regard.train.tokenizers import JOINT, SEPARATE
-from regard.train.validation import TextValidator, retrieval_score, translate_all
-from regard.translate.evaluate import AnyScore, evaluate
+from regard.train.validation import perplexity_of, retrieval_score, translate_all
+from regard.translate.evaluate import AnyScore, Perplexity, Score, evaluate
 
 TASKS: dict[str, Task] = {"contrastive": "search", "language": "write", "masked": "fill"}
 """Tasks by objective; a model trained to translate may also chat."""
+PURPOSES: dict[Task, tuple[str, str]] = {
+    "translate": ("translation", "translation"),
+    "chat": ("text-generation", "conversation"),
+    "search": ("sentence-similarity", "search"),
+    "write": ("text-generation", "going on from a text"),
+    "fill": ("fill-mask", "filling in blanks"),
+}
+"""Name on the hub and purpose of each task."""
 RESULT = "result.json"
 PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan,
-    trainer: Trainer,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    valid: Corpus | RunningText,
-    output: Path,
-    seconds: float,
+    plan: Plan, trainer: Trainer, tokenizers: Tokenizers, valid: Text, output: Path, started: float
 ) -> Sequence[AnyScore]:
-    """Write the finished model into the run's folder; return the scores of validation and test."""
+    """Write the finished model and result.json into the run's folder; return the scores of validation and test.
+
+    started: the beginning of the run on the monotonic clock.
+    """
+    minutes = (time.monotonic() - started) / 60
     model = whole_model(trainer.model).eval()
     best = trainer.history.best_steps
     weights = average_best(output, best)
@@ -59,11 +71,78 @@ def finish(
     scores = _measure(plan, model, tokenizers, valid, trainer.processes)
     if not trainer.processes.is_first:
         return scores
+    data, manifest = plan.data, _manifest(plan)
+    names = Counter(Path(name).name for name in data.source + data.target + data.pairs + data.text)
+    texts = [name if count == 1 else f"{name} ×{count}" for name, count in names.items()]
+    training = {
+        "training text": ", ".join(texts),
+        "steps": f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens",
+        "weights of steps": ", ".join(f"{step:,}" for step in sorted(best)),
+        "time": f"{minutes:.1f} minutes on {_device_name(trainer.device)}",
+    }
+    num_parameters = sum(p.numel() for p in model.parameters())
+    checkpoint.save(
+        output,
+        manifest,
+        to_tensors(weights, plan.model),
+        {
+            manifest.tokenizer.source: tokenizers[0].proto,
+            manifest.tokenizer.target: tokenizers[1].proto,
+        },
+        model_card(output.name, manifest, num_parameters, training, scores),
+        graphs=onnx.export,
+    )
+    result = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "hardware": hardware(trainer.device),
+        "versions": versions(),
+        "num_parameters": num_parameters,
+        "steps": trainer.step,
+        "seconds": {
+            "training": round(trainer.clock.seconds, 3),
+            "first_steps": round(trainer.clock.first_seconds, 3),
+            "total": round(time.monotonic() - started, 3),
+        },
+        "scores": [score.to_dict() for score in scores],
+    }
+    (output / RESULT).write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    return scores
+
+
+def _measure(
+    plan: Plan, model: Model, tokenizers: Tokenizers, valid: Text, processes: Processes
+) -> Sequence[AnyScore]:
+    if isinstance(valid, RunningText):
+        return [
+            perplexity_of(plan, text, tokenizers, processes, name)(model)
+            for name, text in [("validation", valid), *read_test_texts(plan.data)]
+        ]
+    precision, scores = plan.train.precision, list[AnyScore]()
+
+    def translate(some: Sequence[str]) -> list[str]:
+        translating = cast(Translating, model)
+        return translate_all(translating, some, tokenizers, plan.decode, precision)
+
+    for name, sources, references in (
+        ("validation", valid.sources, valid.targets),
+        *read_test_sets(plan.data),
+    ):
+        if isinstance(model, EncoderOnly):
+            texts = (sources, references)
+            scores.append(retrieval_score(model, tokenizers[0], *texts, precision, name=name))
+        else:
+            hypotheses = processes.shared(translate, sources)
+            scores.append(evaluate(hypotheses, references, name=name))
+    return scores
+
+
+def _manifest(plan: Plan) -> Manifest:
     data, files = plan.data, JOINT if plan.data.joint else SEPARATE
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)
     otherwise: Task = "chat" if data.dialogue else "translate"
-    manifest = Manifest(
+    return Manifest(
         task=TASKS.get(plan.train.objective or "translation", otherwise),
         source_language=data.source_language,
         target_language=data.target_language,
@@ -73,102 +152,10 @@ def finish(
         generate=plan.generate,
         longest=data.max_length,
     )
-    texts = _names(*data.source, *data.target, *data.pairs, *data.text)
-    card = model_card(
-        output.name,
-        manifest,
-        num_parameters=sum(p.numel() for p in model.parameters()),
-        training=[
-            ("training text", texts),
-            ("steps", f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens"),
-            ("weights of steps", ", ".join(f"{step:,}" for step in sorted(best))),
-            ("time", f"{_duration(seconds)} on {_device_name(trainer.device)}"),
-        ],
-        scores=scores,
-    )
-    checkpoint.save(
-        output,
-        manifest,
-        to_tensors(weights, plan.model),
-        {files.source: tokenizers[0].proto, files.target: tokenizers[1].proto},
-        card,
-        graphs=onnx.export,
-    )
-    return scores
-
-
-def _measure(
-    plan: Plan,
-    model: Model,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    valid: Corpus | RunningText,
-    processes: Processes,
-) -> Sequence[AnyScore]:
-    precision = plan.train.precision
-
-    def measure(name: str, sources: Sequence[str], references: Sequence[str]) -> AnyScore:
-        if isinstance(model, EncoderOnly):
-            return retrieval_score(model, tokenizers[0], sources, references, precision, name=name)
-        translating = cast(Translating, model)
-        hypotheses = processes.shared(
-            lambda some: translate_all(translating, some, tokenizers, plan.decode, precision),
-            sources,
-        )
-        return evaluate(hypotheses, references, name=name)
-
-    if isinstance(valid, RunningText):
-        texts = [("validation", valid)]
-        for file in plan.data.test_text:
-            text = read_running_text([file], each_line=plan.data.each_line, strict=True)
-            texts.append((name_of(file), text))
-        return [
-            TextValidator(plan, text, tokenizers, processes).measure(model, name)
-            for name, text in texts
-        ]
-    test_sets = [("validation", valid.sources, valid.targets), *read_test_sets(plan.data)]
-    return [measure(*test_set) for test_set in test_sets]
-
-
-def _names(*files: str) -> str:
-    """Each file name once, with its number of uses."""
-    counts = Counter(Path(file).name for file in files)
-    return ", ".join(name if count == 1 else f"{name} ×{count}" for name, count in counts.items())
-
-
-def _duration(seconds: float) -> str:
-    """A rounded duration.
-
-    >>> _duration(42.3), _duration(90.0), _duration(9000.0)
-    ('42 seconds', '1.5 minutes', '2.5 hours')
-    """
-    if seconds < 60:
-        return f"{seconds:.0f} seconds"
-    return f"{seconds / 60:.1f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"
 
 
 def _device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-
-
-def write_result(
-    output: Path, trainer: Trainer, scores: Sequence[AnyScore], total_seconds: float
-) -> None:
-    """Write result.json: scores and seconds, and the machine and versions they were measured with."""
-    result = {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
-        "hardware": hardware(trainer.device),
-        "versions": versions(),
-        "num_parameters": sum(p.numel() for p in trainer.model.parameters()),
-        "steps": trainer.step,
-        "seconds": {
-            "training": round(trainer.clock.seconds, 3),
-            "first_steps": round(trainer.clock.first_seconds, 3),
-            "total": round(total_seconds, 3),
-        },
-        "scores": [score.to_dict() for score in scores],
-    }
-    (output / RESULT).write_text(json.dumps(result, indent=1) + "\n", "utf-8")
 
 
 def hardware(device: torch.device) -> str:
@@ -201,3 +188,101 @@ def commit() -> str:
         return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return ""
+
+
+def model_card(
+    name: str,
+    manifest: Manifest,
+    num_parameters: int,
+    training: Mapping[str, str],
+    scores: Sequence[AnyScore],
+) -> str:
+    """The card of a model in the Hugging Face form, README.md with YAML in front; `training` is shown as a table."""
+    both = (manifest.source_language, manifest.target_language)
+    languages = [code for code in dict.fromkeys(both) if code]
+    metrics = [_metrics(score) for score in scores]
+    model = manifest.model
+    lines = [
+        *_front(name, manifest.task, languages, scores),
+        "",
+        f"# {name}",
+        "",
+        f"{_kind(model)} for {_purpose(manifest.task, languages)}, trained with regard.",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| layers | {' + '.join(map(str, model.num_layers))} |",
+        f"| {', '.join(model.widths)} | {', '.join(map(str, model.widths.values()))} |",
+        f"| vocabulary | {model.target_vocab_size:,} |",
+        f"| parameters | {num_parameters:,} |",
+        *(f"| {what} | {value} |" for what, value in training.items()),
+        "",
+    ]
+    if scores:
+        names = " | ".join(shown for _, shown, _ in metrics[0])
+        counted = "tokens" if isinstance(scores[0], Perplexity) else "sentences"
+        lines += [f"| test set | {counted} | {names} |", "|---" * (2 + len(metrics[0])) + "|"]
+        for score, row in zip(scores, metrics, strict=True):
+            values = " | ".join(f"{value:.2f}" for *_, value in row)
+            lines.append(f"| {score.name} | {_count(score):,} | {values} |")
+        lines.append("")
+        if isinstance(scores[0], Score):
+            first = scores[0]
+            lines += [f"Signatures: `{first.bleu_signature}`, `{first.chrf_signature}`.", ""]
+    return "\n".join(lines)
+
+
+def _front(name: str, task: Task, languages: list[str], scores: Sequence[AnyScore]) -> list[str]:
+    kind, _ = PURPOSES[task]
+    lines = ["---", "library_name: regard", f"pipeline_tag: {kind}", "license: other"]
+    if languages:
+        lines += ["language:", *(f"- {code}" for code in languages)]
+    if scores:
+        lines += ["metrics:", *(f"- {type_}" for type_, *_ in _metrics(scores[0]))]
+        lines += ["model-index:", f"- name: {json.dumps(name)}", "  results:"]
+    for score in scores:
+        lines += [
+            f"  - task: {{type: {kind}}}",
+            f"    dataset: {{name: {json.dumps(score.name)}, type: text}}",
+            "    metrics:",
+        ]
+        for type_, shown, value in _metrics(score):
+            metric = {"BLEU": "SacreBLEU"}.get(shown, json.dumps(shown) if " " in shown else shown)
+            lines.append(f"    - {{type: {type_}, value: {value:.2f}, name: {metric}}}")
+    return [*lines, "---"]
+
+
+def _count(score: AnyScore) -> int:
+    if isinstance(score, Perplexity):
+        return score.num_tokens
+    return score.num_sentences if isinstance(score, Score) else score.num_queries
+
+
+def _metrics(score: AnyScore) -> list[tuple[str, str, float]]:
+    """Type on the hub, name and value of each metric."""
+    if isinstance(score, Perplexity):
+        metrics = [("perplexity", "perplexity of tokens", score.of_tokens)]
+        if score.of_words is not None:
+            metrics.append(("perplexity", "perplexity of words", score.of_words))
+        return metrics
+    if isinstance(score, Score):
+        return [("bleu", "BLEU", score.bleu), ("chrf", "chrF", score.chrf)]
+    return [
+        ("recall_at_1", "recall@1", score.recall_1),
+        ("recall_at_10", "recall@10", score.recall_10),
+        ("mrr", "MRR", score.mrr),
+    ]
+
+
+def _purpose(task: Task, languages: list[str]) -> str:
+    _, purpose = PURPOSES[task]
+    if task == "translate":
+        return " to ".join(languages) if len(languages) == 2 else purpose
+    return f"{purpose} in {' and '.join(languages)}" if languages else purpose
+
+
+def _kind(model: ModelConfig) -> str:
+    if not model.is_recurrent:
+        return f"A Transformer ({model.architecture})"
+    looks = "no attention" if model.attention == "none" else f"{model.attention} attention"
+    return f"A recurrent encoder-decoder ({model.architecture.upper()} cells, {looks})"

@@ -17,6 +17,7 @@ from regard.config import RUNNING_TEXT, TrainConfig
 from regard.data.batch_stream import BatchStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
+from regard.train.batches import Prefetcher, share
 from regard.train.checkpoints import (
     TrainingState,
     load_latest,
@@ -26,13 +27,10 @@ from regard.train.checkpoints import (
     weights_of,
 )
 from regard.train.loss import BatchLoss
-from regard.train.memory import SplittingUpdater
 from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
-from regard.train.prefetch import Prefetcher
-from regard.train.progress import Clock, History, Progress, Validation
-from regard.train.report import Meter, Reporter
-from regard.train.signals import Interrupted, Signals
+from regard.train.progress import Clock, History, Meter, Progress, Reporter, Validation
+from regard.train.rendezvous import Interrupted, Signals
 from regard.train.update import STEPS_BEFORE_RECORDING, Updater
 
 LOG_EVERY = {"cuda": 20}
@@ -53,24 +51,20 @@ class Trainer:
         validate: Callable[[Any], Validation],
         settings: TrainConfig,
         run: Path,
-        *,
-        longest: int,
-        processes: Processes | None = None,
+        processes: Processes,
     ) -> None:
         self.model, self.settings, self.run_folder = model, settings, run
-        self.validate_model, self.stream = validate, stream
-        self.processes = processes or Processes()
+        self.validate_model, self.stream, self.processes = validate, stream, processes
         self.device = next(model.parameters()).device
         self.progress, self.clock = Progress(settings), Clock()
         self.history = History(settings.average)
-        loss = self.processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
+        loss = processes.wrap(BatchLoss(model, settings), sharded=settings.sharded)
         optimizer = make_optimizer(model, settings)
-        self.average = RunningAverage(model.parameters(), settings.ema)
+        self.average = RunningAverage(model.parameters(), settings.ema) if settings.ema else None
+        longest = stream.max_sequence_length
         self.update = Updater(model, optimizer, settings, longest=longest, loss=loss)
-        self.state = TrainingState(
-            model, optimizer, self.average if settings.ema else None, self.update.guard
-        )
-        self.signals = Signals(many=not self.processes.alone)
+        self.state = TrainingState(model, optimizer, self.average, self.update.guard)
+        self.signals = Signals(many=not processes.alone)
         self.step = 0
         self.is_done = False
         self.owes_validation = False
@@ -79,23 +73,24 @@ class Trainer:
 
     def run(self, reporter: Reporter, stop_at: int | None = None) -> None:
         """Train to the end, to the step `stop_at`, or until nothing improves any more."""
-        clock = self.clock
-        first_steps = range(self.step, self.step + self._num_first_steps)
+        clock, last = self.clock, math.inf if stop_at is None else stop_at
+        # These steps compile and record; their time is counted apart.
+        num_first = STEPS_BEFORE_RECORDING + 1 if self.update.records else self.settings.compile
+        first_steps = range(self.step, self.step + int(num_first or 0))
         seconds = validated_at = clock.seconds
-        last = math.inf if stop_at is None else stop_at
         with (
             self.signals.watched(),
             self.update.own_stream(),
             Prefetcher(self.stream, self.device) as batches,
         ):
-            update, meter = SplittingUpdater(self.update, reporter.say), Meter(self.device)
+            meter = Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
             while self.owes_validation or not (
                 self.is_done or self._exhausted or self.step >= last
             ):
                 if not self.owes_validation:
-                    self._do_step(batches, update, meter, seconds)
+                    self._do_step(batches, meter, seconds, reporter)
                     if self.step == first_steps.stop:
                         if self.device.type == "cuda":
                             torch.cuda.synchronize(self.device)
@@ -130,33 +125,26 @@ class Trainer:
             )
 
     @property
-    def _num_first_steps(self) -> int:
-        """Number of steps that compile and record; their time is counted apart."""
-        if self.update.records:
-            return STEPS_BEFORE_RECORDING + 1
-        return int(bool(self.settings.compile))
-
-    @property
     def _exhausted(self) -> bool:
         return 0 < self.settings.patience <= self.history.without_improvement
-
-    def _do_step(
-        self, prefetched: Prefetcher, update: SplittingUpdater, meter: Meter, seconds: float
-    ) -> None:
-        batches = [next(prefetched) for _ in range(self.settings.accumulate)]
-        mine = self.processes.share(batches)
-        num_targets = self.processes.total(sum(batch.num_targets for batch in mine), self.device)
-        self.processes.seed(self.settings.seed, self.step)
-        rate = self.progress.rate(self.step + 1, seconds)
-        sums = update(mine, rate, num_targets / self.processes.size)
-        if self.settings.ema:
-            self.average.update(self.step)
-        self.step += 1
-        meter.add(mine, sums, self.update.guard.skips)
 
     @property
     def _reads_loss(self) -> bool:
         return self.step % LOG_EVERY.get(self.device.type, 1) == 0
+
+    def _do_step(
+        self, prefetched: Prefetcher, meter: Meter, seconds: float, reporter: Reporter
+    ) -> None:
+        processes = self.processes
+        mine = share([next(prefetched) for _ in range(self.settings.accumulate)], processes)
+        num_targets = processes.total(sum(batch.num_targets for batch in mine), self.device)
+        processes.seed(self.settings.seed, self.step)
+        rate = self.progress.rate(self.step + 1, seconds)
+        sums = self.update(mine, rate, num_targets / processes.size, reporter.say)
+        if self.average is not None:
+            self.average.update(self.step)
+        self.step += 1
+        meter.add(mine, sums, self.update.guard.skips)
 
     def _agreed(self, seconds: float) -> tuple[float, int]:
         """Time and signal, the same in all processes; between two readings the time stays as it was."""
@@ -167,7 +155,7 @@ class Trainer:
         return seconds, int(signal)
 
     def _log(self, meter: Meter, reporter: Reporter) -> None:
-        if meter.is_empty:
+        if not meter.num_steps:
             return
         loss, plain, speed = meter.read(self.processes)
         guessing = math.log(self.model.config.target_vocab_size)
@@ -181,8 +169,7 @@ class Trainer:
 
     def _rolled_back(self, position: dict[str, Any], reporter: Reporter) -> bool:
         """Return to the last checkpoint if the run has diverged; the text goes on from here."""
-        guard = self.update.guard
-        skipped = guard.read()
+        skipped = self.update.guard.read()
         if skipped.total > self._num_skipped:
             more, self._num_skipped = skipped.total - self._num_skipped, skipped.total
             reporter.record(
@@ -204,14 +191,14 @@ class Trainer:
         self._load(*checkpoint)
         reporter.forget_after(self.step)
         reporter.record("rollback", self.step, reason=reason, position=position)
-        guard.forget_row()
+        self.update.guard.forget_row()
         self._num_rollbacks, self._num_bad_readings = self._num_rollbacks + 1, 0
         self.owes_validation = False
         return True
 
     def _validate(self, reporter: Reporter) -> None:
         """Validate, keep the weights if they are among the best, and record the result."""
-        with self.averaged_weights():
+        with self._averaged_weights():
             model = whole_model(self.model)
             try:
                 with self.signals.cutting_short():
@@ -241,17 +228,16 @@ class Trainer:
         )
 
     @contextmanager
-    def averaged_weights(self) -> Iterator[None]:
+    def _averaged_weights(self) -> Iterator[None]:
         """Work with the running average in place of the newest weights."""
-        if self.settings.ema:
-            self.average.swap()
+        swap = self.average.swap if self.average is not None else lambda: None
+        swap()
         self.model.eval()
         try:
             yield
         finally:
             self.model.train()
-            if self.settings.ema:
-                self.average.swap()
+            swap()
 
     def save(self, position: dict[str, Any]) -> None:
         """Save a checkpoint; `restore` continues from it bit for bit on the same kind of machine."""
@@ -262,7 +248,8 @@ class Trainer:
             "first_seconds": self.clock.first_seconds,
             "position": self.processes.merged(position),
             "owes_validation": self.owes_validation,
-            **self.history.state(),
+            "best": self.history.best,
+            "without_improvement": self.history.without_improvement,
         }
         if self.processes.is_first:
             save_checkpoint(self.run_folder, self.step, tensors, state)
@@ -276,12 +263,13 @@ class Trainer:
         if checkpoint is None:
             return False
         tensors, state = checkpoint
-        self.clock.set(state["seconds"], state["first_seconds"])
+        self.clock = Clock(state["seconds"], state["first_seconds"])
         self._load(tensors, state)
         self.state.restore_generators(tensors)
         self.owes_validation = state["owes_validation"]
         self.stream.restore(state["position"])
-        self.history.restore(state)
+        best = [(score, other, step) for score, other, step in state["best"]]
+        self.history = History(self.settings.average, best, state["without_improvement"])
         return True
 
     def _load(self, tensors: dict[str, torch.Tensor], state: dict[str, Any]) -> None:

@@ -32,6 +32,13 @@ HIDDEN = -1e4
 """Score of a padding row: low enough that its softmax weight is exactly 0."""
 
 
+def autocast(device: torch.device, precision: str) -> torch.autocast:
+    """bf16 matrix products where asked for, or by default on a GPU; the weights stay fp32."""
+    enabled = precision == "bf16" or (precision == "auto" and device.type == "cuda")
+    # A cache of converted weights would outlive the recording it was made in.
+    return torch.autocast(device.type, torch.bfloat16, enabled=enabled, cache_enabled=False)
+
+
 class Tensors(NamedTuple):
     """A batch on the training device; running text has no source, and its masks are in the target's input."""
 

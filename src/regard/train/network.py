@@ -1,4 +1,4 @@
-"""The network at the start of a run: fresh weights, those of a given model, or rows from word vectors.
+"""The network at the start of a run: its device, and fresh weights, those of a given model, or rows from word vectors.
 
 A row of an embedding table is filled where its token is a whole word that the vectors have, as written or in lower
 case; all other rows are drawn at random. One factor scales the vectors to the size of random rows; directions and
@@ -13,23 +13,40 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.data.word_vectors import Vectors, read_vectors
+from regard.data.word_vectors import read_vectors
 from regard.engine.torch import to_state_dict
-from regard.errors import DataError
+from regard.errors import DataError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import expected_tensors
 from regard.model.transformer import Model, build
 from regard.text.tokenizer import Tokenizer
+from regard.train.corpora import Tokenizers
 from regard.train.plan import Plan
 
 _SPACE_MARK = "\u2581"
 
 
+def choose_device(wanted: str) -> torch.device:
+    """The named device; `auto` is a GPU where there is one."""
+    if wanted == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(wanted)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(
+            f"device must be one this machine has: got {wanted!r}; use cpu or auto"
+        ) from error
+    return device
+
+
+def is_gpu(wanted: str) -> bool:
+    """Whether `choose_device` will choose a GPU; allocates nothing on it."""
+    return wanted.startswith("cuda") or (wanted == "auto" and torch.cuda.is_available())
+
+
 def make_network(
-    plan: Plan,
-    tokenizers: tuple[Tokenizer, Tokenizer],
-    device: torch.device,
-    say: Callable[[str], None],
+    plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Callable[[str], None]
 ) -> Model:
     network = build(plan.model, plan.train.dropout or 0.0)
     if plan.init:
@@ -45,7 +62,7 @@ def make_network(
 
 def start_from_vectors(
     network: Model,
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     files: Sequence[str],
     *,
     freeze: bool,
@@ -60,7 +77,8 @@ def start_from_vectors(
         vectors = _word_vectors(words, files, table.embedding_dim)
         rows = _fill(table, vectors)
         if freeze:
-            _freeze(table.weight, rows)
+            # Without a gradient, Adam leaves these rows as they are.
+            table.weight.register_hook(lambda gradient, rows=rows: gradient.index_fill(0, rows, 0))
         whose = f"{side} tokens" if len(tables) > 1 else "tokens"
         fixed = ", which stay as they are" if freeze else ""
         say(
@@ -84,7 +102,7 @@ def _word_vectors(words: dict[int, str], files: Sequence[str], width: int) -> di
     for file in files:
         missing = {id: word for id, word in words.items() if id not in found}
         wanted = {form for word in missing.values() for form in (word, word.lower())}
-        vectors: Vectors = read_vectors(file, wanted, width)
+        vectors = read_vectors(file, wanted, width)
         if not vectors:
             raise DataError(
                 f"{file} must have vectors of words in the vocabulary: it has none; "
@@ -107,8 +125,3 @@ def _fill(table: nn.Embedding, vectors: dict[int, np.ndarray]) -> Tensor:
     # Random rows have a mean length of 1.
     weight[rows] = values / size if size > 0 else values
     return rows
-
-
-def _freeze(weight: Tensor, rows: Tensor) -> None:
-    """Zero the gradient of these rows, so that Adam leaves them as they are."""
-    weight.register_hook(lambda gradient: gradient.index_fill(0, rows, 0))

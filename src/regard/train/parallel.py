@@ -24,8 +24,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import TrainingError, UsageError
 from regard.model.transformer import Model, build
-from regard.text.tokenizer import PAD_ID
-from regard.train.prefetch import DeviceBatch
 from regard.train.rendezvous import TIMEOUT, Watch, connect, ended_after, lost
 
 PATIENCE = datetime.timedelta(hours=12)
@@ -109,11 +107,6 @@ class Processes:
                 f"accumulate must be a multiple of the {self.size} processes, which share an update's "
                 f"batches: got {accumulate}; raise it, with smaller batch_tokens if need be"
             )
-
-    def share(self, batches: Sequence[DeviceBatch | None]) -> list[DeviceBatch]:
-        """This process's part of an update's batches; where there are too few, a batch without answers."""
-        mine = [batch for batch in batches[self.rank :: self.size] if batch is not None]
-        return mine or [_without_answers(next(batch for batch in batches if batch is not None))]
 
     @contextmanager
     def first_before_others(self) -> Iterator[None]:
@@ -239,10 +232,3 @@ def whole_model(model: Model) -> Model:
     for place, value in zip((*copy.parameters(), *copy.buffers()), values, strict=True):
         fill(place, whole(value))
     return copy.eval()
-
-
-def _without_answers(batch: DeviceBatch) -> DeviceBatch:
-    nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
-    return batch._replace(
-        tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
-    )

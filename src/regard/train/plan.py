@@ -19,18 +19,24 @@ from regard.config import (
     GenerateConfig,
     ModelConfig,
     TrainConfig,
+    check_types,
     from_dict,
+    shape_of,
     to_dict,
     with_generate_section,
 )
-from regard.errors import TrainingError
+from regard.errors import TrainingError, UsageError
 from regard.files import write_file
-from regard.train.recipe import SECTIONS
+from regard.folder.manifest import Manifest
+from regard.text.tokenizer import Tokenizer
+from regard.train.recipe import SECTIONS, Request
 
 RUN_FILE = "run.json"
 
 SIZE_BY_PAIRS = ((400_000, "base"), (4_000, "small"), (0, "tiny"))
 """Model size for at least so many pairs."""
+DROPOUT_BY_PAIRS = ((500_000, 0.1), (100_000, 0.15), (0, 0.2))
+"""Dropout for at least so many pairs: more for less text, against overfitting."""
 EPOCHS_AT_30K = 70
 """Epochs over a corpus of 30,000 pairs; a larger one needs fewer, by the square root."""
 LEAST_EPOCHS, MOST_EPOCHS = 6, 100
@@ -101,6 +107,26 @@ class Plan:
             f"{train.schedule} to {train.learning_rate:.2e}{after}, dropout {train.dropout}{every}"
         )
 
+    def check_same(self, request: Request) -> None:
+        """Refuse settings that differ from those of this run, which is resumed."""
+        settings = [
+            (key, value, getattr(getattr(self, section), key))
+            for section in ("data", "train", "decode", "generate")
+            for key, value in request.given(section).items()
+        ]
+        kind = {name: getattr(self.model, name) for name in ("architecture", "attention")}
+        sized = shape_of(request.size, {**kind, **request.model}) if request.size else {}
+        shape = {**request.model, **sized}
+        settings += [(key, value, getattr(self.model, key)) for key, value in shape.items()]
+        if request.init is not None:
+            settings.append(("init", str(request.init), self.init))
+        for key, now, then in settings:
+            if now != then:
+                raise UsageError(
+                    f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; "
+                    "leave it out, or start a new run"
+                )
+
     def with_smaller_batches(self, reason: str) -> Plan:
         """Twice as many batches of half the size to an update, after an error."""
         assert self.train.batch_tokens is not None
@@ -112,15 +138,42 @@ class Plan:
         return dataclasses.replace(self, train=train)
 
 
-def choose_size(num_pairs: int) -> str:
-    return next(size for at_least, size in SIZE_BY_PAIRS if num_pairs >= at_least)
+def choose_model(
+    request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int
+) -> ModelConfig:
+    """The named size, or the one that suits the corpus, with the given changes."""
+    chosen: dict[str, Any] = {
+        "source_vocab_size": tokenizers[0].vocab_size,
+        "target_vocab_size": tokenizers[1].vocab_size,
+        "norm_placement": NORM_PLACEMENT,
+    }
+    if tokenizers[0] is not tokenizers[1]:
+        chosen["tied"] = "decoder"
+    model = {**request.model, "architecture": request.architecture}
+    check_types(ModelConfig, model, "model")
+    size = request.size or _for_pairs(SIZE_BY_PAIRS, num_pairs)
+    return from_dict(ModelConfig, {**chosen, **shape_of(size, model)}, "model")
 
 
-def choose_dropout(num_pairs: int) -> float:
-    """More dropout for less text, against overfitting."""
-    if num_pairs < 100_000:
-        return 0.2
-    return 0.15 if num_pairs < 500_000 else 0.1
+def model_from(request: Request, manifest: Manifest) -> ModelConfig:
+    """The shape of the given model, or of its encoder for contrastive training."""
+    model, joint = manifest.model, manifest.tokenizer.joint
+    if request.objective != "contrastive":
+        return model
+    if model.is_recurrent or not model.has_encoder or not joint:
+        vocabulary = "one vocabulary" if joint else "two vocabularies"
+        raise UsageError(
+            "objective=contrastive starts from a Transformer with an encoder and one vocabulary: got "
+            f"architecture={model.architecture} with {vocabulary}; use another --init"
+        )
+    return dataclasses.replace(
+        model,
+        architecture="encoder-only",
+        target_vocab_size=model.source_vocab_size,
+        tied="all",
+        output_bias=False,
+        output_transform=False,
+    )
 
 
 def complete(
@@ -138,12 +191,19 @@ def complete(
     if not on_gpu and settings.batch_tokens is None:
         batch_tokens, num_parts = divide(batch_tokens, LARGEST_ON_CPU)
         accumulate *= num_parts
+    is_square_root = settings.schedule == "inverse-sqrt"
     steps, warmup, validate_every = settings.steps, settings.warmup, settings.validate_every
     if settings.minutes is None:
         an_update = batch_tokens * accumulate
         steps = steps or max(LEAST_STEPS, math.ceil(epochs * num_tokens / an_update))
-        warmup = warmup or _warmup(settings, steps)
+        share = min(4000, steps // 4) if is_square_root else round(WARMUP_SHARE * steps)
+        warmup = warmup or max(1, share)
         validate_every = validate_every or max(1, steps // NUM_VALIDATIONS)
+    if is_square_root and warmup is not None:
+        peak = float((model.d_model * warmup) ** -0.5)
+    else:
+        width = model.d_state if model.is_recurrent else model.d_model
+        peak = PEAK_RATE_AT_256 * math.sqrt(256 / width)
     dropout, smoothing = settings.dropout, settings.label_smoothing
     translates = settings.objective in (None, "translation")
     packing = on_gpu and not model.is_recurrent if settings.packing is None else settings.packing
@@ -154,8 +214,8 @@ def complete(
         batch_tokens=batch_tokens,
         accumulate=accumulate,
         warmup=warmup,
-        learning_rate=settings.learning_rate or _peak(settings, model, warmup),
-        dropout=choose_dropout(num_pairs) if dropout is None else dropout,
+        learning_rate=settings.learning_rate or peak,
+        dropout=_for_pairs(DROPOUT_BY_PAIRS, num_pairs) if dropout is None else dropout,
         label_smoothing=LABEL_SMOOTHING * translates if smoothing is None else smoothing,
         metric=settings.metric if translates else "loss",
         validate_every=validate_every,
@@ -187,15 +247,6 @@ def divide(tokens: int, most: int) -> tuple[int, int]:
     return math.ceil(tokens / num_parts), num_parts
 
 
-def _warmup(settings: TrainConfig, steps: int) -> int:
-    if settings.schedule == "inverse-sqrt":
-        return min(4000, max(1, steps // 4))
-    return max(1, round(WARMUP_SHARE * steps))
-
-
-def _peak(settings: TrainConfig, model: ModelConfig, warmup: int | None) -> float:
-    if settings.schedule == "inverse-sqrt":
-        assert warmup is not None
-        return float((model.d_model * warmup) ** -0.5)
-    width = model.d_state if model.is_recurrent else model.d_model
-    return PEAK_RATE_AT_256 * math.sqrt(256 / width)
+def _for_pairs(table: Any, num_pairs: int) -> Any:
+    """The first entry of a table that is for at most so many pairs."""
+    return next(value for at_least, value in table if num_pairs >= at_least)

@@ -1,4 +1,4 @@
-"""The progress of a run: learning rate, validations and early stopping, by steps or by minutes.
+"""The progress of a run: learning rate, validations and early stopping, and what is written and shown of them.
 
     rate(step) = d_model^-0.5 * min(step^-0.5, step * warmup^-1.5)                  (equation 3)
 
@@ -11,13 +11,30 @@ depends on the machine's speed as well: it ends on time, and a resumed one conti
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from regard.config import TrainConfig
+from regard.errors import MissingExtra
+from regard.files import write_file
+from regard.train.batches import DeviceBatch
+from regard.train.loss import Sums
+from regard.train.parallel import Processes
 from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
+
+METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
+LINE_EVERY_SECONDS = 30.0
+"""Interval between two progress lines in seconds, where there is no terminal for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -62,20 +79,22 @@ class Progress:
 class Clock:
     """Training seconds; the first steps, which compile and record, are counted apart."""
 
-    def __init__(self) -> None:
-        self._seconds = self.first_seconds = 0.0
+    def __init__(self, seconds: float = 0.0, first_seconds: float = 0.0) -> None:
+        self._seconds = {False: seconds, True: first_seconds}
         self._since: float | None = None
         self._is_first = False
 
     @property
     def seconds(self) -> float:
-        if self._since is None or self._is_first:
-            return self._seconds
-        return self._seconds + time.perf_counter() - self._since
+        return self._seconds[False] + (0.0 if self._is_first else self._running)
 
-    def set(self, seconds: float, first_seconds: float) -> None:
-        """Continue from an earlier run."""
-        self._seconds, self.first_seconds = seconds, first_seconds
+    @property
+    def first_seconds(self) -> float:
+        return self._seconds[True] + (self._running if self._is_first else 0.0)
+
+    @property
+    def _running(self) -> float:
+        return 0.0 if self._since is None else time.perf_counter() - self._since
 
     def run(self, *, first: bool = False) -> None:
         """Count from now on; `first` says to count as first steps."""
@@ -83,13 +102,7 @@ class Clock:
         self._since, self._is_first = time.perf_counter(), first
 
     def stop(self) -> None:
-        if self._since is None:
-            return
-        passed = time.perf_counter() - self._since
-        if self._is_first:
-            self.first_seconds += passed
-        else:
-            self._seconds += passed
+        self._seconds[self._is_first] += self._running
         self._since = None
 
 
@@ -122,9 +135,136 @@ class History:
         self.without_improvement = 0 if improved else self.without_improvement + 1
         return improved
 
-    def state(self) -> dict[str, Any]:
-        return {"best": self.best, "without_improvement": self.without_improvement}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        self.best = [(score, other, step) for score, other, step in state["best"]]
-        self.without_improvement = state["without_improvement"]
+class Meter:
+    """Mean losses and speed since the last reading; the host waits for the device only when it reads."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(3, device=device)
+        self.restart()
+
+    def restart(self) -> None:
+        self._sums.zero_()
+        self.num_steps = self._num_tokens = 0
+        self._since = time.perf_counter()
+
+    def add(self, batches: list[DeviceBatch], sums: Sums, skips: Float[Tensor, ""]) -> None:
+        """Count one step; the loss of a skipped one, which may be NaN, is left out."""
+        num_targets = sums.loss.new_full((), sum(batch.num_targets for batch in batches))
+        found = torch.stack([*sums, num_targets])
+        self._sums += found.where(skips == 0, 0.0)
+        self._num_tokens += sum(batch.num_tokens for batch in batches)
+        self.num_steps += 1
+
+    def read(self, processes: Processes) -> tuple[float, float, float]:
+        """Loss and plain cross-entropy for each target token, and tokens a second, over all processes; then restart.
+
+        The losses are NaN where every step was skipped.
+        """
+        loss, plain, num_targets = processes.add(self._sums).tolist()
+        loss, plain = (value / num_targets if num_targets else math.nan for value in (loss, plain))
+        num_tokens = processes.add(torch.tensor(self._num_tokens)).item()
+        speed = num_tokens / (time.perf_counter() - self._since)
+        self.restart()
+        return loss, plain, speed
+
+
+class Reporter:
+    """Writes each measurement to metrics.jsonl and TensorBoard, and shows the newest on the screen."""
+
+    def __init__(
+        self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool
+    ) -> None:
+        """begun: the steps and seconds that are done already."""
+        self.settings, self.show, self._shown_at = settings, show, time.monotonic()
+        self._path = run / METRICS if writes else Path(os.devnull)
+        self.forget_after(begun[0])
+        self._board = _open_tensorboard(run) if settings.tensorboard and writes else None
+        self._bar = _progress_bar(*self._extent(*begun)) if show else None
+
+    def __enter__(self) -> Reporter:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        if self._board is not None:
+            self._board.close()
+
+    def record(self, kind: str, step: int, **values: Any) -> None:
+        """Write one line of metrics.jsonl; `kind` is train, valid, skipped or rollback."""
+        line = {"kind": kind, "step": step, "time": round(time.time(), 3)}
+        for name, value in values.items():
+            not_finite = isinstance(value, float) and not math.isfinite(value)
+            line[name] = None if not_finite else value
+            if self._board is not None and isinstance(value, (int, float)):
+                self._board.add_scalar(f"{kind}/{name}", value, step)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+
+    def forget_after(self, step: int) -> None:
+        """Drop the lines of steps that will be repeated."""
+        if self._path.is_file():
+            lines = self._path.read_text("utf-8").splitlines()
+            kept = [line for line in lines if _step_of(line) <= step]
+            write_file(self._path, "".join(line + "\n" for line in kept).encode())
+
+    def progress(self, step: int, seconds: float, loss: float, speed: float, rate: float) -> None:
+        done, total, unit = self._extent(step, seconds)
+        numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, numbers=numbers)
+        elif self.show and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
+            self._shown_at = time.monotonic()
+            self.say(f"{unit} {done:,}/{total:,}  {numbers}")
+
+    def _extent(self, step: int, seconds: float) -> tuple[int, int, str]:
+        """Done, total, and their unit."""
+        if self.settings.minutes is not None:
+            return round(seconds), round(60 * self.settings.minutes), "second"
+        assert self.settings.steps is not None
+        return step, self.settings.steps, "step"
+
+    def say(self, text: str) -> None:
+        """Print a line above the progress bar."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False)
+        elif self.show:
+            print(text, file=sys.stderr, flush=True)
+
+
+def _progress_bar(done: int, total: int, unit: str) -> Any:
+    """None where there is no terminal."""
+    from rich import progress
+    from rich.console import Console
+
+    text, console = progress.TextColumn, Console(stderr=True)
+    if not console.is_terminal:
+        return None
+    bar = progress.Progress(
+        text("training"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        text(f"{unit}s  {{task.fields[numbers]}}"),
+        progress.TimeRemainingColumn(),
+        console=console,
+    )
+    bar.add_task("", total=total, completed=done, numbers="")
+    return bar
+
+
+def _open_tensorboard(run: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MissingExtra("tensorboard", "tensorboard", "tensorboard=true") from error
+    return SummaryWriter(str(run / TENSORBOARD))
+
+
+def _step_of(line: str) -> float:
+    try:
+        return float(json.loads(line)["step"])
+    except (ValueError, KeyError, TypeError):
+        return float("inf")  # cut short by a crash

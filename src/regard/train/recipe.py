@@ -1,4 +1,4 @@
-"""A recipe: all settings of a training run, from one TOML file, a named recipe, or `--set key=value`.
+"""The request for a run: the settings a user has given, from a recipe, from flags and from `--set key=value`.
 
     [data]     which text                      DataConfig
     [model]    what the weights are            ModelConfig, and `size`, the named starting point
@@ -21,12 +21,16 @@ from typing import Any
 
 from regard.config import (
     MOVED,
+    RECURRENT,
+    RUNNING_TEXT,
     SIZES,
     DataConfig,
     DecodeConfig,
     GenerateConfig,
     ModelConfig,
+    Objective,
     TrainConfig,
+    check_belongs,
     check_types,
     from_dict,
     shape_of,
@@ -34,6 +38,7 @@ from regard.config import (
 )
 from regard.data.public_corpora import DATA, find_files
 from regard.errors import UsageError, suggest
+from regard.folder.manifest import read_manifest
 
 SECTIONS: dict[str, type] = {
     "data": DataConfig,
@@ -43,6 +48,9 @@ SECTIONS: dict[str, type] = {
     "generate": GenerateConfig,
 }
 
+MODEL_SETTINGS = ("tokenizer", "tokenizer_file", "vocabulary", "joint", "embeddings")
+"""Data settings that a given model decides."""
+
 SIZE = "size"
 """The one key of [model] that is not a field of ModelConfig."""
 
@@ -51,84 +59,157 @@ FOLDERS = (Path(__file__).parents[1] / "recipes", Path(__file__).parents[3] / "r
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """The given settings, by section; all others keep their defaults."""
+class Request:
+    """What a user has asked for; everything else is chosen."""
 
-    values: Mapping[str, Any] = field(default_factory=dict)
-    where: str = "the recipe"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", with_generate_section(self.values))
-        for section in self.values:
-            if section not in SECTIONS:
-                raise UsageError(
-                    f"{self.where}: unknown section [{section}]{suggest(section, SECTIONS)}; "
-                    f"known sections: {', '.join(SECTIONS)}"
-                )
-            if not isinstance(self.values[section], Mapping):
-                raise UsageError(
-                    f"{self.where}: {section} must be a section: got a value; write [{section}] on a line"
-                )
-        size = self.size
-        if size is not None and size not in SIZES:
-            raise UsageError(
-                f"{self.where}: size must be one of {', '.join(SIZES)}: got {size!r}"
-                f"{suggest(size, SIZES)}; use one of these"
-            )
-        # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
-        where = f"{self.where} [model]"
-        check_types(ModelConfig, self.model, where)
-        from_dict(ModelConfig, shape_of(size or "tiny", self.model), where)
-        _ = self.data, self.train, self.decode, self.generate
+    data: DataConfig = field(default_factory=DataConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    size: str | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+    """changes to the named size, by the field names of ModelConfig"""
+    decode: DecodeConfig = field(default_factory=DecodeConfig)
+    generate: GenerateConfig = field(default_factory=GenerateConfig)
+    init: Path | None = None
+    """a model folder whose weights and tokenizers the run starts from"""
 
     @property
-    def size(self) -> str | None:
-        return self._section("model").get(SIZE)
+    def objective(self) -> Objective:
+        """The given objective, or the one that architecture or text suggest."""
+        if self.train.objective is not None:
+            return self.train.objective
+        architecture = self.model.get("architecture")
+        if self.init is not None:
+            architecture = read_manifest(self.init).model.architecture
+        if architecture is None:
+            return "language" if self.data.text else "translation"
+        suggested: dict[str, Objective] = {"decoder-only": "language", "encoder-only": "masked"}
+        return suggested.get(architecture, "translation")
 
     @property
-    def model(self) -> dict[str, Any]:
-        """Changes to the named size."""
-        return {key: value for key, value in self._section("model").items() if key != SIZE}
+    def architecture(self) -> str:
+        if self.init is not None and self.objective != "contrastive":
+            return read_manifest(self.init).model.architecture
+        alone = {**RUNNING_TEXT, "contrastive": "encoder-only"}
+        return str(self.model.get("architecture", alone.get(self.objective, "encoder-decoder")))
 
-    @property
-    def data(self) -> DataConfig:
-        return from_dict(DataConfig, self._section("data"), f"{self.where} [data]")
+    def given(self, section: str) -> dict[str, Any]:
+        """The settings of a section that differ from their defaults."""
+        if section == "model":
+            return {**self.model, **({SIZE: self.size} if self.size else {})}
+        config = getattr(self, section)
+        values = {each.name: getattr(config, each.name) for each in dataclasses.fields(config)}
+        defaults = {each.name: each.default for each in dataclasses.fields(config)}
+        return {name: value for name, value in values.items() if value != defaults[name]}
 
-    @property
-    def train(self) -> TrainConfig:
-        return from_dict(TrainConfig, self._section("train"), f"{self.where} [train]")
+    def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Request:
+        """The request with these values on top."""
+        merged = {name: {**self.given(name), **changes.get(name, {})} for name in SECTIONS}
+        return dataclasses.replace(parse_request(merged, where), init=self.init)
 
-    @property
-    def decode(self) -> DecodeConfig:
-        return from_dict(DecodeConfig, self._section("decode"), f"{self.where} [decode]")
-
-    @property
-    def generate(self) -> GenerateConfig:
-        return from_dict(GenerateConfig, self._section("generate"), f"{self.where} [generate]")
-
-    def _section(self, name: str) -> Mapping[str, Any]:
-        return self.values.get(name, {})
-
-    def with_files(self, folder: Path) -> Recipe:
-        """The recipe with its files `data/…` found in this folder; other names stay as they are."""
-        data = dict(self._section("data"))
-        for key in (each.name for each in dataclasses.fields(DataConfig) if each.default == ()):
-            names = (data[key],) if isinstance(data.get(key), str) else data.get(key, ())
-            data[key] = [
+    def with_files(self, folder: Path) -> Request:
+        """The request with its files `data/…` found in this folder; other names stay as they are."""
+        files: dict[str, Any] = {
+            each.name: tuple(
                 path
-                for name in names
+                for name in getattr(self.data, each.name)
                 for path in (find_files(name, folder) if name.startswith(f"{DATA}/") else [name])
-            ]
-        return Recipe({**self.values, "data": data}, self.where)
-
-    def changed(self, changes: Mapping[str, Mapping[str, Any]], where: str) -> Recipe:
-        """The recipe with these values on top."""
-        merged = {name: {**self._section(name), **changes.get(name, {})} for name in SECTIONS}
-        return Recipe(merged, where)
+            )
+            for each in dataclasses.fields(DataConfig)
+            if each.default == ()
+        }
+        return dataclasses.replace(self, data=dataclasses.replace(self.data, **files))
 
 
-def read_recipe(name_or_file: str) -> Recipe:
-    return Recipe(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
+def check(request: Request) -> None:
+    """Refuse contradictions before any text is read."""
+    decided = [key for key in request.given("data") if key in MODEL_SETTINGS]
+    for key in (*request.given("model"), *decided) if request.init is not None else ():
+        raise UsageError(
+            f"--init takes shape and tokenizer from the given model: got {key} as well; leave it out"
+        )
+    data, train, objective = request.data, request.train, request.objective
+    architecture, alone = request.architecture, RUNNING_TEXT.get(objective)
+    contrasts, is_recurrent = objective == "contrastive", architecture in RECURRENT
+    freezes, one_vocabulary = train.freeze_embeddings, data.joint
+    has_pairs, translates = bool(data.source or data.pairs), not contrasts and alone is None
+    kind, text = f"architecture={architecture}", " and running text" if data.text else ""
+    problems: dict[str, Any] = {
+        f"objective=contrastive trains an encoder alone: got {kind}": (
+            contrasts and architecture != "encoder-only"
+        ),
+        "objective=contrastive reads both sides with one encoder: got joint=false": (
+            contrasts and not one_vocabulary
+        ),
+        f"r_drop is for words that are predicted: got r_drop={train.r_drop} with {objective=!s}": (
+            contrasts and train.r_drop
+        ),
+        f"objective={objective} trains a model that is {alone}: got {kind}": (
+            alone and architecture != alone
+        ),
+        f"a model that is {architecture} learns from running text: got "
+        f"{'pairs' if has_pairs else 'none'}; give --text, or objective=contrastive": (
+            alone and (not data.text or has_pairs)
+        ),
+        "running text has one vocabulary: got joint=false, two of them": (
+            alone and not one_vocabulary
+        ),
+        f"objective=translation learns an encoder-decoder model from pairs: got {kind}{text}": (
+            translates and (data.text or not is_recurrent and architecture != "encoder-decoder")
+        ),
+        f"{kind} reads one sentence a row: got packing=true": is_recurrent and train.packing,
+        f"{kind} steps through its cells and cannot be cut up: got sharded=true": (
+            is_recurrent and train.sharded
+        ),
+        "tokenizer_file is one tokenizer for both languages: got joint=false": (
+            data.tokenizer_file and not one_vocabulary
+        ),
+        "freeze_embeddings holds rows of whole tables: got sharded=true": freezes and train.sharded,
+        "freeze_embeddings needs word vectors: got none; name some with embeddings": (
+            freezes and not data.embeddings
+        ),
+        "freeze_embeddings leaves rows as they are, which weight_decay does not: got both": (
+            freezes and train.weight_decay
+        ),
+    }
+    for sentence, is_wrong in problems.items():
+        if is_wrong:
+            raise UsageError(sentence if ";" in sentence else f"{sentence}; leave one out")
+    check_belongs(request.model)
+
+
+def parse_request(values: Mapping[str, Any], where: str) -> Request:
+    """The request in the sections of a recipe; `where` is their place in an error."""
+    values = with_generate_section(values)
+    for section, given in values.items():
+        if section not in SECTIONS:
+            raise UsageError(
+                f"{where}: unknown section [{section}]{suggest(section, SECTIONS)}; "
+                f"known sections: {', '.join(SECTIONS)}"
+            )
+        if not isinstance(given, Mapping):
+            raise UsageError(
+                f"{where}: {section} must be a section: got a value; write [{section}] on a line"
+            )
+    model = dict(values.get("model", {}))
+    size = model.pop(SIZE, None)
+    if size is not None and size not in SIZES:
+        raise UsageError(
+            f"{where}: size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}; "
+            "use one of these"
+        )
+    check_types(ModelConfig, model, f"{where} [model]")
+    # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
+    from_dict(ModelConfig, shape_of(size or "tiny", model), f"{where} [model]")
+    sections: dict[str, Any] = {
+        name: from_dict(config, values.get(name, {}), f"{where} [{name}]")
+        for name, config in SECTIONS.items()
+        if name != "model"
+    }
+    return Request(size=size, model=model, **sections)
+
+
+def read_recipe(name_or_file: str) -> Request:
+    return parse_request(read_toml(name_or_file, named_recipes(), "a recipe"), name_or_file)
 
 
 def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[str, Any]:

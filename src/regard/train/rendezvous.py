@@ -1,4 +1,4 @@
-"""The processes of a run find one another at each start, and watch one another from then on.
+"""The life of a run's processes: they find one another at each start, watch one another, and heed signals.
 
 torchrun's store outlives the processes it restarts, and with it the addresses of dead ones, for which new ones would
 wait. So the first process opens a new store at each start, and puts only its address into torchrun's.
@@ -6,6 +6,8 @@ wait. So the first process opens a new store at each start, and puts only its ad
 torchrun notices a process that ends, but not one that is stopped or whose machine is gone. So each process asks the
 next one, in a ring, whether it still answers. A store of torch is answered by a thread in C++: a process that learns
 a vocabulary for minutes, without letting other Python threads run, still answers; a stopped one does not.
+
+SIGINT and SIGTERM: the first one saves and stops after the step, a second one acts at once.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import datetime
 import faulthandler
 import ipaddress
 import os
+import signal
 import socket
 import sys
 import threading
@@ -24,6 +27,8 @@ from contextlib import contextmanager
 import torch.distributed as dist
 from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
+
+from regard.errors import RegardError
 
 TIMEOUT = datetime.timedelta(seconds=60)
 """Timeout of an operation that should take a moment, such as a step; after it a process counts as dead."""
@@ -166,3 +171,58 @@ def _end_process(reason: str) -> None:
     """At once, without waiting for other threads."""
     print(f"regard: {reason}", file=sys.stderr, flush=True)
     os._exit(1)
+
+
+class Interrupted(RegardError):
+    """A signal has stopped the run; everything is saved."""
+
+    def __init__(self, number: int) -> None:
+        name = signal.Signals(number).name
+        super().__init__(f"stopped by {name} with everything saved: continue with --resume")
+        self.exit_code = 128 + number
+
+
+class Signals:
+    """Remembers a signal.
+
+    many: several processes under torchrun. torchrun passes signals on and ends processes that do not stop in time, so
+    a second signal means nothing; and no process may leave work that the others are still doing.
+    """
+
+    def __init__(self, *, many: bool) -> None:
+        self.many = many
+        self.number = 0
+        self._may_cut_short = False
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+        def remember(number: int, frame: object) -> None:
+            self.number = number
+            if self.many:
+                return
+            for known, handler in before.items():
+                signal.signal(known, handler)
+            if self._may_cut_short:
+                raise Interrupted(number)
+
+        for number in before:
+            signal.signal(number, remember)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    @contextmanager
+    def cutting_short(self) -> Iterator[None]:
+        """Around long work that can be repeated: a signal ends it with `Interrupted`."""
+        try:
+            self._may_cut_short = True
+            yield
+        finally:
+            self._may_cut_short = False

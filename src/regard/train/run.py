@@ -12,31 +12,60 @@ runs/mine/   run.json          every setting, the chosen ones included
 
 from __future__ import annotations
 
+import dataclasses
+import errno
 import gc
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-from regard.errors import RegardError
-from regard.train.checkpoints import CHECKPOINTS
-from regard.train.corpora import TEXT
-from regard.train.device import choose_device, is_gpu
-from regard.train.finish import finish, write_result
+from regard.errors import RegardError, TrainingError, UsageError
+from regard.files import temporary_path, try_lock
+from regard.folder.manifest import read_manifest
+from regard.train.batches import make_stream, num_readers
+from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
+from regard.train.corpora import (
+    JOINT,
+    SEPARATE,
+    TEXT,
+    TOKENIZERS,
+    Text,
+    Tokenizers,
+    count_pairs,
+    estimate_tokens,
+    learn_tokenizers,
+    load_tokenizers,
+    open_corpora,
+    read_corpora,
+    read_texts,
+    save_tokenizers,
+    with_languages,
+)
+from regard.train.finish import finish
 from regard.train.loop import Trainer
-from regard.train.memory import OutOfMemory
-from regard.train.network import make_network
+from regard.train.memory import OutOfMemory, fit_to_memory
+from regard.train.network import choose_device, is_gpu, make_network
 from regard.train.parallel import Processes
-from regard.train.plan import RUN_FILE
-from regard.train.report import Reporter
-from regard.train.request import Request
-from regard.train.run_folder import check_folder, locked, remove_refused
-from regard.train.setup import make_stream, make_validator, set_up
+from regard.train.plan import RUN_FILE, Plan, choose_model, complete, model_from, shared_out
+from regard.train.progress import METRICS, TENSORBOARD, Reporter
+from regard.train.recipe import Request, check
+from regard.train.validation import make_validator
 from regard.translate.evaluate import AnyScore
+
+LOCK = ".lock"
+_FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT}
+"""What a run writes before its plan."""
+_EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST}
+"""What a run writes before its first checkpoint."""
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -91,7 +120,7 @@ def _train(
             print(text, file=sys.stderr, flush=True)
 
     started = time.monotonic()
-    plan, corpus, valid, tokenizers = set_up(request, output, resume, say, processes)
+    plan, corpus, valid, tokenizers = _set_up(request, output, resume, say, processes)
     if processes.is_first:
         processes.wait()  # the others wait for the plan
     device = choose_device(plan.train.device)
@@ -102,19 +131,14 @@ def _train(
                 say(f"{stream.num_too_long:,} pairs left out: over {plan.data.max_length} tokens")
             processes.wait()
             try:
-                validator = make_validator(plan, valid, tokenizers, processes)
-                trainer = Trainer(
-                    make_network(plan, tokenizers, device, say),
-                    stream,
-                    validator,
-                    plan.train,
-                    output,
-                    longest=stream.max_sequence_length,
-                    processes=processes,
-                )
+                validate = make_validator(plan, valid, tokenizers, processes)
+                network = make_network(plan, tokenizers, device, say)
+                trainer = Trainer(network, stream, validate, plan.train, output, processes)
                 if resume and not trainer.restore():
                     say("no checkpoint yet: starting from the beginning")
-                _loop(trainer, show, stop_at)
+                begun = (trainer.step, trainer.clock.seconds)
+                with Reporter(output, plan.train, begun, show, processes.is_first) as reporter:
+                    trainer.run(reporter, stop_at)
             except OutOfMemory as error:
                 if (output / CHECKPOINTS).exists() or not processes.alone:
                     raise
@@ -130,21 +154,121 @@ def _train(
         say(f"stopped at step {trainer.step:,} as asked; --resume goes on")
         return None
     seconds = time.monotonic() - started
-    scores = finish(plan, trainer, tokenizers, valid, output, seconds)
+    scores = finish(plan, trainer, tokenizers, valid, output, started)
     if not processes.is_first:
         return None
-    write_result(output, trainer, scores, time.monotonic() - started)
     shutil.rmtree(output / TEXT, ignore_errors=True)
     return TrainResult(output, scores, seconds)
 
 
-def _loop(trainer: Trainer, show: bool, stop_at: int | None) -> None:
-    with Reporter(
-        trainer.run_folder,
-        trainer.settings,
-        step=trainer.step,
-        seconds=trainer.clock.seconds,
-        show=show,
-        writes=trainer.processes.is_first,
-    ) as reporter:
-        trainer.run(reporter, stop_at)
+def _set_up(
+    request: Request, output: Path, resume: bool, say: Say, processes: Processes
+) -> tuple[Plan, Text, Text, Tokenizers]:
+    """The plan, training text, validation text and tokenizers; made anew, or read from the folder of the run."""
+    if resume:
+        plan = Plan.load(output / RUN_FILE)
+        plan.check_same(request)
+        data, seed = plan.data, plan.train.seed
+    else:
+        check(request)
+        device = choose_device(request.train.device)
+        data, seed = with_languages(request.data), request.train.seed
+    torch.manual_seed(seed)
+    texts: tuple[Text, Text]
+    if data.text:
+        texts = read_texts(data, seed, say)
+    elif processes.is_first:
+        texts = read_corpora(data, seed, say, output / TEXT, num_readers())
+    else:
+        texts = open_corpora(output / TEXT)
+    corpus, valid = texts
+    if resume:
+        files = JOINT if data.joint else SEPARATE
+        return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
+    if request.init is None:
+        tokenizers = learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
+        model = choose_model(request, tokenizers, count_pairs(corpus))
+    else:
+        manifest = read_manifest(request.init)
+        tokenizers = load_tokenizers(request.init, manifest.tokenizer)
+        data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
+        model = model_from(request, manifest)
+    save_tokenizers(tokenizers, output / TOKENIZERS)
+    settings = complete(
+        dataclasses.replace(request.train, objective=request.objective),
+        model,
+        num_pairs=count_pairs(corpus),
+        num_tokens=estimate_tokens(corpus, tokenizers),
+        on_gpu=device.type == "cuda",
+    )
+    if request.train.batch_tokens is None:
+        if device.type == "cuda":
+            settings = fit_to_memory(settings, model, device, say)
+        settings = shared_out(settings, processes.size)
+    processes.check(settings.accumulate)
+    plan = Plan(data, model, settings, request.decode, str(request.init or ""), request.generate)
+    plan.save(output / RUN_FILE)
+    say(plan.describe(str(device)))
+    return plan, corpus, valid, tokenizers
+
+
+def check_folder(output: Path, resume: bool) -> None:
+    """Refuse a folder where a run can neither start nor resume."""
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"--output must be a folder: {output} is a file; name another place")
+    if resume:
+        Plan.load(output / RUN_FILE)
+        return
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"--output must be a folder that can be written: {output}: {error.strerror}; "
+            "name another"
+        ) from error
+    _clear(output, _FIRST_FILES)
+    if any(output.iterdir()):
+        content = f"files and no training run (no {RUN_FILE}); name another"
+        if (output / RUN_FILE).exists():
+            content = "a training run; name another, or continue that run with --resume"
+        raise UsageError(f"--output must be a new or empty folder: {output} holds {content}")
+
+
+def remove_refused(output: Path) -> None:
+    """Remove the files of a run that was refused before its first checkpoint, so that it can be repeated."""
+    if output.exists() and not (output / LOCK).exists():
+        _clear(output, _EARLY_FILES)
+        if not any(output.iterdir()):
+            output.rmdir()
+
+
+def _clear(output: Path, names: set[str]) -> None:
+    """Remove all files, if these are the only ones."""
+    paths = list(output.iterdir())
+    if {path.name for path in paths} <= names:
+        for path in paths:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock; refuse where another process holds it. Name the folder where its disk is full."""
+    try:
+        with try_lock(folder / LOCK) as is_held:
+            if not is_held:
+                raise TrainingError(
+                    f"a run has one process at a time: another one trains in {folder}; "
+                    "wait for it, or name another --output"
+                )
+            yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise TrainingError(
+                f"{folder} must have room for the run and its text: {error.strerror}{room_left(folder)}; "
+                "make room and give the command again, with --resume where there is a checkpoint"
+            ) from error
+        if error.filename == str(folder / LOCK):
+            raise TrainingError(
+                f"{folder} must be a folder that can be written: {error.strerror}; name another --output"
+            ) from error
+        raise

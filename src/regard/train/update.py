@@ -2,25 +2,27 @@
 
 On a GPU with packed batches every step has the same shapes. So it is recorded once as CUDA graphs (the gradients of a
 batch; the optimizer's step) and replayed from then on. Otherwise a small model's step would spend most of its time
-waiting for the host to launch kernels.
+waiting for the host to launch kernels. A step that runs out of memory is repeated in parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.config import TrainConfig
+from regard.errors import TrainingError
 from regard.model.transformer import Model
-from regard.train.device import autocast, fastest_products
-from regard.train.loss import BatchLoss, Sums, Tensors
+from regard.train.batches import DeviceBatch, area, num_sequences, split
+from regard.train.loss import BatchLoss, Sums, Tensors, autocast
+from regard.train.memory import OutOfMemory, is_out_of_memory
 from regard.train.optimizer import Guard, set_rate, step_unless
 from regard.train.parallel import gradient_sync, is_distributed, whole
-from regard.train.prefetch import DeviceBatch
 
 STEPS_BEFORE_RECORDING = 3
 """Steps before the recording, so that compiled code, memory pools and Adam's moments exist by then."""
@@ -55,6 +57,8 @@ class Updater:
         self.can_retry = alone and not self.records and independent
         """whether a failed step can be repeated in parts: no other process takes part in it, and its pairs are
         independent of each other"""
+        self._largest: int | None = None
+        """maximum tokens of a part, padding included; None until memory has run out"""
         self._num_updates = 0
         self._recorded: Recording | None = None
         self.stream = torch.cuda.Stream(self.device) if self.records else None
@@ -66,11 +70,64 @@ class Updater:
         self.stream.wait_stream(torch.cuda.default_stream(self.device))
         return torch.cuda.stream(self.stream)
 
-    def __call__(self, batches: list[DeviceBatch], rate: float) -> Sums:
-        """One step of the optimizer; the loss is the mean over all target tokens of the batches."""
-        sums = self.gather(batches)
-        self.advance(rate)
+    def __call__(
+        self,
+        batches: list[DeviceBatch],
+        rate: float,
+        num_targets: Tensor | float | None = None,
+        say: Callable[[str], object] = print,
+    ) -> Sums:
+        """One step of the optimizer, in parts as small as memory requires.
+
+        The loss is the mean over all target tokens of the batches, or of `num_targets` where other processes have
+        batches of the step as well.
+        """
+        while True:
+            parts = [part for batch in batches for part in split(batch, self._largest)]
+            try:
+                sums = self.gather(parts, num_targets)
+                break
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                reason = str(error).split("\n")[0]
+            # Outside of the handler: the error's traceback holds the tensors of the step.
+            self._make_room(parts, reason, say)
+        try:
+            self.advance(rate)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            # Some weights may be updated already, so the step cannot be repeated.
+            reason = str(error).split("\n")[0]
+            raise OutOfMemory(
+                f"memory must hold the optimizer's moments beside a batch: it does not ({reason}); "
+                "lower batch_tokens, or take a smaller model"
+            ) from error
         return sums
+
+    def _make_room(
+        self, parts: list[DeviceBatch], reason: str, say: Callable[[str], object]
+    ) -> None:
+        size, count = max((area(part), num_sequences(part)) for part in parts)
+        if not self.can_retry:
+            raise OutOfMemory(
+                f"memory must hold a batch of {size:,} tokens: it does not ({reason}); "
+                "lower batch_tokens, or take a smaller model"
+            )
+        if count < 2:
+            raise TrainingError(
+                f"memory must hold at least one pair, of {size:,} tokens: it does not ({reason}); "
+                "lower data.max_length, or take a smaller model"
+            )
+        self._largest = size // 2
+        self.forget()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        say(
+            f"out of memory with {size:,} tokens at once: going on in parts of at most "
+            f"{self._largest:,}, the same steps in more time"
+        )
 
     def advance(self, rate: float) -> None:
         """Clip and apply the gradients that `gather` has left."""
@@ -83,10 +140,7 @@ class Updater:
         self._num_updates += 1
 
     def gather(self, batches: list[DeviceBatch], num_targets: Tensor | float | None = None) -> Sums:
-        """The gradients of one step. If it fails, `forget` makes room for another try.
-
-        num_targets: divisor of the sums, where other processes have batches of the step as well.
-        """
+        """The gradients of one step. If it fails, `forget` makes room for another try."""
         if num_targets is None:
             num_targets = sum(batch.num_targets for batch in batches)
         self._num_targets.fill_(num_targets)
@@ -125,6 +179,19 @@ class Updater:
             torch.nn.utils.clip_grads_with_norm_(parameters, self.settings.clip, norm)
         self.guard.judge(norm)
         step_unless(self.optimizer, self.guard.skips)
+
+
+@contextmanager
+def fastest_products(device: torch.device, precision: str) -> Iterator[None]:
+    """On ARM processors torch's BLAS multiplies fp32 faster than oneDNN, torch's first choice."""
+    affected = device.type == "cpu" and precision != "bf16" and platform.machine() == "aarch64"
+    one_dnn: Any = torch.backends.mkldnn  # its stubs have no setter
+    before = one_dnn.enabled
+    one_dnn.enabled = before and not affected
+    try:
+        yield
+    finally:
+        one_dnn.enabled = before
 
 
 class Recording:

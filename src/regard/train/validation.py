@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import DecodeConfig, Precision, TrainConfig
-from regard.data.batches import Batch, Masking, batches_for_inference, padded_batches
+from regard.data.batches import Batch, batches_for_inference, padded_batches
 from regard.data.corpus import Corpus
-from regard.data.running_text import RunningText, TextChunks, encode_documents
+from regard.data.running_text import RunningText
 from regard.decode import search
 from regard.engine import pad
 from regard.engine.torch import TorchEngine
@@ -23,12 +23,12 @@ from regard.model.layout import Layout
 from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import EOS_ID, Tokenizer
-from regard.train.device import autocast
-from regard.train.loss import Tensors, batch_loss, pair_loss
+from regard.train.batches import chunks_for, masking_for, to_tensors
+from regard.train.corpora import Text, Tokenizers
+from regard.train.loss import Tensors, autocast, batch_loss, pair_loss
 from regard.train.memory import is_out_of_memory
 from regard.train.parallel import Processes
 from regard.train.plan import Plan
-from regard.train.prefetch import to_tensors
 from regard.train.progress import Validation
 from regard.translate.evaluate import Perplexity, Retrieval, evaluate, retrieval
 
@@ -40,33 +40,45 @@ VALIDATION_SEED = 1
 """Seed of the validation masks: the same in all validations of all runs with one tokenizer."""
 
 
-@dataclass(frozen=True)
-class Validator:
-    """Loss and greedy BLEU on validation pairs."""
+def make_validator(
+    plan: Plan, valid: Text, tokenizers: Tokenizers, processes: Processes
+) -> Callable[[Any], Validation]:
+    settings = plan.train
+    if isinstance(valid, RunningText):
+        measure = perplexity_of(plan, valid, tokenizers, processes)
+        return lambda model: Validation(measure(model).loss, None)
+    if settings.objective == "contrastive":
+        return lambda model: Validation(retrieval_loss(model, valid, tokenizers[0], settings), None)
 
-    corpus: Corpus
-    tokenizers: tuple[Tokenizer, Tokenizer]
-    settings: TrainConfig
-    processes: Processes
+    def validate(model: Translating) -> Validation:
+        """Loss and greedy BLEU; only the loss where it is the metric."""
+        bleu = None
+        if settings.metric == "bleu":
+            greedy = DecodeConfig(method="greedy")
+            hypotheses = processes.shared(
+                lambda some: translate_all(model, some, tokenizers, greedy, settings.precision),
+                valid.sources,
+            )
+            bleu = evaluate(hypotheses, valid.targets).bleu
+        return Validation(translation_loss(model, valid, tokenizers, settings, processes), bleu)
 
-    def __call__(self, model: Translating) -> Validation:
-        if self.settings.metric != "bleu":
-            return Validation(self.loss(model), None)
-        greedy, precision = DecodeConfig(method="greedy"), self.settings.precision
-        hypotheses = self.processes.shared(
-            lambda sources: translate_all(model, sources, self.tokenizers, greedy, precision),
-            self.corpus.sources,
-        )
-        return Validation(self.loss(model), evaluate(hypotheses, self.corpus.targets).bleu)
+    return validate
 
-    def loss(self, model: Translating) -> float:
-        """Plain cross-entropy for each target token."""
-        assert self.settings.batch_tokens is not None
-        source = self.tokenizers[0].encode_batch(self.corpus.sources)
-        target = self.tokenizers[1].encode_batch(self.corpus.targets)
-        batches = padded_batches(source, target, self.settings.batch_tokens)
-        total, num_targets = total_loss(model, batches, self.settings.precision, self.processes)
-        return total / num_targets
+
+def translation_loss(
+    model: Translating,
+    corpus: Corpus,
+    tokenizers: Tokenizers,
+    settings: TrainConfig,
+    processes: Processes,
+) -> float:
+    """Plain cross-entropy for each target token."""
+    assert settings.batch_tokens is not None
+    source = tokenizers[0].encode_batch(corpus.sources)
+    target = tokenizers[1].encode_batch(corpus.targets)
+    batches = padded_batches(source, target, settings.batch_tokens)
+    total, num_targets = total_loss(model, batches, settings.precision, processes)
+    return total / num_targets
 
 
 @torch.no_grad()
@@ -90,7 +102,7 @@ def total_loss(
 def translate_all(
     model: Translating,
     sources: Sequence[str],
-    tokenizers: tuple[Tokenizer, Tokenizer],
+    tokenizers: Tokenizers,
     config: DecodeConfig,
     precision: Precision,
 ) -> list[str]:
@@ -98,18 +110,13 @@ def translate_all(
     ids = [[*tokens, EOS_ID] for tokens in tokenizers[0].encode_batch(sources)]
     device = next(model.parameters()).device
     engine = TorchEngine(model, str(device), precision)
-    max_tokens = MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
-    translations = [""] * len(ids)
     num_paths = config.beam if config.method == "beam" else 1
-    groups = deque(batches_for_inference(ids, max_tokens // num_paths))
+    groups = deque(batches_for_inference(ids, _max_tokens(device) // num_paths))
+    translations = [""] * len(ids)
     while groups:
         group = groups.popleft()
         try:
-            found = search(
-                engine,
-                [ids[i] for i in group],
-                config,
-            )
+            found = search(engine, [ids[i] for i in group], config)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error) or len(group) < 2:
                 raise
@@ -121,28 +128,21 @@ def translate_all(
     return translations
 
 
-@dataclass(frozen=True)
-class RetrievalValidator:
-    """The contrastive loss on validation pairs, in their order."""
-
-    corpus: Corpus
-    tokenizers: tuple[Tokenizer, Tokenizer]
-    settings: TrainConfig
-
-    def __call__(self, model: EncoderOnly) -> Validation:
-        queries, passages = (
-            text_vectors(model, self.tokenizers[0], texts, self.settings.precision)
-            for texts in (self.corpus.sources, self.corpus.targets)
-        )
-        total = 0.0
-        for start in range(0, len(queries), QUERIES_AT_ONCE):
-            part = slice(start, start + QUERIES_AT_ONCE)
-            counts = torch.ones(len(queries[part]), dtype=torch.bool, device=queries.device)
-            loss = pair_loss(
-                queries[part], passages[part], counts, self.settings.contrast_temperature
-            )
-            total += float(loss) * len(counts)
-        return Validation(total / len(queries), None)
+def retrieval_loss(
+    model: EncoderOnly, corpus: Corpus, tokenizer: Tokenizer, settings: TrainConfig
+) -> float:
+    """The contrastive loss of the pairs, in their order."""
+    queries, passages = (
+        text_vectors(model, tokenizer, texts, settings.precision)
+        for texts in (corpus.sources, corpus.targets)
+    )
+    total, temperature = 0.0, settings.contrast_temperature
+    for some, theirs in zip(
+        queries.split(QUERIES_AT_ONCE), passages.split(QUERIES_AT_ONCE), strict=True
+    ):
+        counts = torch.ones(len(some), dtype=torch.bool, device=some.device)
+        total += float(pair_loss(some, theirs, counts, temperature)) * len(some)
+    return total / len(queries)
 
 
 def retrieval_score(
@@ -156,14 +156,15 @@ def retrieval_score(
     """The rank of each source's target among all targets; equal targets count as one."""
     distinct = list(dict.fromkeys(targets))
     numbers = {text: number for number, text in enumerate(distinct)}
-    queries = text_vectors(model, tokenizer, sources, precision)
     passages = text_vectors(model, tokenizer, distinct, precision)
+    queries = text_vectors(model, tokenizer, sources, precision)
+    right = torch.tensor([numbers[text] for text in targets], device=queries.device)
     ranks: list[int] = []
-    for start in range(0, len(queries), QUERIES_AT_ONCE):
-        part = slice(start, start + QUERIES_AT_ONCE)
-        scores = queries[part] @ passages.T
-        right = torch.tensor([numbers[text] for text in targets[part]], device=scores.device)
-        better = scores > scores.gather(1, right[:, None])
+    for some, theirs in zip(
+        queries.split(QUERIES_AT_ONCE), right.split(QUERIES_AT_ONCE), strict=True
+    ):
+        scores = some @ passages.T
+        better = scores > scores.gather(1, theirs[:, None])
         ranks += (better.sum(dim=1) + 1).tolist()
     return retrieval(ranks, name=name)
 
@@ -175,7 +176,7 @@ def text_vectors(
     ids = [[*tokens, EOS_ID] for tokens in tokenizer.encode_batch(texts)]
     device = next(model.parameters()).device
     vectors = torch.empty(len(ids), model.config.d_model, device=device)
-    for group in batches_for_inference(ids, MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])):
+    for group in batches_for_inference(ids, _max_tokens(device)):
         tokens, lengths = pad([ids[i] for i in group], model.config.pad_id)
         layout = Layout.padded(torch.from_numpy(lengths).to(device), tokens.shape[1])
         with autocast(device, precision):
@@ -184,43 +185,25 @@ def text_vectors(
     return vectors
 
 
-class TextValidator:
-    """Perplexity on held-out running text."""
+def _max_tokens(device: torch.device) -> int:
+    return MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
 
-    def __init__(
-        self,
-        plan: Plan,
-        text: RunningText,
-        tokenizers: tuple[Tokenizer, Tokenizer],
-        processes: Processes,
-    ) -> None:
-        self.settings, self.processes = plan.train, processes
-        self._masking = masking_for(plan.train, tokenizers[1])
-        self._chunks = chunks_for(plan, text, tokenizers[1])
-        self._num_words = sum(len(line.split()) for line in text.lines())
 
-    def __call__(self, model: Model) -> Validation:
-        return Validation(self.measure(model).loss, None)
+def perplexity_of(
+    plan: Plan, text: RunningText, tokenizers: Tokenizers, processes: Processes, name: str = ""
+) -> Callable[[Model], Perplexity]:
+    """A measure of held-out running text: each token once, after those before it in its row; or always the same masks."""
+    settings, masking = plan.train, masking_for(plan.train, tokenizers[1])
+    chunks = chunks_for(plan, text, tokenizers[1])
+    num_words = sum(len(line.split()) for line in text.lines())
 
-    def measure(self, model: Model, name: str = "") -> Perplexity:
-        """Each token once, after those before it in its row; or always the same masks."""
-        assert self.settings.batch_tokens is not None
-        batches = self._chunks.even_batches(
-            self.settings.batch_tokens, self._masking, VALIDATION_SEED
-        )
-        total, num_tokens = total_loss(model, batches, self.settings.precision, self.processes)
-        words = None if self._masking else math.exp(min(total / self._num_words, 700.0))
+    def measure(model: Model) -> Perplexity:
+        assert settings.batch_tokens is not None
+        batches = chunks.even_batches(settings.batch_tokens, masking, VALIDATION_SEED)
+        total, num_tokens = total_loss(model, batches, settings.precision, processes)
+        words = None if masking else math.exp(min(total / num_words, 700.0))
         return Perplexity(
             loss=total / num_tokens, num_tokens=round(num_tokens), of_words=words, name=name
         )
 
-
-def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
-    if settings.objective != "masked":
-        return None
-    return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
-
-
-def chunks_for(plan: Plan, text: RunningText, tokenizer: Tokenizer) -> TextChunks:
-    tokens = encode_documents(tokenizer, text.documents)
-    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")
+    return measure

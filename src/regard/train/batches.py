@@ -1,0 +1,216 @@
+"""The batches of a run: made from its text, prefetched as tensors, shared among processes, split where memory is short.
+
+Gradients are sums over sentences, divided by the tokens of the whole step. So the number of parts does not matter:
+every sentence counts once, and the step is the same up to rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.config import TrainConfig
+from regard.data.batch_stream import BatchStream, Lanes, PairStream
+from regard.data.batches import Batch, Masking
+from regard.data.running_text import RunningText, TextChunks, TextStream, encode_documents
+from regard.errors import UsageError
+from regard.text.tokenizer import PAD_ID, Tokenizer
+from regard.train.corpora import Text, Tokenizers
+from regard.train.loss import Tensors
+from regard.train.parallel import Processes
+from regard.train.plan import Plan
+
+AHEAD = 4
+"""Maximum number of prefetched batches."""
+MOST_WORKERS = 15
+"""Maximum number of processes that make batches beside the training one."""
+
+
+def num_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def num_readers() -> int:
+    """Number of processes that read and encode the text, before the training."""
+    return min(MOST_WORKERS + 1, num_cores())
+
+
+def make_stream(
+    plan: Plan,
+    corpus: Text,
+    tokenizers: Tokenizers,
+    folder: Path,
+    processes: Processes,
+    device: torch.device,
+) -> BatchStream:
+    """The training batches; each process makes its share."""
+    data, train = plan.data, plan.train
+    assert train.batch_tokens is not None
+    if isinstance(corpus, RunningText):
+        if plan.model.position == "learned" and data.max_length > plan.model.max_positions:
+            raise UsageError(
+                f"a row has at most as many tokens as the model has positions, {plan.model.max_positions}: got "
+                f"max_length={data.max_length}; lower it, or raise max_positions"
+            )
+        return TextStream(
+            chunks_for(plan, corpus, tokenizers[1]),
+            batch_tokens=train.batch_tokens,
+            packing=bool(train.packing),
+            masking=masking_for(train, tokenizers[1]),
+            seed=train.seed,
+        )
+    # A GPU is faster than one process can encode; a CPU is not.
+    own_cores = num_cores() // processes.local_size
+    num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
+    with processes.first_before_others():
+        return PairStream(
+            corpus,
+            tokenizers,
+            batch_tokens=train.batch_tokens,
+            packing=bool(train.packing),
+            sampling=data.sampling,
+            max_length=data.max_length,
+            seed=train.seed,
+            num_workers=num_workers,
+            lanes=Lanes(train.accumulate, processes.rank, processes.size),
+            shuffle_window=data.shuffle_window,
+            folder=folder,
+            num_readers=num_readers(),
+        )
+
+
+def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
+    if settings.objective != "masked":
+        return None
+    return Masking(tokenizer, settings.mask_share, settings.mask_hidden, settings.mask_random)
+
+
+def chunks_for(plan: Plan, text: RunningText, tokenizer: Tokenizer) -> TextChunks:
+    tokens = encode_documents(tokenizer, text.documents)
+    return TextChunks.of(tokens, plan.data.max_length, masked=plan.train.objective == "masked")
+
+
+class DeviceBatch(NamedTuple):
+    """A batch in memory that the device can copy from, with its sizes for the host."""
+
+    tensors: Tensors
+    packed: bool
+    num_tokens: int
+    num_targets: int
+    position: dict[str, Any]
+    """position of the data stream after this batch"""
+
+
+class Prefetcher:
+    """Iterates over a stream's batches as tensors; None stands for a batch of another process.
+
+    `position` is that of the last batch handed out.
+    """
+
+    def __init__(self, stream: BatchStream, device: torch.device) -> None:
+        self.stream = stream
+        self.position = stream.state()
+        self._ahead = AHEAD if device.type == "cuda" else 0
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._prepared: deque[Future[DeviceBatch | None]] = deque()
+
+    def __enter__(self) -> Prefetcher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown(cancel_futures=True)
+
+    def __iter__(self) -> Prefetcher:
+        return self
+
+    def __next__(self) -> DeviceBatch | None:
+        if self._ahead:
+            while len(self._prepared) <= self._ahead:
+                self._prepared.append(self._thread.submit(self._prepare))
+            batch = self._prepared.popleft().result()
+        else:
+            batch = self._prepare()
+        if batch is not None:
+            self.position = batch.position
+        return batch
+
+    def _prepare(self) -> DeviceBatch | None:
+        batch = next(self.stream)
+        if batch is None:
+            return None
+        tensors = to_tensors(batch)
+        if self._ahead:
+            tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))
+        num_targets = int((batch.target_output != PAD_ID).sum())
+        return DeviceBatch(
+            tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state()
+        )
+
+
+def to_tensors(batch: Batch) -> Tensors:
+    return Tensors(*(torch.from_numpy(getattr(batch, name)) for name in Tensors._fields))
+
+
+def share(batches: Sequence[DeviceBatch | None], processes: Processes) -> list[DeviceBatch]:
+    """This process's part of an update's batches; where there are too few, a batch without answers."""
+    mine = [batch for batch in batches[processes.rank :: processes.size] if batch is not None]
+    return mine or [without_answers(next(batch for batch in batches if batch is not None))]
+
+
+def without_answers(batch: DeviceBatch) -> DeviceBatch:
+    nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
+    return batch._replace(
+        tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
+    )
+
+
+def area(batch: DeviceBatch) -> int:
+    """Number of computed tokens, padding included."""
+    return batch.tensors.source.numel() + batch.tensors.target_input.numel()
+
+
+def split(batch: DeviceBatch, largest: int | None) -> list[DeviceBatch]:
+    """The batch as parts of at most so many tokens, or of a single pair."""
+    count = num_sequences(batch)
+    if largest is None or area(batch) <= largest or count < 2:
+        return [batch]
+    halves = _part(batch, 0, count // 2), _part(batch, count // 2, count)
+    return [part for half in halves for part in split(half, largest)]
+
+
+def num_sequences(batch: DeviceBatch) -> int:
+    """Without the padding sequences and empty slots at the end of a packed batch."""
+    lengths = batch.tensors.target_lengths
+    return int((lengths.cumsum(0) - lengths < _count(batch.tensors.target_input)).sum())
+
+
+def _part(batch: DeviceBatch, start: int, stop: int) -> DeviceBatch:
+    tensors = batch.tensors
+
+    def cut(tokens: Tensor, lengths: Tensor) -> Tensor:
+        if batch.packed:
+            return tokens[:, int(lengths[:start].sum()) : int(lengths[:stop].sum())]
+        return tokens[start:stop, : int(lengths[start:stop].max())]
+
+    part = Tensors(
+        cut(tensors.source, tensors.source_lengths),
+        tensors.source_lengths[start:stop],
+        cut(tensors.target_input, tensors.target_lengths),
+        cut(tensors.target_output, tensors.target_lengths),
+        tensors.target_lengths[start:stop],
+    )
+    num_tokens = _count(part.source) + _count(part.target_input)
+    return DeviceBatch(part, batch.packed, num_tokens, _count(part.target_output), batch.position)
+
+
+def _count(tokens: Tensor) -> int:
+    return int((tokens != PAD_ID).sum())

@@ -189,7 +189,9 @@ def read_test_texts(data: DataConfig) -> list[tuple[str, RunningText]]:
     ]
 
 
-def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[RunningText, RunningText]:
+def read_texts(
+    data: DataConfig, seed: int, say: Callable[[str], None]
+) -> tuple[RunningText, RunningText]:
     """Training and validation text; without validation files some text is held out."""
     read_test_texts(data)  # first: a broken test text should be known before the training
     advice = "mend it, or set strict=false to drop such lines"

@@ -36,6 +36,8 @@ _FACTS = "about.json"
 def read_facts(folder: Path) -> dict[str, Any]:
     """Languages, sizes of the parts, size of the vocabulary."""
     facts: dict[str, Any] = json.loads((folder / _FACTS).read_text("utf-8"))
+    # Earlier versions wrote the size of the vocabulary as "pieces".
+    facts.setdefault("vocabulary", facts.get("pieces"))
     return facts
 
 

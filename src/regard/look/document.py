@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import regard
 from regard.config import ModelConfig, Position, to_dict
 from regard.look.session import Run, Session
 from regard.look.subject import Subject, words
@@ -227,7 +226,7 @@ def places(is_recurrent: bool = False) -> dict[str, Document]:
 
 def _place(file: str, text: str) -> Document:
     """The line with this text in the file, or in another of its folder."""
-    root = Path(regard.__file__).parent
+    root = Path(__file__).parents[1]
     own = root / f"{file}.py"
     return next(
         {"file": f"src/regard/{path.relative_to(root).as_posix()}", "line": number}

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.model.batch_norm import MOMENTUM, MaskedBatchNorm, mark_words
 from regard.model.layout import Layout
+from regard.model.norm import MOMENTUM, MaskedBatchNorm, mark_words
 
 
 def test_on_paper():

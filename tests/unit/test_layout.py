@@ -15,7 +15,6 @@ def test_padded_on_paper():
     assert layout.longest == 4
     assert layout.sequence_of().tolist() == [[0, 0, 0, 0], [1, 1, 1, 1]]
     assert layout.positions().tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
-    assert layout.lengths_by_place().tolist() == [[3, 3, 3, 3], [1, 1, 1, 1]]
 
 
 def test_packed_on_paper():
@@ -25,7 +24,6 @@ def test_packed_on_paper():
     assert layout.boundaries.tolist() == [0, 3, 4, 6, 6, 6]
     assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
     assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
-    assert layout.lengths_by_place().tolist() == [[3, 3, 3, 1, 2, 2]]
 
 
 def test_padding_is_hidden_on_paper():

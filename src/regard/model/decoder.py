@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.attention import KeyValue, KeyValueCache, MultiHeadAttention, fused_linear
+from regard.model.encoder import Stack
 from regard.model.feedforward import FeedForward
 from regard.model.layout import Layout, Visibility
-from regard.model.norm import make_norm
-from regard.model.position import RelativePositionBias, Rotation
-from regard.trace import Trace, at, keep
+from regard.model.position import Rotation
+from regard.trace import Trace, at
 
 
 @dataclass(frozen=True)
@@ -101,20 +101,12 @@ class DecoderLayer(nn.Module):
         return self.feed_forward(x, trace=at(trace, "feed_forward")), present
 
 
-class Decoder(nn.Module):
+class Decoder(Stack):
     """The stack of N layers."""
 
     def __init__(self, config: ModelConfig, dropout: float) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(
-            DecoderLayer(config, dropout) for _ in range(config.num_decoder_layers)
-        )
-        self.position_bias = (
-            RelativePositionBias(config, looks_ahead=False)
-            if config.position == "relative"
-            else None
-        )
-        self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
+        layers = (DecoderLayer(config, dropout) for _ in range(config.num_decoder_layers))
+        super().__init__(config, layers, looks_ahead=False)
 
     def project_memory(
         self, memory: Float[Tensor, "batch source_len d_model"]
@@ -131,15 +123,16 @@ class Decoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "batch target_len d_model"],
+        positions: Int[Tensor, "batch target_len"],
         visibility: Visibility | None,
         memory: tuple[KeyValueCache, ...] = (),
         cross_visibility: Visibility | None = None,
         *,
         past: tuple[KeyValueCache, ...] | None = None,
-        rotation: Rotation | None = None,
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch target_len d_model"], tuple[KeyValueCache, ...]]:
         """The new hidden vectors, and for each layer the keys and values of all words so far."""
+        visibility, turned = self._place(positions, visibility, trace)
         present = []
         for i, layer in enumerate(self.layers):
             x, keys = layer(
@@ -148,10 +141,8 @@ class Decoder(nn.Module):
                 memory[i] if memory else None,
                 cross_visibility,
                 past=None if past is None else past[i],
-                rotation=rotation,
+                rotation=turned,
                 trace=at(trace, f"layers.{i}"),
             )
             present.append(keys)
-        if self.final_norm is not None:
-            x = keep(trace, "final_norm", self.final_norm(x))
-        return x, tuple(present)
+        return self._normalised(x, trace), tuple(present)

@@ -8,15 +8,20 @@ else normalises what leaves it.
 
 from __future__ import annotations
 
-from jaxtyping import Float
+from collections.abc import Iterable
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.model.attention import MultiHeadAttention
 from regard.model.feedforward import FeedForward
-from regard.model.layout import Visibility
+from regard.model.layout import Layout, Visibility
 from regard.model.norm import make_norm
-from regard.model.position import RelativePositionBias, Rotation
+from regard.model.position import RelativePositionBias, Rotation, rotation
 from regard.trace import Trace, at, keep
 
 
@@ -43,31 +48,77 @@ class EncoderLayer(nn.Module):
         return output
 
 
-class Encoder(nn.Module):
-    """The stack of N layers."""
+class Stack(nn.Module):
+    """What encoder and decoder share: N layers, the positions that enter their attention, the last norm."""
 
-    def __init__(self, config: ModelConfig, dropout: float) -> None:
+    def __init__(
+        self, config: ModelConfig, layers: Iterable[nn.Module], *, looks_ahead: bool
+    ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            EncoderLayer(config, dropout) for _ in range(config.num_encoder_layers)
-        )
+        self.layers = nn.ModuleList(layers)
         self.position_bias = (
-            RelativePositionBias(config, looks_ahead=True)
+            RelativePositionBias(config, looks_ahead=looks_ahead)
             if config.position == "relative"
             else None
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
+        self.rotated = config.head_dim if config.position == "rotary" else 0
+        """Features of a head that rotary positions turn."""
+
+    def _place(
+        self,
+        positions: Int[Tensor, "batch length"],
+        visibility: Visibility | None,
+        trace: Trace | None,
+    ) -> tuple[Visibility | None, Rotation | None]:
+        """The visibility with the bias of relative positions, and the angles of rotary ones, where the model has them."""
+        if self.position_bias is not None:
+            assert visibility is not None
+            bias = self.position_bias(positions, visibility.key.positions())
+            visibility = replace(visibility, bias=keep(trace, "position_bias", bias))
+        return visibility, rotation(positions, self.rotated) if self.rotated else None
+
+    def _normalised(
+        self, x: Float[Tensor, "batch length d_model"], trace: Trace | None
+    ) -> Float[Tensor, "batch length d_model"]:
+        return x if self.final_norm is None else keep(trace, "final_norm", self.final_norm(x))
+
+
+class Encoder(Stack):
+    """The stack of N layers."""
+
+    def __init__(self, config: ModelConfig, dropout: float) -> None:
+        layers = (EncoderLayer(config, dropout) for _ in range(config.num_encoder_layers))
+        super().__init__(config, layers, looks_ahead=True)
 
     def forward(
         self,
         x: Float[Tensor, "batch source_len d_model"],
-        visibility: Visibility,
-        rotation: Rotation | None = None,
+        layout: Layout,
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_model"]:
+        visibility, turned = self._place(layout.positions(), Visibility(layout, layout), trace)
         for i, layer in enumerate(self.layers):
-            x = layer(x, visibility, rotation, trace=at(trace, f"layers.{i}"))
-        if self.final_norm is not None:
-            x = keep(trace, "final_norm", self.final_norm(x))
-        return x
+            x = layer(x, visibility, turned, trace=at(trace, f"layers.{i}"))
+        return self._normalised(x, trace)
+
+
+def sentence_vectors(
+    memory: Float[Tensor, "batch length d_model"], layout: Layout
+) -> Float[Tensor, "sequences d_model"]:
+    """One vector a sentence: the mean of its words' vectors in context, brought to length 1; 0 for an empty one.
+
+    So the dot product of two texts is the cosine of the angle between them. Reimers and Gurevych 2019, section 3,
+    found the mean better than the vector of one special token.
+    """
+    if layout.is_packed:
+        numbers = torch.arange(len(layout.lengths), device=memory.device)
+        # A matrix product: faster than a sum over rows of unequal length, and compiled better.
+        belongs = (layout.sequence_of() == numbers[:, None]).to(memory.dtype)
+        total = belongs @ memory[0]
+    else:
+        inside = layout.positions() < layout.lengths[:, None]
+        total = (memory * inside[:, :, None]).sum(dim=1)
+    mean = total.float() / layout.lengths.clamp(min=1)[:, None]
+    return F.normalize(mean, dim=-1)

@@ -61,10 +61,6 @@ class Layout:
             return places.expand(len(self.lengths), -1)
         return places - self.boundaries[self.sequence_of()]
 
-    def lengths_by_place(self) -> Int[Tensor, "batch length"]:
-        """The length of the sentence each place belongs to."""
-        return self.lengths[self.sequence_of()]
-
 
 @dataclass(frozen=True)
 class Visibility:
@@ -85,7 +81,8 @@ class Visibility:
             visible = (self.key.positions() < self.key.lengths[:, None])[:, None, :]
             visible = visible.expand(-1, self.query.length, -1)
         if self.causal:
-            visible = visible & self.not_future()
+            past = self.key.positions()[:, None, :] <= self.query.positions()[:, :, None]
+            visible = visible & past
         return visible[:, None]
 
     def mask(
@@ -113,6 +110,3 @@ class Visibility:
         if self.causal:
             return torch.arange(self.key.length, device=last.device).to(last), last
         return self.query.boundaries[sequence], last
-
-    def not_future(self) -> Bool[Tensor, "batch query_len key_len"]:
-        return self.key.positions()[:, None, :] <= self.query.positions()[:, :, None]

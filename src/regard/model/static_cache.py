@@ -23,7 +23,7 @@ from regard.model.layout import Layout, Visibility
 from regard.trace import Trace
 
 if torch.version.cuda is not None:
-    from regard.model.kernels.step_attention import fits, step_attention
+    from regard.model.kernels.step import fits, step_attention
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ Differs from the paper: nowhere in the default.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -18,12 +17,11 @@ from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.attention import KeyValueCache
-from regard.model.batch_norm import mark_words
 from regard.model.decoder import Decoder, DecoderState
 from regard.model.encoder import Encoder
 from regard.model.layout import Layout, Visibility
 from regard.model.network import Network
-from regard.model.position import Rotation, rotation
+from regard.model.norm import mark_words
 from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.static_cache import StaticState
 from regard.trace import Trace, at, keep
@@ -50,13 +48,11 @@ class Transformer(Network):
         """The memory: one vector in context for each source word."""
         self._mark_words(source, self.source, self.encoder)
         if self.config.position == "scaled":
-            self.source.position.lengths = layout.lengths_by_place()
-        positions, inside = layout.positions(), at(trace, "encoder")
-        x = self.source(source, positions, layout.longest, trace=at(trace, "source"))
-        visibility = self._biased(
-            self.encoder, Visibility(layout, layout), positions, positions, inside
+            self.source.position.lengths = layout.lengths[layout.sequence_of()]
+        embedded = self.source(
+            source, layout.positions(), layout.longest, trace=at(trace, "source")
         )
-        memory = self.encoder(x, visibility, self._rotation(positions), trace=inside)
+        memory = self.encoder(embedded, layout, trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)
 
     def _decode(
@@ -69,13 +65,11 @@ class Transformer(Network):
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The decoder's last hidden vectors, all positions at once under the look-ahead mask."""
         self._mark_words(target, self.target, self.decoder)
-        positions, inside = layout.positions(), at(trace, "decoder")
+        positions = layout.positions()
         x = self.target(target, positions, layout.longest, trace=at(trace, "target"))
         visibility = Visibility(layout, layout, causal=True)
-        visibility = self._biased(self.decoder, visibility, positions, positions, inside)
-        turned = self._rotation(positions)
         hidden, _ = self.decoder(
-            x, visibility, memory, cross_visibility, rotation=turned, trace=inside
+            x, positions, visibility, memory, cross_visibility, trace=at(trace, "decoder")
         )
         return hidden
 
@@ -107,47 +101,24 @@ class Transformer(Network):
         positions = state.positions_of(tokens)[:, None]
         hidden, past = self.decoder(
             self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target")),
-            self._step_visibility(positions, state.longest, at(trace, "decoder")),
+            positions,
+            self._step_visibility(positions, state.longest),
             state.memory,
             state.cross_visibility(len(tokens)),
             past=state.past,
-            rotation=self._rotation(positions),
             trace=at(trace, "decoder"),
         )
         return hidden[:, 0], state.advanced(past)
 
-    def _biased(
-        self,
-        stack: Encoder | Decoder,
-        visibility: Visibility,
-        query: Int[Tensor, "batch query_len"],
-        key: Int[Tensor, "batch key_len"],
-        trace: Trace | None,
-    ) -> Visibility:
-        """The visibility with the bias of relative positions, where the model has them."""
-        if stack.position_bias is None:
-            return visibility
-        return replace(
-            visibility, bias=keep(trace, "position_bias", stack.position_bias(query, key))
-        )
-
-    def _rotation(self, positions: Int[Tensor, "batch length"]) -> Rotation | None:
-        if self.config.position != "rotary":
-            return None
-        return rotation(positions, self.config.head_dim)
-
     def _step_visibility(
-        self, positions: Int[Tensor, "batch 1"], key_len: int, trace: Trace | None
+        self, positions: Int[Tensor, "batch 1"], key_len: int
     ) -> Visibility | None:
-        """None: the newest word sees all words before it. Only relative positions need a bias."""
+        """None: the newest word sees all words before it. Only the bias of relative positions needs their places."""
         if self.config.position != "relative":
             return None
         lengths = positions[:, 0] + 1
-        visibility = Visibility(
-            Layout.padded(torch.ones_like(lengths), 1), Layout.padded(lengths, key_len)
-        )
-        places = visibility.key.positions()
-        return self._biased(self.decoder, visibility, positions, places, trace)
+        one = Layout.padded(torch.ones_like(lengths), 1)
+        return Visibility(one, Layout.padded(lengths, key_len))
 
 
 class EncoderDecoder(Transformer):

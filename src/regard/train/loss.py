@@ -23,8 +23,8 @@ from torch.nn import functional as F
 
 from regard.config import TrainConfig
 from regard.data.batches import num_asked
+from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
-from regard.model.pooling import sentence_vectors
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model, Translating
 from regard.train.linear_cross_entropy import LinearCrossEntropy
 

@@ -19,8 +19,8 @@ from regard.data.running_text import RunningText
 from regard.decode import search
 from regard.engine import pad
 from regard.engine.torch import TorchEngine
+from regard.model.encoder import sentence_vectors
 from regard.model.layout import Layout
-from regard.model.pooling import sentence_vectors
 from regard.model.transformer import EncoderOnly, Model, Translating
 from regard.text.tokenizer import EOS_ID, Tokenizer
 from regard.train.batches import chunks_for, masking_for, to_tensors

@@ -35,7 +35,6 @@ from regard.model.dropout import Dropout
 from regard.model.layout import Layout
 from regard.model.recurrent.attention import Alignment
 from regard.model.recurrent.cell import NUM_PARTS, Weights, advance, make_cell, run
-from regard.model.recurrent.encoder import summary_of
 from regard.trace import Trace, at, keep
 
 Value = TypeVar("Value")
@@ -194,6 +193,18 @@ class RecurrentDecoder(nn.Module):
         if steps is not None:
             steps.finish()
         return torch.stack(states, dim=1), torch.stack(contexts, dim=1), tuple(cells)
+
+
+def summary_of(
+    memory: Float[Tensor, "batch source_len d_state"], layout: Layout, *, both: bool
+) -> Float[Tensor, "batch summary"]:
+    """The last state of both directions, or of the backward one only."""
+    forwards, backwards = memory.chunk(2, dim=-1)
+    first = backwards[:, 0]
+    if not both:
+        return first
+    rows = torch.arange(len(memory), device=memory.device)
+    return torch.cat([forwards[rows, layout.lengths.to(torch.int64) - 1], first], dim=-1)
 
 
 def _kept(

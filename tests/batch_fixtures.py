@@ -53,36 +53,18 @@ def epoch(batches: BatchStream, number: int = 0) -> list[Batch]:
 def sequences(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
     """Source, target input and target output of each real sequence, cut out by the lengths alone."""
     found = []
-    if batch.packed:
-        source_end = target_end = 0
-        for source_length, target_length in zip(
-            batch.source_lengths, batch.target_lengths, strict=True
-        ):
-            source = slice(source_end, source_end + source_length)
-            target = slice(target_end, target_end + target_length)
-            source_end, target_end = source.stop, target.stop
-            found.append(
-                tuple(
-                    array[0, part].tolist()
-                    for array, part in (
-                        (batch.source, source),
-                        (batch.target_input, target),
-                        (batch.target_output, target),
-                    )
-                )
-            )
-    else:
-        for row, (source_length, target_length) in enumerate(
-            zip(batch.source_lengths, batch.target_lengths, strict=True)
-        ):
-            found.append(
-                (
-                    batch.source[row, :source_length].tolist(),
-                    batch.target_input[row, :target_length].tolist(),
-                    batch.target_output[row, :target_length].tolist(),
-                )
-            )
-    return [item for item in found if any(item[2])]  # type: ignore[misc]
+    source_end = target_end = 0
+    lengths = zip(batch.source_lengths, batch.target_lengths, strict=True)
+    for number, (source_length, target_length) in enumerate(lengths):
+        row = 0 if batch.packed else number
+        source_start, target_start = (source_end, target_end) if batch.packed else (0, 0)
+        source_end, target_end = source_start + source_length, target_start + target_length
+        target = slice(target_start, target_end)
+        source = batch.source[row, source_start:source_end].tolist()
+        arrays = (batch.target_input, batch.target_output)
+        given, asked = (array[row, target].tolist() for array in arrays)
+        found.append((source, given, asked))
+    return [item for item in found if any(item[1])]
 
 
 def same(left: Batch, right: Batch) -> bool:

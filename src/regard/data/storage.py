@@ -39,6 +39,8 @@ class Column:
         return self._num_written + self._num_pending
 
     def extend(self, numbers: Numbers) -> None:
+        if not len(numbers):
+            return
         self._pending.append(np.asarray(numbers, self.dtype))
         self._num_pending += len(numbers)
         if self._num_pending * self.dtype.itemsize >= _UNWRITTEN_BYTES:

@@ -3,7 +3,6 @@ import pytest
 from regard.config import DataConfig
 from regard.data.cleaning import clean
 from regard.data.corpus import Corpus
-from regard.errors import DataError
 
 
 def corpus_of(*parts: list[tuple[str, str]]) -> Corpus:
@@ -67,11 +66,6 @@ def test_a_file_named_twice_counts_twice() -> None:
     cleaned, report = clean(corpus_of([GOOD, OTHER, GOOD], [GOOD, OTHER, GOOD]), DataConfig())
     assert pairs_of(cleaned) == [GOOD, OTHER, GOOD, OTHER]
     assert report.dropped["duplicate"] == 2
-
-
-def test_nothing_left_is_an_error() -> None:
-    with pytest.raises(DataError, match="0 of 1 pairs kept; dropped: empty side 1"):
-        clean(corpus_of([("", "x")]), DataConfig())
 
 
 FRENCH = "Les députés ont voté la résolution numéro {} après un long débat hier soir à Strasbourg."

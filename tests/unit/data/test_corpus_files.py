@@ -164,14 +164,6 @@ def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: 
     assert not (tmp_path / "x.fr").exists()
 
 
-@pytest.mark.parametrize("name", ["../x.fr", "/x.fr"])
-def test_names_inside_an_archive_choose_no_place(web: Web, tmp_path: Path, name: str) -> None:
-    web.pages["/x.tgz"] = Page(tar_of({name: FRENCH}))
-    [path] = obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.tgz", name),))), tmp_path / "data")
-    assert path == tmp_path / "data" / "x.fr" and path.read_bytes() == FRENCH
-    assert every_file(tmp_path) <= {"data/x.fr", f"data/{CHECKSUMS}"}
-
-
 def test_sides_of_unequal_length(web: Web, tmp_path: Path) -> None:
     web.pages["/x.fr"], web.pages["/x.en"] = Page(FRENCH), Page(b"one\n")
     file = DataFile("x.tsv", (Source(f"{web.url}/x.fr"), Source(f"{web.url}/x.en")))
@@ -267,10 +259,3 @@ def test_what_can_be_fetched_can_be_prepared(tmp_path: Path) -> None:
     }
     with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
         find_files("data/prepared/fr-en/docs.tsv.gz", tmp_path)
-
-
-def test_files_of_ones_own_recipe_stay_where_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text('[data]\nsource = "train.fr"\ntarget = ["train.en"]\n')
-    data = read_recipe(str(path)).with_files(tmp_path).data
-    assert (data.source, data.target) == (("train.fr",), ("train.en",))

@@ -93,11 +93,6 @@ def test_a_server_in_trouble_for_good(web: Web, tmp_path: Path) -> None:
     assert len(web.asked) == ATTEMPTS
 
 
-def test_a_server_that_sleeps_is_asked_again(web: Web, tmp_path: Path) -> None:
-    web.pages["/file"] = Page(BODY, delays=[1.0])
-    assert get(web, tmp_path / "file", timeout=0.3) == BODY
-
-
 def test_a_redirect_is_followed(web: Web, tmp_path: Path) -> None:
     web.pages["/old"] = Page(b"", location=f"{web.url}/file")
     web.pages["/file"] = Page(BODY, cut_after=[70_000])

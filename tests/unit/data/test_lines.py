@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import lzma
 import os
 from pathlib import Path
 
@@ -45,16 +44,6 @@ def test_bad_bytes_come_after_all_lines_before_them() -> None:
     assert [line.text for line in next(lines)] == ["a", "b"]
     with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):
         next(lines)
-
-
-@pytest.mark.parametrize(
-    "name, pack", [("a.txt", bytes), ("a.txt.gz", gzip.compress), ("a.txt.xz", lzma.compress)]
-)
-def test_packed_files(tmp_path: Path, name: str, pack: object) -> None:
-    path = tmp_path / name
-    path.write_bytes(pack(b"one\ntwo\n"))  # type: ignore[operator]
-    with open_bytes(path) as file:
-        assert [line.text for block in arriving(file, name) for line in block] == ["one", "two"]
 
 
 def test_a_missing_or_damaged_file_is_named(tmp_path: Path) -> None:

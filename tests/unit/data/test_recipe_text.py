@@ -11,7 +11,7 @@ import pytest
 import search_pairs
 import written
 from fr_en import key_of
-from search_pairs import keywords, of_dialogue, of_paragraph, of_translation, pairs
+from search_pairs import keywords, of_paragraph
 
 from regard.data.lines import read_lines
 from regard.generate.prompts import MARK
@@ -78,25 +78,6 @@ def test_a_query_finds_the_text_it_was_made_of(seed: int) -> None:
     assert list(of_paragraph("# The Lighthouse", random.Random(seed))) == []
 
 
-def test_queries_of_translations_and_dialogues() -> None:
-    draw = random.Random(3)
-    found = [pair for _ in range(99) for pair in of_translation(FRENCH, ENGLISH, draw)]
-    assert {passage for _, passage in found} == {FRENCH, ENGLISH}
-    asked = {plain(query.split()[0]) in plain(FRENCH) for query, _ in found}
-    assert asked == {True, False} and 10 < len(found) < 60
-    assert list(of_dialogue(["Hi", "Hello.", "", "Bye"])) == [("Hi", "Hello.")]
-
-
-def test_lines_of_all_kinds_in_a_new_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_pairs, "_WAITING", 5)
-    turns = [str(number) for number in range(40)]
-    lines = [PARAGRAPH, f"{FRENCH}\t{ENGLISH}\tnovels", "\t".join(turns)]
-    found = list(pairs(lines, seed=3))
-    assert found == list(pairs(lines, seed=3)) != list(pairs(lines, seed=4))
-    numbers = [int(query) for query, _ in found if query.isdigit()]
-    assert sorted(numbers) == list(range(39)) != numbers
-
-
 def test_the_file_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "texts.txt").write_text(f"{PARAGRAPH}\n# Title\nShort.\n")
     (tmp_path / "chat.tsv").write_text("a b\tc d\te f\tg h\n" + "x\ty\tz\tw\n")
@@ -137,21 +118,6 @@ def test_small_talk_is_well_formed() -> None:
         assert len(talk.turns) % 2 == 0, talk
         assert all(way == way.strip() and way for turn in talk.turns for way in turn), talk
         assert all(len(reply) == 1 for reply in talk.turns[1::2]), talk
-
-
-@pytest.mark.parametrize(
-    ("marks", "comes_before", "comes_after"),
-    [("#", True, True), ("##", False, True), ("###", False, False)],
-)
-def test_marks_say_how_dialogues_are_joined(
-    tmp_path: Path, marks: str, comes_before: bool, comes_after: bool
-) -> None:
-    path = tmp_path / "talk.tsv"
-    path.write_text(f"# a\nOne\tTwo.\n{marks} b\nThree\tFour.\nFive\tSix.\nSeven\tEight.\n")
-    others = {"Three", "Five", "Seven"}
-    contexts = [each.context.split(f" {MARK} ") for each in dialogues.small_talk(path=path)]
-    assert bool({turns[0] for turns in contexts if len(turns) > 1} & others) is comes_before
-    assert any(turns[-1] in others for turns in contexts if len(turns) > 1) is comes_after
 
 
 def test_the_files_of_dialogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard.config import ModelConfig
 from regard.model import attention as formula
 from regard.model.attention import MultiHeadAttention, attention, written_out
 from regard.model.kernels import attention as kernels
@@ -46,64 +45,6 @@ def test_a_hidden_word_weighs_nothing():
     assert trace["weights"].flatten().tolist() == [0.5, 0.5, 0.0]
     assert context.flatten().tolist() == [3, 4]
     assert fused(query, key, value, Visibility(one, two)).flatten().tolist() == [3, 4]
-
-
-def test_the_future_is_hidden_on_paper():
-    """With equal scores word i is the mean of the words up to i."""
-    query = key = torch.zeros(1, 1, 3, 2)
-    value = torch.tensor([[6.0, 0.0], [0.0, 6.0], [3.0, 9.0]]).reshape(1, 1, 3, 2)
-    words = Layout.padded(torch.tensor([3]), 3)
-    causal = Visibility(words, words, causal=True)
-    means = [6, 0, 3, 3, 3, 5]
-    for kernel in (written_out, fused, attention):
-        assert kernel(query, key, value, causal).flatten().tolist() == pytest.approx(means)
-
-
-def test_two_heads_look_at_different_words_on_paper():
-    """Head 1 reads features 1 and 2, head 2 features 3 and 4; the output map adds the heads up."""
-    layer = MultiHeadAttention(ModelConfig(d_model=4, num_heads=2, d_ff=3), dropout=0.0)
-    identity = torch.eye(4)
-    with torch.no_grad():
-        layer.query.weight.copy_(identity * 100)
-        layer.key.weight.copy_(identity)
-        layer.value.weight.copy_(identity)
-        layer.output.weight.copy_(identity + identity.roll(2, dims=1))
-        for linear in (layer.query, layer.key, layer.value, layer.output):
-            linear.bias.zero_()
-    words = torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]]])
-    trace = Trace()
-    layer(words, trace=trace)
-    # A dot product of 100 / sqrt(2) more is all the attention there is: equal halves share it.
-    half, whole = 0.5, 1.0
-    head_1 = [[half, 0, half], [0, whole, 0], [half, 0, half]]
-    head_2 = [[half, half, 0], [half, half, 0], [0, 0, whole]]
-    torch.testing.assert_close(trace["weights"][0], torch.tensor([head_1, head_2]))
-    torch.testing.assert_close(
-        trace["concatenated"][0], torch.tensor([[1.0, 0, 0, 1], [0, 1, 0, 1], [1, 0, 1, 0]])
-    )
-    torch.testing.assert_close(
-        trace["output"][0], torch.tensor([[1.0, 1, 1, 1], [0, 2, 0, 2], [2, 0, 2, 0]])
-    )
-
-
-def test_scaling_keeps_the_spread_of_the_scores():
-    """Section 3.2.1, footnote 4: a dot product of d_k random features has variance d_k."""
-    for head_dim in (4, 64, 256):
-        query, key = torch.randn(1, 1, 400, head_dim), torch.randn(1, 1, 300, head_dim)
-        trace = Trace()
-        written_out(query, key, torch.zeros(1, 1, 300, head_dim), None, trace)
-        assert trace["scaled"].std().item() == pytest.approx(1, abs=0.05)
-
-
-def test_large_scores_do_not_overflow():
-    """A softmax of scores far beyond the range of exp is still right, and so is its gradient."""
-    query = torch.full((1, 1, 1, 4), 300.0, requires_grad=True)
-    key = torch.stack([torch.full((4,), 300.0), torch.full((4,), -300.0)]).reshape(1, 1, 2, 4)
-    value = torch.tensor([[1.0] * 4, [2.0] * 4]).reshape(1, 1, 2, 4)
-    context = written_out(query, key, value, None)
-    assert context.flatten().tolist() == [1, 1, 1, 1]
-    context.sum().backward()
-    assert query.grad.isfinite().all()
 
 
 # ------------------------------------------------------------ fast kernels equal the formula
@@ -167,23 +108,21 @@ def test_trained_in_bf16_on_a_processor_it_is_the_plain_products_where_they_fit(
         torch.testing.assert_close(ours, theirs, rtol=0.05, atol=0.05)
 
 
-@pytest.mark.parametrize("kernel", [fused, attention])
-@pytest.mark.parametrize("kind", ["everything", "encoder", "decoder", "cross", "step"])
-def test_fused_equals_written_out(kernel, kind):
-    visibility, query_len, key_len = padded_case(kind)
-    query, key, value = heads(5, query_len), heads(5, key_len), heads(5, key_len)
+@pytest.mark.parametrize(
+    ("kind", "packed"),
+    [
+        *((kind, False) for kind in ("encoder", "decoder", "cross", "everything", "step")),
+        *((kind, True) for kind in ("encoder", "decoder", "cross")),
+    ],
+)
+def test_the_fast_kernel_equals_written_out(kind, packed):
+    visibility, query_len, key_len = (packed_case if packed else padded_case)(kind)
+    batch = 1 if packed else 5
+    query, key, value = heads(batch, query_len), heads(batch, key_len), heads(batch, key_len)
     real = slice(None)
-    if kind == "decoder":
+    if kind == "decoder" and not packed:
         real = torch.arange(11) < TARGET[:, None]
-    assert_same(kernel, query, key, value, visibility, real)
-
-
-@pytest.mark.parametrize("kernel", [fused, attention])
-@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
-def test_fused_equals_written_out_in_a_packed_row(kernel, kind):
-    visibility, query_len, key_len = packed_case(kind)
-    query, key, value = heads(1, query_len), heads(1, key_len), heads(1, key_len)
-    assert_same(kernel, query, key, value, visibility)
+    assert_same(attention, query, key, value, visibility, real)
 
 
 def sentence_by_sentence(

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from regard.model.layout import Layout
 from regard.model.norm import MOMENTUM, MaskedBatchNorm, mark_words
 
 
@@ -22,18 +21,6 @@ def test_on_paper():
     # The running averages begin at 0 and 1; a sample of three says 14/2 of the variance.
     assert norm.running_mean.tolist() == pytest.approx([0.3, 0.7])
     assert norm.running_variance.tolist() == pytest.approx([0.9 + 0.1 * 7, 0.9 + 0.1 * 4])
-
-
-def test_evaluation_takes_the_running_averages():
-    norm = MaskedBatchNorm(2, eps=0.0).eval()
-    norm.running_mean.copy_(torch.tensor([1.0, 2.0]))
-    norm.running_variance.copy_(torch.tensor([4.0, 9.0]))
-    with torch.no_grad():
-        norm.weight.copy_(torch.tensor([10.0, 6.0]))
-        norm.bias.copy_(torch.tensor([0.0, 1.0]))
-    x = torch.tensor([[[3.0, 5.0]]])
-    assert norm(x).tolist() == [[[10.0, 7.0]]]
-    assert norm.running_mean.tolist() == [1, 2]
 
 
 def test_without_padding_it_is_torch_s():
@@ -75,17 +62,6 @@ def test_in_training_packed_equals_padded(architecture, placement, random_model,
     again = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
     for ours, theirs in zip(again, gradients, strict=True):
         torch.testing.assert_close(ours, theirs)
-
-
-def test_a_packed_row_may_end_in_sentences_of_padding(random_model, sentences):
-    """As the feed fills it up: they are sentences to attention and nothing to the statistics."""
-    model = random_model(architecture="encoder-only", norm="batch").double().train()
-    words = sentences.source[torch.arange(7) < sentences.source_lengths[:, None]][None]
-    lengths = sentences.source_lengths
-    plain = model(words, Layout.packed(lengths, words.shape[1], 7))
-    filled = torch.cat([words, words.new_zeros(1, 4)], dim=1)
-    longer = Layout.packed(torch.cat([lengths, lengths.new_tensor([3, 1])]), filled.shape[1], 7)
-    torch.testing.assert_close(model(filled, longer)[:, : words.shape[1]], plain)
 
 
 def test_its_drawback_in_training_neighbours_matter(random_model, sentences):

@@ -2,50 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
-from torch import nn
 
 from regard.model.recurrent.cell import NUM_PARTS, Weights, advance, make_cell, run
-
-
-def one_cell(kind: str, **weights: list[float]) -> nn.RNNBase:
-    """A cell of one feature and one input; the gates' weights are given, everything else is 0."""
-    cell = make_cell(kind, 1, 1)
-    with torch.no_grad():
-        for tensor in Weights.of(cell):
-            tensor.zero_()
-        for name, values in weights.items():
-            getattr(Weights.of(cell), name).view(-1)[:] = torch.tensor(values)
-    return cell
-
-
-def test_a_plain_cell_on_paper():
-    """W = 2, U = 3, both biases 1: tanh(2 x + 1 + 3 s + 1)."""
-    cell = one_cell("rnn", inputs=[2], recurrent=[3], inputs_bias=[1], recurrent_bias=[1])
-    after = advance(cell, torch.tensor([[2 * 0.5 + 1]]), torch.tensor([[[-0.5]]]))
-    assert after.item() == pytest.approx(math.tanh(1 + 1 - 1.5 + 1))
-
-
-def test_a_gru_cell_on_paper():
-    """Half reset, and three quarters of the old state stay: sigmoid(log 3) = 3/4."""
-    cell = one_cell("gru", recurrent=[0, 0, 4], recurrent_bias=[0, math.log(3), 1])
-    after = advance(cell, torch.tensor([[0.0, 0.0, 0.25]]), torch.tensor([[[0.5]]]))
-    new = math.tanh(0.25 + 0.5 * (4 * 0.5 + 1))
-    assert after.item() == pytest.approx(0.25 * new + 0.75 * 0.5)
-
-
-def test_an_lstm_cell_on_paper():
-    """All gates half open: half of what was remembered stays, half of the new comes in, half is shown."""
-    cell = one_cell("lstm")
-    after = advance(
-        cell, torch.tensor([[0.0, 0.0, math.atanh(0.5), 0.0]]), torch.tensor([[[9.0]], [[0.8]]])
-    )
-    remembered = 0.5 * 0.8 + 0.5 * 0.5
-    expected = [0.5 * math.tanh(remembered), remembered]
-    assert after.flatten().tolist() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("kind", NUM_PARTS)

@@ -66,16 +66,6 @@ def test_as_many_fall_as_should_and_independently_of_one_another(
     assert abs(float(columns) - 1) < 6 * math.sqrt(2 / 512)
 
 
-@both_kinds
-def test_the_same_seed_throws_the_same_coins(drop: Drop) -> None:
-    x = torch.ones(23, 29)
-    drawn = []
-    for seed in (3, 3, 4):
-        torch.manual_seed(seed)
-        drawn.append(drop(x, 0.5))
-    assert torch.equal(drawn[0], drawn[1]) and not torch.equal(drawn[0], drawn[2])
-
-
 def test_nothing_falls_without_training_and_everything_with_certainty() -> None:
     x = torch.randn(3, 5)
     layer = Dropout(0.5)

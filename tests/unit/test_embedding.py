@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 import torch
 
-from regard.config import ModelConfig
 from regard.model.embedding import InputEmbedding
 from regard.model.transformer import build
 from regard.trace import Trace
-
-
-def test_embedding_times_root_d_model_plus_position_on_paper():
-    config = ModelConfig(d_model=4, num_heads=2, d_ff=3)
-    layer = InputEmbedding(config, vocab_size=3, dropout=0.0)
-    with torch.no_grad():
-        layer.embedding.weight.copy_(torch.tensor([[9.0] * 4, [0.5, 1, 0, -1], [1, 2, 3, 4]]))
-    trace = Trace()
-    x = layer(torch.tensor([[2, 1]]), torch.tensor([[0, 1]]), trace=trace)
-    # sqrt(4) = 2; the position of the first word is (0, 1, 0, 1)
-    assert trace["embedding"][0].tolist() == [[2, 4, 6, 8], [1, 2, 0, -2]]
-    assert x[0, 0].tolist() == [2, 5, 6, 9]
-    second = [1 + math.sin(1), 2 + math.cos(1), math.sin(0.01), math.cos(0.01) - 2]
-    assert x[0, 1].tolist() == pytest.approx(second, abs=1e-6)
-    assert list(trace) == ["tokens", "embedding", "position", "input"]
 
 
 def test_the_embedding_norm_follows_the_sum(tiny_config):

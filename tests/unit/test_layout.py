@@ -9,14 +9,6 @@ from regard.model.layout import Layout, Visibility
 T, F = True, False
 
 
-def test_padded_on_paper():
-    layout = Layout.padded(torch.tensor([3, 1]), 4)
-    assert not layout.is_packed
-    assert layout.longest == 4
-    assert layout.sequence_of().tolist() == [[0, 0, 0, 0], [1, 1, 1, 1]]
-    assert layout.positions().tolist() == [[0, 1, 2, 3], [0, 1, 2, 3]]
-
-
 def test_packed_on_paper():
     """Sentences of 3, 1 and 2 words in one row of 6; unused slots at the end hold none."""
     layout = Layout.packed(torch.tensor([3, 1, 2, 0, 0]), 6, 3)
@@ -24,14 +16,6 @@ def test_packed_on_paper():
     assert layout.boundaries.tolist() == [0, 3, 4, 6, 6, 6]
     assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
     assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
-
-
-def test_padding_is_hidden_on_paper():
-    query, key = Layout.padded(torch.tensor([1, 2]), 2), Layout.padded(torch.tensor([3, 1]), 3)
-    assert Visibility(query, key).may_attend().tolist() == [
-        [[[T, T, T], [T, T, T]]],
-        [[[T, F, F], [T, F, F]]],
-    ]
 
 
 def test_the_future_and_padding_are_hidden_on_paper():

@@ -35,12 +35,6 @@ def test_a_fixed_offset_is_a_rotation():
     torch.testing.assert_close(encoding[:-k] @ turn.T, encoding[k:], atol=1e-5, rtol=0)
 
 
-def test_integer_positions_are_the_integers(tiny_config):
-    encoding = PositionalEncoding(tiny_config(position="integer"))(PLACES)
-    assert encoding.shape == (1, 5, 18)
-    assert encoding[0, :, 0].tolist() == encoding[0, :, 17].tolist() == [0, 1, 2, 3, 4]
-
-
 def test_learned_positions_are_rows_of_a_table(tiny_config):
     position = PositionalEncoding(tiny_config(position="learned"))
     assert position.weight.shape == (37, 18)
@@ -60,19 +54,6 @@ def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
         assert torch.equal(layer(positions), expected), "how far they go is not known"
         found = layer(positions, longest=length)
         torch.testing.assert_close(found, expected + 1 if length <= 7 else expected)
-
-
-def test_rotary_positions_on_paper():
-    """A quarter turn takes (1, 0) to (0, 1) and (0, 1) to (-1, 0); position 0 turns nothing."""
-    quarter = rotation(torch.tensor([[1]]), 2)._replace(
-        cos=torch.tensor([[[[0.0, 0.0]]]]), sin=torch.tensor([[[[1.0, 1.0]]]])
-    )
-    x = torch.tensor([[[[1.0, 0.0, 0.0, 1.0]]]])
-    assert rotate(x, quarter).flatten().tolist() == [0, 1, -1, 0]
-    assert torch.equal(rotate(x, rotation(torch.tensor([[0]]), 4)), x)
-    turned = rotate(x, rotation(torch.tensor([[1]]), 4)).flatten().tolist()
-    by_hand = [math.cos(1), math.sin(1), -math.sin(0.01), math.cos(0.01)]
-    assert turned == pytest.approx(by_hand, abs=1e-6)
 
 
 def test_rotary_scores_depend_on_the_distance_only():

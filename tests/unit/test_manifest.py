@@ -30,8 +30,8 @@ def test_what_was_written_is_read(folder: Path, manifest: Manifest) -> None:
     [
         (lambda v: v.pop("format_version"), "expected format_version 1, got None"),
         (lambda v: v.update(format_version=99), "expected format_version 1, got 99"),
-        (lambda v: v.pop("model"), "model must be an object: got None; get the model again"),
-        (lambda v: v.update(model=[]), "model must be an object: got .*; get the model again"),
+        (lambda v: v.pop("model"), "model must be an object: got None; correct it"),
+        (lambda v: v.update(model=[]), "model must be an object: got .*; correct it"),
         (lambda v: v["model"].update(d_modle=3), "unknown key 'd_modle' .did you mean 'd_model'"),
         (lambda v: v["model"].update(d_model=19), "d_model must be"),
         (lambda v: v["model"].update(d_model="18"), "d_model must be a whole number: got '18'"),

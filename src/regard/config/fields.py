@@ -81,7 +81,10 @@ def check_types(kind: type, values: Mapping[str, Any], where: str) -> dict[str, 
             )
         hint, _ = fields[key]
         try:
-            found[key] = _converted(value, hint)
+            if isinstance(value, Mapping) and hasattr(hint, "__dataclass_fields__"):
+                found[key] = from_dict(hint, value, f"{where}: {key}")
+            else:
+                found[key] = _converted(value, hint)
         except TypeError:
             raise UsageError(
                 f"{where}: {key} must be {_type_name(hint)}: got {value!r}; correct it"
@@ -137,4 +140,4 @@ def _type_name(hint: Any) -> str:
     if get_origin(hint) is tuple:
         return "a text or a list of texts" if kinds[0] is str else "a list of whole numbers"
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
-    return " or ".join(names[kind] for kind in kinds if kind in names)
+    return " or ".join(names[kind] for kind in kinds if kind in names) or "an object"

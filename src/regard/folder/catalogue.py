@@ -11,9 +11,9 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from regard.errors import ModelError, RegardWarning, UsageError, suggest
 from regard.folder.checkpoint import WEIGHTS
@@ -32,14 +32,15 @@ DEFAULT_LANGUAGES = ("fr", "en")
 """Direction of the default translation model."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelInfo:
+class ModelInfo(NamedTuple):
     """A model that can be loaded by its name."""
 
     name: str
     folder: Path
     bundled: bool
     manifest: Manifest
+    num_bytes: int
+    """size of its weights"""
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -49,22 +50,12 @@ class ModelInfo:
     def num_parameters(self) -> int:
         return sum(math.prod(shape) for shape in expected_tensors(self.manifest.model).values())
 
-    @property
-    def num_bytes(self) -> int:
-        return (self.folder / WEIGHTS).stat().st_size
-
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "task": self.manifest.task,
-            "source_language": self.manifest.source_language,
-            "target_language": self.manifest.target_language,
-            "num_parameters": self.num_parameters,
-            "weights": self.manifest.weights,
-            "num_bytes": self.num_bytes,
-            "bundled": self.bundled,
-            "folder": str(self.folder),
-        }
+        names = ("task", "source_language", "target_language", "weights")
+        told = {name: getattr(self.manifest, name) for name in names}
+        sizes = {"num_parameters": self.num_parameters, "num_bytes": self.num_bytes}
+        place = {"bundled": self.bundled, "folder": str(self.folder)}
+        return {"name": self.name, **told, **sizes, **place}
 
 
 def user_folder() -> Path:
@@ -86,12 +77,10 @@ def available() -> list[ModelInfo]:
     for parent, bundled in ((user_folder(), False), (BUNDLED, True)):
         for config in sorted(parent.glob(f"*/{CONFIG}")):
             folder = config.parent
-            try:
-                info = ModelInfo(folder.name, folder, bundled, read_manifest(folder))
-                info.num_bytes  # noqa: B018 (a folder without weights is no model)
-            except (ModelError, OSError):
-                continue
-            found.setdefault(info.name, info)
+            with suppress(ModelError, OSError):  # a broken folder, or one without weights
+                size = (folder / WEIGHTS).stat().st_size
+                info = ModelInfo(folder.name, folder, bundled, read_manifest(folder), size)
+                found.setdefault(info.name, info)
     return list(found.values())
 
 
@@ -122,8 +111,8 @@ def shown(folder: Path) -> str:
 
 def source_language_of(texts: Sequence[str], target: str | None = None) -> str:
     """The language of the texts, among those that a model translates (into the target, if given)."""
-    models = _models_for("translate")
-    known = [info.languages[0] for info in models if target in (None, "", info.languages[1])]
+    directions = [info.languages for info in _models_for("translate")]
+    known = [source for source, writes in directions if target in (None, "", writes)]
     scores = dict(rank(" ".join(texts)))
     best = max(scores, key=lambda language: scores[language], default="")
     if best in known:
@@ -202,8 +191,8 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
         if source in (None, "", reads) and target in (None, "", writes):
             return info.folder
     wanted = f"{source or 'any language'} to {target or 'any language'}"
-    known = ", ".join(f"{source} to {target}" for source, target in (m.languages for m in models))
+    known = ", ".join(" to ".join(info.languages) for info in models) or "none"
     raise UsageError(
-        f"no model translates from {wanted}: there is {known or 'none'}; "
-        f"train one, or put a model folder into {user_folder()}"
+        f"no model translates from {wanted}: there is {known}; train one, or put a model folder into "
+        f"{user_folder()}"
     )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.config import (
     DecodeConfig,
@@ -85,14 +85,6 @@ class Manifest:
         return json.dumps({"format_version": FORMAT_VERSION, **to_dict(self)}, indent=2) + "\n"
 
 
-_PARTS: dict[str, Any] = {
-    "model": ModelConfig,
-    "tokenizer": TokenizerFiles,
-    "decode": DecodeConfig,
-    "generate": GenerateConfig,
-}
-
-
 def read_manifest(folder: str | Path) -> Manifest:
     folder = Path(folder)
     path = folder / CONFIG
@@ -115,14 +107,7 @@ def read_manifest(folder: str | Path) -> Manifest:
             f"{path}: expected format_version {FORMAT_VERSION}, got {version!r}; "
             "name another folder, or use a version of regard that knows it"
         )
-    values = {"model": None, **with_generate_section(values)}
     try:
-        for name in values.keys() & _PARTS.keys():
-            if not isinstance(values[name], dict):
-                raise UsageError(
-                    f"{path}: {name} must be an object: got {values[name]!r}; get the model again"
-                )
-            values[name] = from_dict(_PARTS[name], values[name], f"{path}: {name}")
-        return from_dict(Manifest, values, str(path))
+        return from_dict(Manifest, {"model": None, **with_generate_section(values)}, str(path))
     except UsageError as error:
         raise ModelError(str(error)) from None

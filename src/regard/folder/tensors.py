@@ -40,8 +40,8 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
         if config.norm == "batch":
             shapes[f"{name}.running_mean"] = shapes[f"{name}.running_variance"] = (d_model,)
 
-    def embedding(name: str, vocab_size: int, shared: bool) -> None:
-        if not shared:
+    def embedding(name: str, vocab_size: int) -> None:
+        if f"{name}.embedding.weight" not in tied_names(config):
             shapes[f"{name}.embedding.weight"] = (vocab_size, d_model)
         if config.position == "learned":
             shapes[f"{name}.position.weight"] = (config.max_positions, d_model)
@@ -57,7 +57,7 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
                 linear(f"{attention}.output", d_model, config.d_attention)
             norm(f"{layer}.feed_forward.norm")
             linear(f"{layer}.feed_forward.hidden", d_ff, d_model)
-            if config.feed_forward.startswith("gated-"):
+            if config.is_gated:
                 linear(f"{layer}.feed_forward.gate", d_ff, d_model)
             linear(f"{layer}.feed_forward.output", d_model, d_ff)
         if config.position == "relative":
@@ -66,11 +66,10 @@ def _of_transformer(config: ModelConfig) -> dict[str, tuple[int, ...]]:
             norm(f"{name}.final_norm")
 
     if config.has_encoder:
-        embedding("source", config.source_vocab_size, shared=False)
+        embedding("source", config.source_vocab_size)
         stack("encoder", config.num_encoder_layers, ["self_attention"])
     if config.has_decoder:
-        shared = config.has_encoder and config.tied == "all"
-        embedding("target", config.target_vocab_size, shared)
+        embedding("target", config.target_vocab_size)
         attentions = ["self_attention"] + ["cross_attention"] * config.has_encoder
         stack("decoder", config.num_decoder_layers, attentions)
     if config.output_transform:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import errno
-import gc
-import math
 import os
 import random
 import resource
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +24,6 @@ from regard.train.checkpoints import (
     load_latest,
     save_best,
     save_checkpoint,
-    tidy,
 )
 
 CPU = torch.device("cpu")
@@ -73,24 +69,9 @@ def test_numbers_of_all_kinds_are_kept(tmp_path: Path) -> None:
         assert found[0][name].dtype == tensor.dtype and torch.equal(found[0][name], tensor), name
 
 
-def test_saving_leaves_nothing_in_memory(tmp_path: Path) -> None:
-    tensors = {f"weights.{i}": torch.zeros(2) for i in range(53)}
-
-    def num_blocks() -> int:
-        gc.collect()
-        return sys.getallocatedblocks()
-
-    num_saves, before = 31, 0
-    for step in range(5 + num_saves):
-        if step == 5:
-            before = num_blocks()
-        save_checkpoint(tmp_path, step, tensors, {"step": step, "best": []})
-    assert num_blocks() - before < num_saves * len(tensors) / 2
-
-
 @pytest.mark.parametrize(
     ("name", "how"),
-    [(TENSORS, "bit"), (TENSORS, "cut"), (STATE, "zero"), (SUMS, "empty"), (STATE, "gone")],
+    [(TENSORS, "bit"), (STATE, "zero"), (SUMS, "empty"), (STATE, "gone")],
 )
 def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(
     tmp_path: Path, name: str, how: str
@@ -109,16 +90,11 @@ def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(
         assert step_of(tmp_path) == 1
     save(tmp_path, 2)
     assert step_of(tmp_path) == 2, "a run that comes by again replaces it"
-    assert not list(tmp_path.rglob("*.unfinished"))
-
-
-def test_nothing_but_damaged_ones_is_an_error_that_names_all(tmp_path: Path) -> None:
     for step in (1, 2):
-        (save(tmp_path, step) / STATE).write_text("{")
-    with pytest.raises(
-        TrainingError, match=r"intact checkpoint.*00002/state.json.*00001/state.json"
-    ):
+        (tmp_path / "checkpoints" / f"step-{step:08d}" / STATE).write_text("{")
+    with pytest.raises(TrainingError, match=r"intact checkpoint.*0002/state.json.*0001/state.json"):
         load_latest(tmp_path, CPU)
+    assert not list(tmp_path.rglob("*.unfinished"))
 
 
 @contextmanager
@@ -224,13 +200,6 @@ def test_what_is_not_read_back_as_written_does_not_count(
     assert step_of(tmp_path) == 1
 
 
-def test_what_is_no_number_is_never_saved(tmp_path: Path) -> None:
-    save(tmp_path, 1)
-    with pytest.raises(TrainingError, match=r"must hold numbers: weights\.a does not"):
-        save_checkpoint(tmp_path, 2, {"weights.a": torch.tensor([1.0, math.nan])}, {"step": 2})
-    assert step_of(tmp_path) == 1
-
-
 def test_a_folder_that_has_vanished_is_not_made_again(tmp_path: Path) -> None:
     run = tmp_path / "run"
     with pytest.raises(TrainingError, match="run has vanished"):
@@ -255,13 +224,3 @@ def test_the_best_of_every_kept_checkpoint_stay(tmp_path: Path) -> None:
         save(tmp_path, step, best=[step])
     kept = sorted(path.name for path in (tmp_path / "best").iterdir())
     assert kept == ["step-00000002", "step-00000003"], "who falls back to 2 needs its weights"
-
-
-def test_tidying_takes_only_what_is_unfinished(tmp_path: Path) -> None:
-    save(tmp_path, 1)
-    shutil.copytree(tmp_path / "checkpoints/step-00000001", tmp_path / "checkpoints/x.unfinished")
-    for name in (".run.json.new", "thesis.txt", "run.json"):
-        (tmp_path / name).write_text("mine")
-    tidy(tmp_path)
-    names = {path.name for path in tmp_path.rglob("*")}
-    assert names == {"checkpoints", "step-00000001", *FILES, "thesis.txt", "run.json"}

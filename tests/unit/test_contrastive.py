@@ -8,7 +8,7 @@ import torch
 from fixtures import make_model_folder
 from torch import Tensor
 from torch.nn import functional as F
-from train_fixtures import QUICK, SENTENCES, VOCABULARY, counting_corpus, make_batch, run
+from train_fixtures import QUICK, VOCABULARY, counting_corpus, make_batch, run
 
 from regard.config import sized
 from regard.folder.checkpoint import read_tensors
@@ -17,7 +17,7 @@ from regard.model.layout import Layout
 from regard.model.transformer import EncoderOnly, build
 from regard.text.tokenizer import Tokenizer
 from regard.train.batches import DeviceBatch, without_answers
-from regard.train.loss import Sums, Tensors, contrastive_loss
+from regard.train.loss import Sums, contrastive_loss
 from regard.train.validation import retrieval_score, text_vectors
 from regard.translate.evaluate import Retrieval
 
@@ -79,21 +79,6 @@ def test_the_loss_and_its_gradient_are_those_of_cross_entropy(packed: bool) -> N
     assert len(gradients) == len(dict(model.named_parameters()))
     for name, parameter in model.named_parameters():
         torch.testing.assert_close(gradients[name], parameter.grad, rtol=1e-3, atol=1e-5)
-
-
-def test_empty_places_behind_a_full_row_are_no_pairs() -> None:
-    model, fed = encoder(), make_batch(packed=True)
-    count, (source, source_lengths, given, wanted, target_lengths) = len(SENTENCES), fed.tensors
-    num_source, num_target = (int(n[:count].sum()) for n in (source_lengths, target_lengths))
-    full = Tensors(
-        source[:, :num_source],
-        F.pad(source_lengths[:count], (0, 3)),
-        given[:, :num_target],
-        wanted[:, :num_target],
-        F.pad(target_lengths[:count], (0, 3)),
-    )
-    found = loss_of(model, fed._replace(tensors=full)).loss / fed.num_targets
-    torch.testing.assert_close(found, written_out(model, make_batch(packed=False)))
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -47,7 +47,7 @@ def test_equal_to_torch_with_padding() -> None:
 
 
 @pytest.mark.parametrize("kernel", [kernels.by_formula, kernels.in_place])
-@pytest.mark.parametrize("scores_at_once", [1, 7 * 5, 10**6])
+@pytest.mark.parametrize("scores_at_once", [7 * 5, 10**6])
 def test_the_fused_loss_is_the_plain_one(
     monkeypatch: pytest.MonkeyPatch,
     scores_at_once: int,
@@ -73,7 +73,7 @@ def test_the_fused_loss_is_the_plain_one(
 # torch says so on a processor without bf16 arithmetic, and computes it in another way
 @pytest.mark.filterwarnings("ignore:In CPU autocast")
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("scores_at_once", [1, 29 * 7, 10**6])
+@pytest.mark.parametrize("scores_at_once", [29 * 7, 10**6])
 def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
     monkeypatch: pytest.MonkeyPatch, scores_at_once: int, smoothing: float
 ) -> None:
@@ -202,8 +202,7 @@ def blanks_batch(num_answers: int) -> tuple[EncoderOnly, Tensors]:
     return model, Tensors(text[:, :0], torch.zeros_like(lengths), text, answers, lengths)
 
 
-@pytest.mark.parametrize("num_answers", [0, 1, 4])
-@pytest.mark.parametrize("r_drop", [0.0, 2.0])
+@pytest.mark.parametrize(("num_answers", "r_drop"), [(0, 0.0), (4, 0.0), (4, 2.0)])
 def test_a_share_of_the_places_is_scored_as_all_of_them_are(
     num_answers: int, r_drop: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

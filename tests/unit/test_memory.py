@@ -35,9 +35,11 @@ def test_bytes_grow_by_the_same_with_every_token() -> None:
     assert most_tokens({101: 1010}, 5000) == 500, "one trial: nothing is taken for fixed"
 
 
-@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
-def test_a_trial_is_a_batch_the_model_can_learn_from(packed: bool, architecture: str) -> None:
+@pytest.mark.parametrize(
+    ("architecture", "packed"),
+    [("encoder-decoder", False), ("encoder-decoder", True), ("decoder-only", True)],
+)
+def test_a_trial_is_a_batch_the_model_can_learn_from(architecture: str, packed: bool) -> None:
     sizes = dict(source_vocab_size=37, target_vocab_size=37)
     model = build(sized("tiny", architecture=architecture, **sizes))
     of_text = {architecture: objective for objective, architecture in RUNNING_TEXT.items()}
@@ -78,7 +80,6 @@ def test_what_fits_is_left_alone_and_what_does_not_is_divided(gpu: dict[str, int
 ERRORS = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nMore of it."),
     RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to"),
-    MemoryError(),
 ]
 
 
@@ -96,16 +97,14 @@ def limit(updater: Updater, largest: int, error: BaseException, sizes: list[int]
     updater.accumulate = failing  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize(
-    ("packed", "error"), [(False, ERRORS[0]), (True, ERRORS[1]), (False, ERRORS[2])]
-)
+@pytest.mark.parametrize(("packed", "error"), [(False, ERRORS[0]), (True, ERRORS[1])])
 def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> None:
     batches = [make_batch(packed), make_batch(packed, [4, 9], seed=8)]
     whole, parts = make_updater(packed), make_updater(packed)
     said: list[str] = []
     sizes: list[int] = []
     limit(parts, 60, error, sizes)
-    for step in range(3):
+    for step in range(2):
         expected, found = whole(batches, 1e-3), parts(batches, 1e-3, say=said.append)
         torch.testing.assert_close(found.loss, expected.loss, rtol=1e-5, atol=1e-5)
         assert (max(sizes) > 60) == (step == 0), "later steps begin with the smaller parts"
@@ -130,15 +129,6 @@ def test_parts_hold_every_sentence_once(packed: bool) -> None:
     assert split(batch, None) == [batch] == split(batch, area(batch))
 
 
-def test_one_pair_that_does_not_fit_ends_the_run() -> None:
-    updater = make_updater(False)
-    limit(updater, 3, ERRORS[0], [])
-    with pytest.raises(
-        TrainingError, match="at least one pair, of .* tokens.*lower data.max_length"
-    ):
-        updater([make_batch(False)], 1e-3)
-
-
 def test_a_recorded_run_asks_for_smaller_batches() -> None:
     updater = make_updater(True)
     updater.records, updater.can_retry = True, False
@@ -146,13 +136,6 @@ def test_a_recorded_run_asks_for_smaller_batches() -> None:
     updater._num_updates = -9  # far from the recording, which needs a GPU
     with pytest.raises(OutOfMemory, match="must hold a batch of 172 tokens"):
         updater([make_batch(True)], 1e-3)
-
-
-def test_other_errors_are_not_taken_for_it() -> None:
-    updater = make_updater(False)
-    limit(updater, 3, RuntimeError("shapes cannot be multiplied"), [])
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        updater([make_batch(False)], 1e-3)
 
 
 def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
@@ -178,20 +161,12 @@ def test_a_recorded_run_that_does_not_fit_begins_again_with_half(
                 raise OutOfMemory("memory must hold a batch: it does not")
         return gather(self, batches, num_targets)
 
-    settings = dataclasses.replace(QUICK, steps=4, batch_tokens=3600, packing=True)
+    settings = dataclasses.replace(QUICK, steps=2, batch_tokens=3600, packing=True)
     fitting = dataclasses.replace(settings, batch_tokens=900, accumulate=4)
     run(corpus, tmp_path / "fitting", fitting)
     monkeypatch.setattr(Updater, "gather", limited)
     run(corpus, tmp_path / "run", settings)
     plan = json.loads((tmp_path / "run" / "run.json").read_text())["train"]
     assert (plan["batch_tokens"], plan["accumulate"]) == (900, 4)
-    one, other = checkpoint_of(tmp_path / "fitting", 4), checkpoint_of(tmp_path / "run", 4)
+    one, other = checkpoint_of(tmp_path / "fitting", 2), checkpoint_of(tmp_path / "run", 2)
     assert all(torch.equal(tensor, other[name]) for name, tensor in one.items())
-    monkeypatch.setattr(Updater, "gather", _never)
-    with pytest.raises(TrainingError, match="memory must hold a batch"):
-        run(corpus, tmp_path / "none", settings)
-    assert not (tmp_path / "none").exists()
-
-
-def _never(self: Updater, batches: object, num_targets: object) -> object:
-    raise OutOfMemory("memory must hold a batch: it does not")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
 from regard.config import DataConfig, sized
@@ -83,19 +82,6 @@ def test_small_letters_stand_in_and_the_first_file_comes_first(
     assert table[ids["one"]].tolist() == [0, 0, 0, 1, 0, 0]
     if "Quatre" in ids:
         assert table[ids["Quatre"]].tolist() == [0, 0, 1, 0, 0, 0]
-
-
-def test_two_tables_are_both_filled(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    model = network(tokenizer, tied="decoder")
-    said = start(model, tokenizer, write(tmp_path / "v", un=[2.0] * 6))
-    ids = {word: id for id, word in whole_words(tokenizer).items()}
-    for side in (model.source, model.target):
-        row = side.embedding.weight.detach()[ids["un"]]
-        torch.testing.assert_close(row, torch.full((6,), 6**-0.5))
-    assert [line.split()[-2:] for line in said.split("\n")] == [
-        ["source", "tokens"],
-        ["target", "tokens"],
-    ]
 
 
 def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokenizer) -> None:

@@ -11,7 +11,6 @@ import pytest
 from train_fixtures import run
 
 from regard.config import DataConfig, TrainConfig, sized
-from regard.errors import UsageError
 from regard.train import progress as progress_module
 from regard.train.plan import LARGEST_ON_CPU, NUM_VALIDATIONS, WARMUP_SHARE, complete
 from regard.train.progress import Clock, History, Progress, Validation
@@ -53,11 +52,6 @@ def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
     assert progress.done(10**9, 179.9) < 1 == progress.done(1, 180.0) == progress.done(1, 999.0)
 
 
-def test_a_warm_up_in_steps_and_minutes() -> None:
-    progress = Progress(dataclasses.replace(TIMED, warmup=10))
-    assert progress.rate(5, 0.0) == pytest.approx(0.25) and progress.rate(10, 0.0) == 0.5
-
-
 def test_validations_in_minutes_are_evenly_apart() -> None:
     progress, last, due = Progress(TIMED), 0.0, []
     for second in range(1, 181):
@@ -67,25 +61,6 @@ def test_validations_in_minutes_are_evenly_apart() -> None:
     assert len(due) == NUM_VALIDATIONS and due[0] == 18 and due[-1] == 180
     stepwise = Progress(dataclasses.replace(TIMED, validate_every=7))
     assert stepwise.is_due(14, 100.0, 0.0) and not stepwise.is_due(15, 100.0, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"minutes": 3, "steps": 5}, "so many steps or so many minutes"),
-        ({"minutes": 0}, "minutes must be above 0"),
-        ({"minutes": 3, "schedule": "inverse-sqrt"}, "minutes needs schedule=cosine"),
-    ],
-)
-def test_minutes_that_cannot_be_meant(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        TrainConfig(**changes)  # type: ignore[arg-type]
-
-
-def test_the_plan_of_minutes_leaves_steps_open() -> None:
-    plan = complete(TIMED, sized("tiny"), num_pairs=500, num_tokens=9000, on_gpu=False)
-    assert (plan.steps, plan.warmup, plan.validate_every) == (None, None, None)
-    assert plan.minutes == 3 and plan.batch_tokens and plan.extent.startswith("3 minutes")
 
 
 def test_a_cpu_takes_a_large_batch_in_parts() -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 import pytest
 import torch.distributed as dist
@@ -84,29 +84,16 @@ def told(child: subprocess.Popen[str]) -> str:
     return child.stdout.readline().strip()
 
 
-def test_who_is_busy_or_done_is_not_given_up(
-    store: TCPStore, children: list[subprocess.Popen[str]]
-) -> None:
-    reasons: SimpleQueue[str] = SimpleQueue()
-    watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
-    assert [told(child) for child in children] == ["watched"] * 2
-    say(children[0], "hold")
-    assert told(children[0]) == "held"
-    for child in reversed(children):  # process 2 is done while 1 still asks it
-        say(child, "end")
-        assert child.wait() == 0
-    with pytest.raises(Empty):
-        reasons.get(timeout=LONGER)
-    watch.end()
-
-
-def test_who_stands_still_is_named_and_the_one_before_it_ends(
+def test_who_is_busy_is_not_given_up_and_who_stands_still_is(
     store: TCPStore, children: list[subprocess.Popen[str]]
 ) -> None:
     reasons: SimpleQueue[str] = SimpleQueue()
     watch = Watch(store, 0, 3, every=EVERY, give_up=reasons.put)
     assert [told(child) for child in children] == ["watched"] * 2
     first, second = children
+    say(first, "hold")
+    assert told(first) == "held"
+    assert reasons.empty() and first.poll() is second.poll() is None
     second.send_signal(signal.SIGSTOP)
     assert first.wait() == 1
     assert first.stderr is not None

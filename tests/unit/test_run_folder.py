@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from train_fixtures import QUICK, counting_corpus, run
 
-import regard.files as lock_module
 from regard.config import DataConfig
 from regard.data.storage import Column
 from regard.errors import TrainingError, UsageError
@@ -30,31 +29,6 @@ def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None
     assert {path.name for path in output.iterdir()} == {"tokenizers", "thesis.txt"}
     remove_refused(output)
     assert (output / "thesis.txt").read_text() == "mine"
-
-
-def test_a_lock_whose_owner_was_killed_is_taken(tmp_path: Path) -> None:
-    (tmp_path / LOCK).touch()
-    with locked(tmp_path):
-        assert (tmp_path / LOCK).exists()
-    assert not (tmp_path / LOCK).exists()
-
-
-def test_a_lock_that_is_removed_while_it_is_taken_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, taken = lock_module._lock, []
-
-    def take(handle: int) -> None:
-        real(handle)
-        if not taken:  # who held it until now removes the file
-            (tmp_path / LOCK).unlink()
-        taken.append(handle)
-
-    monkeypatch.setattr(lock_module, "_lock", take)
-    with locked(tmp_path):
-        assert len(taken) == 2
-        with pytest.raises(TrainingError, match="another one trains in"), locked(tmp_path):
-            pass
 
 
 def test_no_room_for_the_text_is_told_with_what_is_left(

@@ -16,7 +16,7 @@ from regard.config import DataConfig
 from regard.data.batches import MASK
 from regard.data.running_text import RunningText, encode_documents, read_running_text
 from regard.engine.torch import load_model
-from regard.errors import ModelError, TrainingError, UsageError
+from regard.errors import TrainingError, UsageError
 from regard.folder.manifest import read_manifest
 from regard.model.layout import Layout
 from regard.text.tokenizer import BOS_ID, EOS_ID, Tokenizer
@@ -108,17 +108,6 @@ def test_rows_longer_than_the_positions_are_refused(text: DataConfig, tmp_path: 
         run(text, tmp_path / "run", model=shape)
 
 
-def test_each_line_may_be_a_document(text: DataConfig, tmp_path: Path) -> None:
-    lines = dataclasses.replace(text, each_line=True)
-    settings = dataclasses.replace(QUICK, steps=2, validate_every=2)
-    (score, _) = run(
-        lines, tmp_path / "run", settings, model={**SHAPE, "architecture": "decoder-only"}
-    ).scores
-    prose = read_running_text(text.valid_text)
-    tokenizer = Tokenizer.load(tmp_path / "run" / "tokenizer.model")
-    assert score.num_tokens == sum(len(tokenizer.encode(line)) + 1 for line in prose.lines())
-
-
 def test_whole_documents_are_held_out() -> None:
     prose = RunningText(
         [[f"document {number} line {line}" for line in range(5)] for number in range(211)]
@@ -138,10 +127,3 @@ def test_of_few_documents_an_end_is_held_out() -> None:
     assert 1 <= len(valid.documents[0]) <= 12
     with pytest.raises(TrainingError, match="at least two lines"):
         hold_out_text(RunningText([["one"]]), seed=3)
-
-
-def test_blanks_need_a_piece_for_them(text: DataConfig, tmp_path: Path) -> None:
-    Tokenizer.train(WORDS, vocabulary=300, exact=False, path=tmp_path / "t.model")
-    data = dataclasses.replace(text, tokenizer_file=str(tmp_path / "t.model"))
-    with pytest.raises(ModelError, match=r"must have the token \[MASK\]"):
-        run(data, tmp_path / "run", model={**SHAPE, "architecture": "encoder-only"})

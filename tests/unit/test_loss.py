@@ -15,7 +15,6 @@ from regard.train import linear_cross_entropy as kernels
 from regard.train import loss
 from regard.train.linear_cross_entropy import LinearCrossEntropy
 from regard.train.loss import (
-    Sums,
     Tensors,
     batch_loss,
     smoothed_cross_entropy,
@@ -140,18 +139,6 @@ def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
         torch.tensor([5, 3]),
     )
     return model, batch
-
-
-def test_r_drop_costs_something_with_dropout_only() -> None:
-    model, batch = tiny_batch()
-
-    def sums(r_drop: float) -> Sums:
-        torch.manual_seed(3)
-        return batch_loss(model, batch, packed=False, longest=0, label_smoothing=0.1, r_drop=r_drop)
-
-    assert sums(2.0).loss.item() > sums(1e-9).loss.item() + 1e-4
-    model.eval()
-    torch.testing.assert_close(sums(0.0), sums(5.0))
 
 
 def test_packed_and_padded_batches_have_the_same_sums_and_gradients() -> None:

@@ -129,15 +129,6 @@ def test_parts_hold_every_sentence_once(packed: bool) -> None:
     assert split(batch, None) == [batch] == split(batch, area(batch))
 
 
-def test_a_recorded_run_asks_for_smaller_batches() -> None:
-    updater = make_updater(True)
-    updater.records, updater.can_retry = True, False
-    limit(updater, 3, ERRORS[0], [])
-    updater._num_updates = -9  # far from the recording, which needs a GPU
-    with pytest.raises(OutOfMemory, match="must hold a batch of 172 tokens"):
-        updater([make_batch(True)], 1e-3)
-
-
 def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:
     updater = make_updater(False)
 

@@ -69,21 +69,6 @@ def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer)
     )
 
 
-def test_small_letters_stand_in_and_the_first_file_comes_first(
-    tmp_path: Path, tokenizer: Tokenizer
-) -> None:
-    model = network(tokenizer)
-    first = write(tmp_path / "a", un=[1, 0, 0, 0, 0, 0], quatre=[0, 0, 1, 0, 0, 0])
-    second = write(tmp_path / "b", un=[0, 9, 0, 0, 0, 0], one=[0, 0, 0, 1, 0, 0])
-    start(model, tokenizer, first, second)
-    ids = {word: id for id, word in whole_words(tokenizer).items()}
-    table = model.source.embedding.weight.detach()
-    assert table[ids["un"]].tolist() == [1, 0, 0, 0, 0, 0]
-    assert table[ids["one"]].tolist() == [0, 0, 0, 1, 0, 0]
-    if "Quatre" in ids:
-        assert table[ids["Quatre"]].tolist() == [0, 0, 1, 0, 0, 0]
-
-
 def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokenizer) -> None:
     with pytest.raises(DataError, match="must have vectors of words in the vocabulary"):
         start(network(tokenizer), tokenizer, write(tmp_path / "v", xyz=[1.0] * 6))

@@ -9,34 +9,25 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-import torch.distributed as dist
 from train_fixtures import (
     QUICK,
     SHAPE,
-    VOCABULARY,
     checkpoint_of,
     make_batch,
-    make_updater,
     run,
 )
 
-from regard.config import DataConfig, TrainConfig, sized
+from regard.config import DataConfig, TrainConfig
 from regard.errors import UsageError
-from regard.model.transformer import build
 from regard.text.tokenizer import PAD_ID
 from regard.train.batches import share
-from regard.train.checkpoints import weights_of
-from regard.train.loss import BatchLoss
-from regard.train.optimizer import make_optimizer
-from regard.train.parallel import Processes, is_distributed, whole, whole_model
+from regard.train.parallel import Processes
 from regard.train.plan import shared_out
-from regard.train.update import Updater
 
 SETTINGS = dataclasses.replace(
     QUICK, steps=6, batch_tokens=350, accumulate=4, validate_every=3, dropout=0.0, patience=0
@@ -149,71 +140,6 @@ def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(
     last = lines(tmp_path / "run", "train")[-1]["step"]
     assert last == newest + 2, "a single process goes on where two have stopped"
     assert (tmp_path / "errors").read_text().count("stopped by SIGTERM with everything saved") == 2
-
-
-@pytest.fixture
-def group() -> Iterator[None]:
-    """Of this process alone, which exchanges gradients all the same."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
-def shared_updater(sharded: bool, **shape: Any) -> Updater:
-    torch.manual_seed(5)
-    model = build(
-        sized("tiny", source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **shape)
-    )
-    settings = TrainConfig(compile=False, packing=False)
-    loss = Processes(0, 2).wrap(BatchLoss(model, settings), sharded=sharded)
-    return Updater(model, make_optimizer(model, settings), settings, longest=31, loss=loss)
-
-
-@pytest.mark.usefixtures("group")
-@pytest.mark.parametrize("sharded", [False, True], ids=["ddp", "fsdp"])
-def test_gradients_are_exchanged_for_the_last_batch_of_an_update_only(sharded: bool) -> None:
-    batches = [make_batch(False, seed=seed) for seed in range(3)]
-    alone, updater = make_updater(False), shared_updater(sharded)
-    exchanges: list[int] = []
-    wrapped = updater._loss
-
-    def exchange(_, bucket):  # torch compares annotations, which are not to be strings then
-        exchanges.append(bucket.index())
-        done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
-        done.set_result(bucket.buffer())
-        return done
-
-    if not sharded:
-        wrapped.register_comm_hook(None, exchange)  # type: ignore[operator]
-    accumulate, exchanged_after = updater.accumulate, []
-
-    def watched(*args: Any) -> Any:
-        sums = accumulate(*args)
-        # What is not exchanged yet stands elsewhere than in the parts of a sharded weight.
-        parts = [parameter.grad is not None for parameter in updater.model.parameters()]
-        exchanged_after.append(all(parts) if sharded else bool(exchanges))
-        return sums
-
-    updater.accumulate = watched  # type: ignore[method-assign]
-    updater.gather(batches)
-    assert exchanged_after == [False, False, True]
-    assert len(exchanges) == len(set(exchanges)), "each part once"
-    assert is_distributed(wrapped) and not updater.can_retry and alone.can_retry
-    alone.gather(batches)
-    for expected, found in zip(alone.model.parameters(), updater.model.parameters(), strict=True):
-        assert expected.grad is not None and found.grad is not None
-        torch.testing.assert_close(whole(found.grad), expected.grad)
-
-
-@pytest.mark.usefixtures("group")
-def test_the_whole_of_a_sharded_model_has_its_statistics() -> None:
-    updater = shared_updater(True, norm="batch")
-    for seed in range(3):
-        updater([make_batch(False, seed=seed)], rate=1e-3)
-    found = weights_of(whole_model(updater.model))
-    for name, value in weights_of(updater.model).items():
-        assert torch.equal(found[name], whole(value)), name
-    assert any(name.endswith("running_mean") and value.any() for name, value in found.items())
 
 
 def test_batches_are_dealt_out_in_turn() -> None:

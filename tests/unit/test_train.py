@@ -223,16 +223,6 @@ def test_a_recurrent_model_becomes_a_folder_that_translates(
     assert len(translated) == 2
 
 
-@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
-def test_turns_and_replies_become_a_folder_that_chats(corpus: DataConfig, tmp_path: Path) -> None:
-    data = dataclasses.replace(corpus, dialogue=True)
-    result = run(data, tmp_path / "run")
-    assert read_manifest(result.folder).task == "chat"
-    conversation = regard.load(str(result.folder)).chat()
-    assert conversation.say("un deux")
-    assert conversation.turns[0] == "un deux" and len(conversation.turns) == 2
-
-
 def test_resume_refuses_other_settings_and_knows_the_kind(
     corpus: DataConfig, tmp_path: Path
 ) -> None:

@@ -14,10 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import shutil
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,9 +105,13 @@ def save_checkpoint(
     final = _place(run, CHECKPOINTS, step, tensors, {STATE: content})
     for old in _finished(run, CHECKPOINTS)[:-NUM_KEPT]:
         shutil.rmtree(old)
-    needed = {step for folder in _finished(run, CHECKPOINTS) for step in _best_steps(folder)}
+    needed: set[str] = set()
+    for folder in _finished(run, CHECKPOINTS):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # damaged: no run resumes from it
+            best = json.loads((folder / STATE).read_bytes())["best"]
+            needed |= {_name(step) for *_, step in best}
     for old in _finished(run, BEST):
-        if _step(old) not in needed:
+        if old.name not in needed:
             shutil.rmtree(old)
     tidy(run)
     return final
@@ -118,23 +122,18 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
     problems = []
     for folder in reversed(_finished(run, CHECKPOINTS)):
         try:
-            _check(folder)
-            state = json.loads((folder / STATE).read_bytes())
-            tensors = load_file(folder / TENSORS, device=str(device))
-        except (OSError, ValueError, SafetensorError) as problem:
+            tensors = _load(folder, (STATE, TENSORS), str(device))
+        except ValueError as problem:
             problems.append(str(problem))
             continue
+        state = json.loads((folder / STATE).read_bytes())
         if state.get("format", 1) != FORMAT:
             raise TrainingError(
                 f"{folder} must be a checkpoint of format {FORMAT} to resume from it: got format "
                 f"{state.get('format', 1)}; finish the run with the version of regard that began it, or start anew"
             )
         if problems:
-            warnings.warn(
-                f"damaged: {', '.join(problems)}; going on from {folder.name} instead",
-                RegardWarning,
-                stacklevel=2,
-            )
+            _warn(f"damaged: {', '.join(problems)}; going on from {folder.name} instead")
         return tensors, state
     if problems:
         raise TrainingError(
@@ -152,11 +151,9 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
     """The mean weights of these steps; damaged ones are named and left out."""
     found, problems = [], []
     for step in steps:
-        folder = run / BEST / _name(step)
         try:
-            _check(folder)
-            found.append(load_file(folder / TENSORS))
-        except (OSError, ValueError, SafetensorError) as problem:
+            found.append(_load(run / BEST / _name(step), (TENSORS,), "cpu"))
+        except ValueError as problem:
             problems.append(str(problem))
     if not found:
         raise TrainingError(
@@ -164,9 +161,7 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
             "start again in another folder"
         )
     if problems:
-        warnings.warn(
-            f"left out of the average, damaged: {', '.join(problems)}", RegardWarning, stacklevel=2
-        )
+        _warn(f"left out of the average, damaged: {', '.join(problems)}")
     return {name: torch.stack([each[name] for each in found]).mean(0) for name in found[0]}
 
 
@@ -240,26 +235,23 @@ def _check_written(path: Path, tensors: Mapping[str, Tensor]) -> None:
                 raise OSError(f"{name} was not read back as it was written")
 
 
-def _check(folder: Path) -> None:
-    """Raise an error that names a file that is missing or differs from its checksum."""
+def _load(folder: Path, names: tuple[str, ...], device: str) -> dict[str, Tensor]:
+    """The tensors of an intact folder; an error names a file that is missing or differs from its checksum."""
     path = folder / SUMS
     try:
         lines = path.read_text("utf-8").splitlines()
         known = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
-        for name in (STATE, TENSORS) if folder.parent.name == CHECKPOINTS else (TENSORS,):
+        for name in names:
             path = folder / name
             if _sha256(path) != known.get(name):
                 raise ValueError("its checksum does not match")
-    except (OSError, ValueError) as error:
+        return load_file(folder / TENSORS, device=device)
+    except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} ({getattr(error, 'strerror', None) or error})") from error
 
 
-def _best_steps(folder: Path) -> set[int]:
-    try:
-        best = json.loads((folder / STATE).read_bytes())["best"]
-        return {int(step) for *_, step in best}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()  # damaged: no run resumes from it
+def _warn(text: str) -> None:
+    warnings.warn(text, RegardWarning, stacklevel=3)
 
 
 def room_left(folder: Path) -> str:
@@ -274,13 +266,8 @@ def _name(step: int) -> str:
     return f"step-{step:08d}"
 
 
-def _step(folder: Path) -> int:
-    return int(folder.name.removeprefix("step-"))
-
-
 def _finished(run: Path, kind: str) -> list[Path]:
-    folders = [path for path in (run / kind).glob("step-*") if re.fullmatch(r"step-\d+", path.name)]
-    return sorted(folders, key=_step)
+    return sorted((run / kind).glob("step-" + 8 * "[0-9]"))
 
 
 def _sha256(path: Path) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from huggingface_fixtures import MAKERS
 
 from regard.api import import_model
+from regard.errors import UsageError
 from regard.look.view import look_at
 
 
@@ -40,3 +42,5 @@ def test_every_family_is_looked_into(tmp_path: Path) -> None:
             assert "encoder.position_bias" in told["tensors"]
         look.save(tmp_path / f"{kind}.html")
         assert (tmp_path / f"{kind}.html").stat().st_size > 50_000
+    with pytest.raises(UsageError, match="must have at most"):
+        look_at(tmp_path / "our-gpt2", "Jane visits " * 600)

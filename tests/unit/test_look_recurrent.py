@@ -59,12 +59,8 @@ def test_a_folder_becomes_a_page_a_picture_and_a_trace(attention: str, tmp_path:
 
 def test_a_row_is_written_by_hand_and_a_head_silenced() -> None:
     look = Look(recurrent(), SENTENCE, DECODE)
-    number = len(look.document()["source"]["token_strings"])
-    row = [1.0] + [0.0] * (number - 1)
-    changes = [
-        {"kind": "edit-row", "attention": "decoder.attention", "head": 0, "row": 1, "weights": row}
-    ]
-    run = look.session.whatif(changes)
+    row = [1.0] + [0.0] * (len(look.session.original.source) - 1)
+    run = look.session.whatif([{**SILENT, "kind": "edit-row", "row": 1, "weights": row}])
     assert run.trace["decoder.attention.weights"][0, 1].tolist() == row
     np.testing.assert_allclose(run.trace["decoder.attention.context"][0, 1], run.trace["memory"][0])
     run = look.session.whatif([SILENT])

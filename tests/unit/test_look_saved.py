@@ -174,12 +174,7 @@ def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
 
 
 def test_what_the_linker_does_not_know_it_refuses() -> None:
-    for text in (
-        'import x from "./b.js";',
-        'import { x as y } from "./b.js";',
-        "export default 3;",
-        'import "https://example.org/x.js";',
-    ):
+    for text in ('import { x as y } from "./b.js";', "export default 3;"):
         with pytest.raises(AssertionError, match="cannot link"):
             link("main.js", {"main.js": text, "b.js": ""}.__getitem__)
     files = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
@@ -215,36 +210,11 @@ def test_without_matplotlib_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"\[plot\]"):
         look.save(tmp_path / "a.png")
+    with pytest.raises(UsageError, match="html, png, svg or safetensors"):
+        look.save(tmp_path / "a.pdf")
 
 
 # ------------------------------------------------------------------------------------- the rest
-
-
-def test_a_saved_trace_comes_back(look: Look, tmp_path: Path) -> None:
-    look.save(tmp_path / "trace.safetensors")
-    trace = Trace.load(tmp_path / "trace.safetensors")
-    assert list(trace) == list(look.trace)
-    weights = trace["encoder.layers.0.self_attention.weights"]
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
-    assert trace["steps.0.beams"] == [[]]
-    assert trace.metadata["source"] == SENTENCE
-    assert trace.metadata["target"] == look.text
-    assert trace.metadata["source_tokens"][-1] == "</s>"
-
-
-def test_a_file_of_another_kind_or_in_no_folder_is_refused(look: Look, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="html, png, svg or safetensors"):
-        look.save(tmp_path / "a.pdf")
-    for name in ("a.html", "a.safetensors"):
-        with pytest.raises(UsageError, match="can be written"):
-            look.save(tmp_path / "none" / name)
-
-
-def test_a_sentence_too_short_or_too_long_is_refused() -> None:
-    with pytest.raises(UsageError, match="must have words"):
-        Look(make_subject(), "  ", DecodeConfig())
-    with pytest.raises(UsageError, match="at most 256 tokens"):
-        Look(make_subject(architecture="decoder-only"), "Bonjour " * 300, DecodeConfig())
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +254,13 @@ def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -
     assert carried(page.read_text(encoding="utf-8"))["document"] == described
     assert points.read_bytes().startswith(b"\x89PNG")
     assert drawing.read_bytes().startswith(b"<?xml")
-    assert Trace.load(trace).metadata["source"] == SENTENCE
+    loaded = Trace.load(trace)
+    np.testing.assert_allclose(
+        loaded["encoder.layers.0.self_attention.weights"].sum(axis=-1), 1, rtol=1e-5
+    )
+    assert loaded["steps.0.beams"] == [[]]
+    assert loaded.metadata["source"] == SENTENCE
+    assert loaded.metadata["target"] == described["result"]
 
 
 def test_the_command_serves_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

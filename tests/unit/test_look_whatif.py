@@ -9,7 +9,6 @@ from look_fixtures import SENTENCE, make_session, make_subject, tokenizer
 from regard.errors import UsageError
 from regard.look.document import document
 from regard.look.session import Run, Session
-from regard.look.whatif import attentions
 from regard.translate.trace import trace_pair
 
 CROSS = "decoder.layers.1.cross_attention"
@@ -17,6 +16,7 @@ SELF = "decoder.layers.0.self_attention"
 ENCODER = "encoder.layers.0.self_attention"
 
 NUM_SOURCE = len(tokenizer().encode(SENTENCE)) + 1
+FIRST = [1.0] + [0.0] * (NUM_SOURCE - 1)
 
 CHANGES = {
     "head-off": [{"kind": "head-off", "attention": CROSS, "head": 2}],
@@ -24,13 +24,7 @@ CHANGES = {
     "replace-word": [{"kind": "replace-word", "index": 4, "text": "Bonjour"}],
     "force-next": [{"kind": "force-next", "step": 2, "text": "cat"}],
     "edit-row": [
-        {
-            "kind": "edit-row",
-            "attention": CROSS,
-            "head": 3,
-            "row": 2,
-            "weights": [1.0] + [0.0] * (NUM_SOURCE - 1),
-        }
+        {"kind": "edit-row", "attention": CROSS, "head": 3, "row": 2, "weights": FIRST},
     ],
     "edit-row-self": [
         {"kind": "edit-row", "attention": SELF, "head": 0, "row": 3, "weights": [0, 0.25, 0.75, 0]}
@@ -216,10 +210,3 @@ def test_a_change_that_makes_no_sense_is_refused_in_one_sentence(session: Sessio
         assert "\n" not in str(caught.value) and "got" in str(caught.value)
     with pytest.raises(UsageError, match="has none"):
         make_session(make_subject(position="none")).whatif([{"kind": "no-positions"}])
-
-
-def test_attentions_are_those_of_the_trace(session: Session) -> None:
-    traced = [name.removesuffix(".weights") for name in values(session.original)]
-    assert attentions(session.original.subject.config) == [
-        name for name in traced if name.endswith("_attention")
-    ]

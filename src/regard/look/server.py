@@ -284,14 +284,11 @@ def pca(run: Run) -> Document:
     points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
     centred = points - points.mean(axis=0)
     _, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    axes, spread = axes[:2], spread**2
+    # One point alone has one axis; the second is empty.
+    axes, spread = np.pad(axes, ((0, 1), (0, 0)))[:2], np.pad(spread**2, (0, 1))
     # The sign of an axis is arbitrary: the one that makes its largest component positive.
-    largest = np.abs(axes).argmax(axis=1)
-    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
-    plane = np.zeros((len(points), 2))
-    plane[:, : len(axes)] = centred @ axes.T
-    explained = np.zeros(2)
-    explained[: len(axes)] = spread[:2] / max(spread.sum(), 1e-30)
+    axes = axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]
+    plane, explained = centred @ axes.T, spread[:2] / max(spread.sum(), 1e-30)
     answer: Document = {"source": [], "target": [], "explained": explained.tolist()}
     for side in sides:
         count = len(run.trace[f"{side}.tokens"])

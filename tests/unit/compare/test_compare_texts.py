@@ -32,9 +32,7 @@ def test_numbers_in_words_equal_those_of_num2words() -> None:
     years = range(1700, 2100)
     others = [num2words(n, lang="en", to="year").replace("oh-", "oh ") for n in years]
     assert [english_year(n) for n in years] == others
-
-
-def test_one_agrees_with_a_feminine_noun() -> None:
+    # One agrees with a feminine noun.
     words = {1: "une", 21: "vingt et une", 71: "soixante et onze", 81: "quatre-vingt-une"}
     words |= {11: "onze", 21_000: "vingt et un mille"}
     assert {n: french_number(n, feminine=True) for n in words} == words

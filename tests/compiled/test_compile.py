@@ -79,14 +79,14 @@ def test_a_packed_training_step_is_one_graph_for_every_batch(random_model):
 def test_a_step_is_one_graph(random_model, sentences):
     """The first step has no past and the others do: two graphs, of which the second grows."""
     model = random_model(num_decoder_layers=1)
-    compiled = torch.compile(model.step, fullgraph=True, backend="aot_eager", dynamic=True)
+    compiled = torch.compile(model.step, fullgraph=True, backend="eager", dynamic=True)
     with torch.no_grad():
         eager_state = state = model.start(sentences.source, sentences.source_lengths)
-        for i in range(4):
+        for i in range(3):
             expected, eager_state = model.step(sentences.target[:, i], eager_state)
             logits, state = compiled(sentences.target[:, i], state)
             torch.testing.assert_close(logits, expected, **CLOSE)
-    assert state.position == 4
+    assert state.position == 3
 
 
 def test_blanks_are_scored_in_one_graph_however_many_there_are(random_model):

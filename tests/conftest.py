@@ -21,58 +21,45 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {},
     "pre-norm": {"norm_placement": "pre"},
     "rms": {"norm": "rms"},
-    "rms-pre-norm": {"norm": "rms", "norm_placement": "pre"},
     "learned": {"position": "learned"},
-    "rotary": {"position": "rotary"},
     "rotary-pre-norm": {"position": "rotary", "norm_placement": "pre"},
     "scaled": {"position": "scaled"},
     "integer": {"position": "integer"},
     "no-position": {"position": "none"},
     "relative": {"position": "relative", "num_buckets": 6, "max_distance": 9},
-    "relative-decoder-only": {
-        "architecture": "decoder-only",
-        "position": "relative",
-        "num_buckets": 7,
-        "max_distance": 5,
-    },
+    "relative-decoder-only": dict(
+        architecture="decoder-only", position="relative", num_buckets=7, max_distance=5
+    ),
     "gelu": {"feed_forward": "gelu"},
     "gelu-tanh": {"feed_forward": "gelu-tanh"},
     "silu": {"feed_forward": "silu"},
     "gated-gelu-tanh": {"feed_forward": "gated-gelu-tanh"},
     "gated-gelu": {"feed_forward": "gated-gelu"},
-    "gated-silu": {"feed_forward": "gated-silu"},
     "tied-decoder": {"tied": "decoder", "source_vocab_size": 29},
     "tied-none": {"tied": "none", "source_vocab_size": 29},
     "embedding-norm": {"embedding_norm": True},
     "unscaled-embedding": {"scaled_embedding": False, "norm_epsilon": 1e-2},
     "output-bias": {"output_bias": True},
     "decoder-only": {"architecture": "decoder-only"},
-    "decoder-only-today": {
-        "architecture": "decoder-only",
-        "norm": "rms",
-        "norm_placement": "pre",
-        "position": "rotary",
-        "feed_forward": "gated-silu",
-    },
+    "decoder-only-today": dict(
+        architecture="decoder-only",
+        norm="rms",
+        norm_placement="pre",
+        position="rotary",
+        feed_forward="gated-silu",
+    ),
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
     "encoder-only": {"architecture": "encoder-only"},
-    "bert": {
-        "architecture": "encoder-only",
-        "position": "learned",
-        "embedding_norm": True,
-        "scaled_embedding": False,
-        "feed_forward": "gelu",
-        "output_transform": True,
-        "output_bias": True,
-    },
-    "encoder-only-today": {
-        "architecture": "encoder-only",
-        "norm": "rms",
-        "norm_placement": "pre",
-        "position": "learned",
-        "feed_forward": "gated-gelu",
-    },
+    "bert": dict(
+        architecture="encoder-only",
+        position="learned",
+        embedding_norm=True,
+        scaled_embedding=False,
+        feed_forward="gelu",
+        output_transform=True,
+        output_bias=True,
+    ),
 }
 
 # Every cell with every attention, and layers on both sides.
@@ -86,6 +73,37 @@ RECURRENTS: dict[str, dict[str, Any]] = {
     for cell in RECURRENT
     for attention in ("none", "additive", "dot", "general")
 }
+
+
+def _writes(variant: dict[str, Any]) -> bool:
+    return variant.get("architecture") != "encoder-only"
+
+
+VARIANTS_OF: dict[str, dict[str, dict[str, Any]]] = {
+    "variant": VARIANTS,
+    "writing_variant": {name: each for name, each in VARIANTS.items() if _writes(each)},
+    # The CPU engine's graphs have no relative positions.
+    "graph_variant": {
+        name: each
+        for name, each in VARIANTS.items()
+        if _writes(each) and each.get("position") != "relative"
+    },
+    "any_variant": VARIANTS | RECURRENTS,
+    "any_writing_variant": {
+        name: each for name, each in (VARIANTS | RECURRENTS).items() if _writes(each)
+    },
+    "recurrent_variant": RECURRENTS,
+}
+"""a test with an argument of one of these names is run for each of its settings"""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    marks = metafunc.definition.iter_markers("parametrize")
+    own = " ".join(str(mark.args[0]) for mark in marks)
+    for name in metafunc.fixturenames:
+        if name in VARIANTS_OF and name not in own:
+            found = VARIANTS_OF[name]
+            metafunc.parametrize(name, found.values(), ids=found.keys())
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -148,59 +166,6 @@ def random_model(tiny_config: Callable[..., ModelConfig]) -> Callable[..., Model
         return model.eval()
 
     return make
-
-
-@pytest.fixture(params=VARIANTS.values(), ids=VARIANTS.keys())
-def variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return request.param
-
-
-@pytest.fixture(
-    params=[v for v in VARIANTS.values() if v.get("architecture") != "encoder-only"],
-    ids=[k for k, v in VARIANTS.items() if v.get("architecture") != "encoder-only"],
-)
-def writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The variants that have a decoder."""
-    return request.param
-
-
-def _has_graphs(variant: dict[str, Any]) -> bool:
-    return variant.get("architecture") != "encoder-only" and variant.get("position") != "relative"
-
-
-@pytest.fixture(
-    params=[v for v in VARIANTS.values() if _has_graphs(v)],
-    ids=[k for k, v in VARIANTS.items() if _has_graphs(v)],
-)
-def graph_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The variants that the CPU engine runs."""
-    return request.param
-
-
-@pytest.fixture(
-    params=[*VARIANTS.values(), *RECURRENTS.values()], ids=[*VARIANTS.keys(), *RECURRENTS.keys()]
-)
-def any_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Transformers and the recurrent models."""
-    return request.param
-
-
-@pytest.fixture(
-    params=[
-        v
-        for v in (*VARIANTS.values(), *RECURRENTS.values())
-        if v.get("architecture") != "encoder-only"
-    ],
-    ids=[k for k, v in (VARIANTS | RECURRENTS).items() if v.get("architecture") != "encoder-only"],
-)
-def any_writing_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Those that have a decoder."""
-    return request.param
-
-
-@pytest.fixture(params=RECURRENTS.values(), ids=RECURRENTS.keys())
-def recurrent_variant(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return request.param
 
 
 @dataclass(frozen=True)

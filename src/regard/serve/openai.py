@@ -11,8 +11,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -41,8 +40,7 @@ from regard.serve.request import (
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
 
-@dataclass(frozen=True, slots=True)
-class TextRequest:
+class TextRequest(NamedTuple):
     """One prompt, for as many choices as are asked for."""
 
     model: ServedModel
@@ -51,7 +49,7 @@ class TextRequest:
     """of a conversation; a translator or language model reads the last"""
     prompt: Prompt | None
     """what the model reads; None for a translator"""
-    echo: str = ""
+    echo: str
 
 
 class OpenAI:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import signal
 import socket
 import sys
-import threading
 import time
-from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -46,12 +43,12 @@ def _max_connections() -> int:
         return limits.MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * limits.MAX_CONNECTIONS
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return limits.MAX_CONNECTIONS
-    with contextlib.suppress(ValueError, OSError):  # more than the system allows
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        return limits.MAX_CONNECTIONS
-    return min(limits.MAX_CONNECTIONS, 3 * soft // 4)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):  # more than the system allows
+            return min(limits.MAX_CONNECTIONS, 3 * soft // 4)
+    return limits.MAX_CONNECTIONS
 
 
 MAX_CONNECTIONS = _max_connections()
@@ -153,20 +150,6 @@ class HttpServer(uvicorn.Server):
         finally:
             watch.cancel()
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """uvicorn's would raise the signal again at the end."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        signals = (signal.SIGINT, signal.SIGTERM)
-        before = {each: signal.signal(each, self.handle_exit) for each in signals}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._log.event("stop", signal=signal.Signals(sig).name)
         super().handle_exit(sig, frame)
@@ -222,5 +205,8 @@ def run(app: App, listening: socket.socket, log: Log) -> bool:
     logger.setLevel(logging.WARNING)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     server = HttpServer(app, log)
+    # uvicorn handles both signals while it serves, and raises them again at the end: that must not be an error.
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_IGN)
     server.run(sockets=[listening])
     return not server.has_failed

@@ -47,10 +47,3 @@ def test_memory_is_for_sources_and_for_outputs(memory: int) -> None:
     assert shape.num_sentences < 97
     assert shape.num_sentences * shape.source_len * BYTES_PER_TOKEN <= memory
     assert shape.num_rows * shape.max_len * BYTES_PER_TOKEN <= memory
-
-
-def test_one_sentence_is_searched_whatever_the_memory() -> None:
-    shape = Room(memory=1, rows=1).shape(
-        MODEL, ITEMSIZE, DecodeConfig(beam=5), count=13, source_len=7, limit=17
-    )
-    assert (shape.num_sentences, shape.num_slots, shape.num_rows) == (1, 1, 5)

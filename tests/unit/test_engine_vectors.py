@@ -9,8 +9,8 @@ import pytest
 import torch
 from fixtures import make_model_folder, save_model
 
-from regard.config import ModelConfig, sized
-from regard.engine import VectorEngine, open_encoder
+from regard.config import ModelConfig
+from regard.engine import open_encoder
 from regard.errors import ModelError, UsageError
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
@@ -42,17 +42,9 @@ def alone(model: Transformer, source: list[int]) -> np.ndarray:
     [
         dict(),
         dict(architecture="encoder-only"),
-        dict(
-            architecture="encoder-only",
-            norm_placement="pre",
-            norm="rms",
-            position="rotary",
-            num_heads=1,
-        ),
         dict(architecture="encoder-only", output_transform=True, output_bias=True),
-        dict(position="learned", max_positions=13, embedding_norm=True),
     ],
-    ids=["encoder-decoder", "encoder-only", "today", "bert", "learned"],
+    ids=["encoder-decoder", "encoder-only", "bert"],
 )
 @pytest.mark.parametrize("kind", ["onnxruntime", "torch"])
 def test_vectors_are_those_of_each_source_alone(
@@ -77,23 +69,6 @@ def test_int8_is_near_and_knows_itself(tmp_path: Path) -> None:
         scale = np.abs(expected).max()
         assert np.abs(near - expected).max() < 0.1 * scale
         assert np.abs(nearer - expected).max() < 0.05 * scale
-
-
-def test_a_recurrent_encoder_reads_as_well(tmp_path: Path) -> None:
-    config = sized(
-        "tiny",
-        architecture="gru",
-        d_model=14,
-        d_state=22,
-        source_vocab_size=VOCABULARY,
-        target_vocab_size=VOCABULARY,
-    )
-    torch.manual_seed(5)
-    encoder: VectorEngine = open_encoder(
-        save_model(build(config), tmp_path / "model", graphs=False)
-    )
-    found = encoder.vectors(SOURCES)
-    assert [each.shape for each in found] == [(len(source), 22) for source in SOURCES]
 
 
 def test_what_cannot_read_is_refused(tmp_path: Path) -> None:

@@ -108,18 +108,6 @@ def test_nothing_possible_is_cut_at_once(random_model, sources):
     assert all(hypotheses[0].stop == "length" for hypotheses in expected)
 
 
-def test_the_copy_is_apart_from_the_model(random_model, sources):
-    model = with_ends(random_model())
-    config = DecodeConfig(method="greedy", max_length=9)
-    ours = static(model)
-    before = ours(sources, config, limits(sources, config))
-    names = list(model.state_dict())
-    with torch.no_grad():
-        model.output.weight.mul_(-1)
-    assert_same(ours(sources, config, limits(sources, config)), before)
-    assert names == list(model.state_dict())
-
-
 class Whole:
     """A model that only knows how to search by itself."""
 

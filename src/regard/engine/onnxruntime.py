@@ -27,7 +27,6 @@ MAX_PLACES = 256
 class OnnxState:
     """The state of a search, never changed once it is made (but not frozen: that would cost time)."""
 
-    num_rows: int
     position: int
     cache: Cache | None
     """Keys and values of the tokens so far; None before the first."""
@@ -57,7 +56,6 @@ class OnnxState:
             sources = self.all_sources.select(_grouped(np.array(chosen)))
         return replace(
             self,
-            num_rows=len(wanted),
             rows=[self.rows[index] for index in wanted],
             sources=sources,
             sentence_of=chosen,
@@ -103,15 +101,14 @@ class OnnxEngine:
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> OnnxState:
-        rows = len(sources)
         read = Sources()
         if self._encoder is not None:
             tokens, lengths = pad(sources, self.config.pad_id)
             values = self._encoder.run(self._cross_inputs, {"tokens": tokens, "lengths": lengths})
             read = Sources(dict(zip(self._cross_inputs, values, strict=True)), tokens.shape[1])
         wanted = attention and self._encoder is not None
-        each = list(range(rows))
-        return OnnxState(rows, 0, None, each, read, each, read, wants_attention=wanted)
+        each = list(range(len(sources)))
+        return OnnxState(0, None, each, read, each, read, wants_attention=wanted)
 
     def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
         rows = np.asarray(tokens)[:, None]
@@ -161,7 +158,7 @@ class OnnxEngine:
         cache.filled = position = state.position + length
         seen = call.outputs.get("attention")
         if seen is not None:
-            seen = seen.mean(axis=1).reshape(state.num_rows, length, -1)
+            seen = seen.mean(axis=1).reshape(len(state.rows), length, -1)
             seen = seen[rows, -1, : state.sources.longest]
         newer = replace(state, position=position, cache=cache, rows=rows, attention=seen)
         return call.outputs, newer
@@ -171,11 +168,11 @@ class OnnxEngine:
         cache, rows = state.cache, state.rows
         if cache is None:
             capacity = max(FIRST_CAPACITY, room)
-            cache = Cache(self._pool, state.sources, state.num_rows, capacity)
-            return cache, list(range(state.num_rows))
+            cache = Cache(self._pool, state.sources, len(state.rows), capacity)
+            return cache, list(range(len(state.rows)))
         if (
             cache.sources is state.sources
-            and cache.num_rows == state.num_rows
+            and cache.num_rows == len(state.rows)
             and cache.filled == state.position
             and cache.capacity >= state.position + room
         ):
@@ -185,7 +182,7 @@ class OnnxEngine:
             if cache.num_holders == 1:
                 return cache, cache.spread(rows, state.position)
         moved = cache.moved(state.sources, rows, state.position, room)
-        return moved, list(range(state.num_rows))
+        return moved, list(range(len(state.rows)))
 
     def _prepared(
         self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int
@@ -197,7 +194,7 @@ class OnnxEngine:
                 call.read_from(state.sources)
             return call
         cache.block.calls.clear()  # a search asks one thing at a time
-        rows, vocab_size = state.num_rows, self.config.target_vocab_size
+        rows, vocab_size = len(state.rows), self.config.target_vocab_size
         places = rows * length
         inputs: dict[str, np.ndarray] = {
             "tokens": np.zeros((rows, length), np.int64),

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.config import ModelConfig
 from regard.model.embedding import InputEmbedding
 from regard.model.feedforward import ACTIVATIONS
+from regard.model.layout import Layout
 from regard.model.norm import make_norm
 from regard.trace import Trace, at, keep
 
@@ -110,3 +111,24 @@ class Network(nn.Module):
         else:
             output.weight = last.embedding.weight
         return output
+
+
+class TeacherForcing(Network):
+    """How a model that reads a source and writes a target is trained."""
+
+    encode: Callable[..., Tensor]
+    decode: Callable[..., Tensor]
+
+    def forward(
+        self,
+        source: Int[Tensor, "batch source_len"],
+        source_layout: Layout,
+        target: Int[Tensor, "batch target_len"],
+        target_layout: Layout,
+        *,
+        trace: Trace | None = None,
+    ) -> Float[Tensor, "batch target_len vocab"]:
+        """The scores of every next token, given the correct ones before it."""
+        memory = self.encode(source, source_layout, trace=trace)
+        hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
+        return self.project(hidden, trace=trace)

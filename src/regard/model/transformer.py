@@ -20,7 +20,7 @@ from regard.model.attention import KeyValueCache
 from regard.model.decoder import Decoder, DecoderState
 from regard.model.encoder import Encoder
 from regard.model.layout import Layout, Visibility
-from regard.model.network import Network
+from regard.model.network import Network, TeacherForcing
 from regard.model.norm import mark_words
 from regard.model.recurrent import RecurrentEncoderDecoder
 from regard.model.static_cache import StaticState
@@ -121,7 +121,7 @@ class Transformer(Network):
         return Visibility(one, Layout.padded(lengths, key_len))
 
 
-class EncoderDecoder(Transformer):
+class EncoderDecoder(Transformer, TeacherForcing):
     """Source in, target out: the paper's model."""
 
     def decode(
@@ -137,20 +137,6 @@ class EncoderDecoder(Transformer):
         projected = self.decoder.project_memory(memory)
         cross_visibility = Visibility(target_layout, source_layout)
         return self._decode(target, target_layout, projected, cross_visibility, trace)
-
-    def forward(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        source_layout: Layout,
-        target: Int[Tensor, "batch target_len"],
-        target_layout: Layout,
-        *,
-        trace: Trace | None = None,
-    ) -> Float[Tensor, "batch target_len vocab"]:
-        """Teacher forcing: the scores of every next token, given the correct ones before it."""
-        memory = self.encode(source, source_layout, trace=trace)
-        hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
-        return self.project(hidden, trace=trace)
 
     def start(
         self,

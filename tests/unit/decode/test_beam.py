@@ -106,15 +106,6 @@ def test_early_stopping_changes_nothing(toys, seed, alpha, n_best):
         assert search(model, SOURCES, config) == stopped
 
 
-def test_stops_as_soon_as_nothing_better_can_come(toys):
-    table = {2: {3: 0.9, 4: 0.1}, 4: {4: 0.99, 3: 0.01}}
-    model = toys.model(toys.bigram(table, vocab=5))
-    config = DecodeConfig(beam=2, max_length=31)
-    [[found]] = search(model, [[4, 3]], config)
-    assert found.tokens == []
-    assert len(model.rows) == 1
-
-
 @LAWS
 @given(seed=SEEDS, order=st.permutations(range(4)))
 def test_neighbours_do_not_matter(toys, device, seed, order):
@@ -154,17 +145,6 @@ def test_ended_outputs_rank_before_cut_ones(toys):
     config = DecodeConfig(beam=2, n_best=2, max_length=3)
     [found] = search(toys.model(toys.bigram(table, 7)), [[6, 3]], config)
     assert [(each.tokens, each.stop) for each in found] == [([5], "end"), ([4, 4, 4], "length")]
-
-
-@LAWS
-@given(seed=SEEDS, size=st.integers(1, 3))
-def test_no_ngram_appears_twice(toys, seed, size):
-    config = DecodeConfig(beam=3, n_best=3, max_length=17, min_length=9, no_repeat_ngram=size)
-    [found] = search(toys.model(toys.hashed(7, seed=seed)), [[6, 3]], config)
-    assert found
-    for each in found:
-        ngrams = [tuple(each.tokens[at : at + size]) for at in range(len(each.tokens) - size + 1)]
-        assert len(set(ngrams)) == len(ngrams)
 
 
 @LAWS

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from regard.config import DecodeConfig
 from regard.decode import Constraints, sampling, search
 from regard.decode.sampling import (
-    apply_temperature,
     draw,
     keep_top_k,
     keep_top_p,
@@ -68,16 +67,6 @@ def test_a_beginning_that_was_given_has_no_penalty(toys):
     [[alone]] = search(toys.model(alike), [[3]], config)
     assert found.tokens == [*prefix, *alone.tokens[:2]]
     assert len(set(alone.tokens)) == 5, "none comes again while there are others"
-
-
-@BOTH
-def test_temperature_divides_the_differences(make):
-    logits = make([[1.0, 3.0, -math.inf], [1e30, -1e30, 0.0], [-math.inf] * 3])
-    cool = np.asarray(apply_temperature(logits, 0.5))
-    np.testing.assert_array_equal(cool[0], [-4.0, 0.0, -np.inf])
-    assert cool[1][0] == 0 and not np.isnan(cool).any()
-    cold = np.asarray(apply_temperature(logits, 1e-9))
-    np.testing.assert_allclose(cold[0], [-2e9, 0.0, -np.inf], rtol=1e-12)
 
 
 @BOTH
@@ -136,17 +125,6 @@ def test_one_candidate_is_greedy(toys, device):
         config = DecodeConfig(method="sample", seed=7, **changes)
         found = search(model, SOURCES, config)
         assert [each[0].tokens for each in found] == [each[0].tokens for each in greedy]
-
-
-def test_log_probabilities_are_the_models_own(toys):
-    logits = toys.hashed(11)
-    config = DecodeConfig(method="sample", seed=3, temperature=2.0, top_k=3)
-    [[found]] = search(toys.model(logits), [[5, 3]], config)
-    for at, (token, value) in enumerate(
-        zip([*found.tokens, toys.eos], found.token_log_probabilities, strict=True)
-    ):
-        expected = toys.log_probabilities(logits, [5, 3], found.tokens[:at])[token]
-        assert math.isclose(value, expected, rel_tol=1e-4, abs_tol=1e-6)
 
 
 def test_the_largest_number_drawn_leaves_something_above_it_in_single_precision():

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from regard.config import ModelConfig
 from regard.model.dropout import Dropout
 from regard.model.layout import Layout
-from regard.model.network import Network
+from regard.model.network import TeacherForcing
 from regard.model.recurrent.cell import make_cell, run
 from regard.model.recurrent.decoder import RecurrentDecoder, RecurrentState
 from regard.trace import Trace, at, keep
@@ -83,7 +83,7 @@ class RecurrentEncoder(nn.Module):
         return x
 
 
-class RecurrentEncoderDecoder(Network):
+class RecurrentEncoderDecoder(TeacherForcing):
     """Source in, target out, word by word."""
 
     encoder: RecurrentEncoder
@@ -117,20 +117,6 @@ class RecurrentEncoderDecoder(Network):
         words = self.target(target, target_layout.positions(), trace=at(trace, "target"))
         hidden: Tensor = self.decoder(words, state, trace=at(trace, "decoder"))[0]
         return hidden
-
-    def forward(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        source_layout: Layout,
-        target: Int[Tensor, "batch target_len"],
-        target_layout: Layout,
-        *,
-        trace: Trace | None = None,
-    ) -> Float[Tensor, "batch target_len vocab"]:
-        """Teacher forcing: the scores of every next token, given the correct ones before it."""
-        memory = self.encode(source, source_layout, trace=trace)
-        hidden = self.decode(target, target_layout, memory, source_layout, trace=trace)
-        return self.project(hidden, trace=trace)
 
     def start(
         self,

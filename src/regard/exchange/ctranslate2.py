@@ -76,16 +76,15 @@ def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positi
 
     is_decoder = stack == "decoder"
     side = "target" if is_decoder else "source"
-    num_layers = config.num_decoder_layers if is_decoder else config.num_encoder_layers
     options: dict[str, Any] = {"with_encoder_attention": config.has_encoder} if is_decoder else {}
     activation = _ACTIVATIONS[config.feed_forward.removeprefix("gated-")]
     spec = kind(
-        num_layers,
+        config.num_layers[is_decoder],
         config.num_heads,
         pre_norm=config.norm_placement == "pre",
         activation=common_spec.Activation[activation],
         layernorm_embedding=config.embedding_norm,
-        ffn_glu=config.feed_forward.startswith("gated-"),
+        ffn_glu=config.is_gated,
         rms_norm=config.norm == "rms",
         rotary_dim=0 if config.position == "rotary" else None,
         **options,
@@ -105,7 +104,7 @@ def _stack(kind: Any, config: ModelConfig, stack: str, ours: Tensors, num_positi
         if is_decoder and config.has_encoder:
             _attention(layer.attention, f"{name}.cross_attention", ours, [1, 2])
         _linear(layer.ffn.linear_0, ours, f"{name}.feed_forward.hidden")
-        if config.feed_forward.startswith("gated-"):
+        if config.is_gated:
             _linear(layer.ffn.linear_0_noact, ours, f"{name}.feed_forward.gate")
         _linear(layer.ffn.linear_1, ours, f"{name}.feed_forward.output")
         _norm(layer.ffn.layer_norm, f"{name}.feed_forward.norm", ours)

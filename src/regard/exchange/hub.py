@@ -116,6 +116,7 @@ def get(
     """The new folder of a model; a foreign model is imported with these options."""
     models = user_folder()
     place, work = models / address.name, models / f".{address.name}.getting"
+    files, wants_pickle = work / "files", options.convert_pickle
     models.mkdir(parents=True, exist_ok=True)
     with try_lock(models / f".{address.name}.lock") as is_mine:
         if not is_mine:
@@ -126,14 +127,13 @@ def get(
             raise UsageError(
                 f"a model is got under a new name: {place} is there; remove it, or give another --name"
             )
-        files = work / "files"
         work.mkdir(exist_ok=True)
         if address.url.startswith(HUB):
-            origin = _download_repository(address, files, options.convert_pickle)
+            origin = _download_repository(address, files, wants_pickle)
         elif address.url.endswith(_ARCHIVES):
-            origin = _fetch_archive(address, files, options.convert_pickle, progress)
+            origin = _fetch_archive(address, files, wants_pickle, progress)
         else:
-            origin = _fetch_folder(address, files, options.convert_pickle, progress)
+            origin = _fetch_folder(address, files, wants_pickle, progress)
         _install(files, place, options, origin)
         shutil.rmtree(work)
     return place

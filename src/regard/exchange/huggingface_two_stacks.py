@@ -199,7 +199,6 @@ def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:
 
 def _t5_names(config: ModelConfig) -> NameTable:
     table = {"source.embedding": "shared", "target.embedding": "shared", "output": "lm_head"}
-    gated = config.feed_forward.startswith("gated-")
     for stack, attentions in (
         ("encoder", {"self_attention": "SelfAttention"}),
         ("decoder", {"self_attention": "SelfAttention", "cross_attention": "EncDecAttention"}),
@@ -214,7 +213,7 @@ def _t5_names(config: ModelConfig) -> NameTable:
                 table[f"{stack}.{ours}.{part}"] = f"{layer}.{theirs}.{part[0]}"
         ours, layer = f"{stack}.feed_forward", f"{stack}.block.{{i}}.layer.{len(attentions)}"
         table[f"{ours}.norm"] = f"{layer}.layer_norm"
-        table[f"{ours}.hidden"] = f"{layer}.DenseReluDense.{'wi_0' if gated else 'wi'}"
+        table[f"{ours}.hidden"] = f"{layer}.DenseReluDense.{'wi_0' if config.is_gated else 'wi'}"
         table[f"{ours}.gate"] = f"{layer}.DenseReluDense.wi_1"
         table[f"{ours}.output"] = f"{layer}.DenseReluDense.wo"
     return table

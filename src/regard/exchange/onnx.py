@@ -5,7 +5,7 @@ They are written from the configuration, box by box (`onnx_blocks`).
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -41,15 +41,15 @@ def export(folder: str | Path) -> None:
     check_weights(folder, manifest)
     header = read_header(folder)
     suffixes = {"": False, ".fp32": True} if manifest.weights == "int8" else {"": True}
+    makers: dict[str, Callable[[Graph], None]] = {}
+    if manifest.model.has_encoder:
+        makers["encoder"] = _encoder if manifest.model.has_decoder else _reader
+    if manifest.model.has_decoder:
+        makers["decoder"] = _decoder
     for suffix, widened in suffixes.items():
-        blank = partial(Graph, manifest.model, header, widened=widened)
-        graphs = {}
-        if manifest.model.has_encoder:
-            make = encoder_graph if manifest.model.has_decoder else reader_graph
-            graphs["encoder"] = make(blank(many_rows=True))
-        if manifest.model.has_decoder:
-            graphs["decoder"] = decoder_graph(blank(many_rows=False))
-        for name, graph in graphs.items():
+        for name, make in makers.items():
+            graph = Graph(manifest.model, header, widened=widened, many_rows=name == "encoder")
+            make(graph)
             content = graph.model(name).SerializeToString(deterministic=True)
             write_file(folder / f"{name}{suffix}.onnx", content)
 
@@ -70,7 +70,7 @@ def covers(config: ModelConfig) -> bool:
     return config.d_attention == config.d_model
 
 
-def reader_graph(g: Graph) -> Graph:
+def _reader(g: Graph) -> None:
     """An encoder alone: from tokens and lengths to the log-probabilities at `places`, counted through all rows."""
     config = g.config
     x, _, _ = _memory(g)
@@ -79,7 +79,6 @@ def reader_graph(g: Graph) -> Graph:
         x = blocks.norm(g, "transform.norm", hidden)
     places = g.input("places", TensorProto.INT64, ["places"])
     _log_probabilities(g, x, places, config.source_vocab_size)
-    return g
 
 
 def _log_probabilities(g: Graph, x: str, places: str, vocab_size: int) -> str:
@@ -116,23 +115,21 @@ def _memory(g: Graph) -> tuple[str, str, str]:
     return x, fill, bias
 
 
-def encoder_graph(g: Graph) -> Graph:
+def _encoder(g: Graph) -> None:
     """From tokens and lengths of the sources to the keys and values of every cross-attention."""
     config = g.config
     x, fill, bias = _memory(g)
-    by_head = g.integers(0, 0, config.num_heads, config.head_dim)
     for i in range(config.num_decoder_layers):
         name = f"decoder.layers.{i}.cross_attention"
         key, value = (g.op("Pad", linear(g, x, part), fill) for part in parts(name)[1:])
-        blocks.keys(g, key, by_head, called=f"cross_key.{i}")
-        blocks.split_heads(g, value, by_head, called=f"cross_value.{i}")
+        blocks.keys(g, key, called=f"cross_key.{i}")
+        blocks.split_heads(g, value, called=f"cross_value.{i}")
         g.output(f"cross_key.{i}", _shape(g, config.head_dim, "key_len"))
         g.output(f"cross_value.{i}", _shape(g, "key_len", config.head_dim))
     g.output(bias, ["sentences", 1, 1, "key_len"])
-    return g
 
 
-def decoder_graph(g: Graph) -> Graph:
+def _decoder(g: Graph) -> None:
     """From the newest tokens of each row and the cache to the log-probabilities of the next tokens.
 
     `places` are the tokens, counted through the rows, whose successors are wanted. There is one set of cross-attention
@@ -160,7 +157,6 @@ def decoder_graph(g: Graph) -> Graph:
     blocks.best(g, values, count)
     g.output("best_values", ["places", "count"])
     g.output("best_tokens", ["places", "count"], TensorProto.INT64)
-    return g
 
 
 def _shape(g: Graph, *last: str | int) -> list[str | int]:
@@ -170,16 +166,14 @@ def _shape(g: Graph, *last: str | int) -> list[str | int]:
 def _encoder_attention(
     g: Graph, name: str, x: str, turn: blocks.Rotation | None, fill: str, bias: str
 ) -> str:
-    config = g.config
     # Three products: splitting one product for whole sentences would cost more than it saves.
     inputs = blocks.before(g, name, x)
     query, key, value = (linear(g, inputs, part) for part in parts(name))
-    by_head = g.integers(0, 0, config.num_heads, config.head_dim)
-    query = blocks.split_heads(g, blocks.rotate(g, query, turn), by_head)
-    key = blocks.keys(g, g.op("Pad", blocks.rotate(g, key, turn), fill), by_head)
-    value = blocks.split_heads(g, g.op("Pad", value, fill), by_head)
+    query = blocks.split_heads(g, blocks.rotate(g, query, turn))
+    key = blocks.keys(g, g.op("Pad", blocks.rotate(g, key, turn), fill))
+    value = blocks.split_heads(g, g.op("Pad", value, fill))
     context = blocks.attention(g, query, key, value, bias)
-    context = blocks.join_heads(g, context, g.integers(0, 0, config.d_model))
+    context = blocks.join_heads(g, context, g.integers(0, 0, g.config.d_model))
     return blocks.after(g, name, x, linear(g, context, f"{name}.output"))
 
 

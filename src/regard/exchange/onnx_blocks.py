@@ -79,14 +79,16 @@ def attention(
     return g.op("MatMul", g.op("Softmax", masked, axis=-1, called=weights_called), value)
 
 
-def keys(g: Graph, x: str, shape: str, called: str = "") -> str:
+def keys(g: Graph, x: str, called: str = "") -> str:
     """Keys as `attention` takes them: scaled and transposed once, for many queries."""
     scaled = g.op("Mul", x, g.constant(g.config.head_dim**-0.5))
+    shape = g.integers(0, 0, g.config.num_heads, g.config.head_dim)
     return g.op("Transpose", g.op("Reshape", scaled, shape), perm=[0, 2, 3, 1], called=called)
 
 
-def split_heads(g: Graph, x: str, shape: str, called: str = "") -> str:
+def split_heads(g: Graph, x: str, shape: str = "", called: str = "") -> str:
     """To [rows, heads, length, head_dim], by way of `shape`: rows, length, heads, head_dim."""
+    shape = shape or g.integers(0, 0, g.config.num_heads, g.config.head_dim)
     return g.op("Transpose", g.op("Reshape", x, shape), perm=[0, 2, 1, 3], called=called)
 
 
@@ -174,11 +176,10 @@ def after(g: Graph, name: str, x: str, output: str) -> str:
 
 
 def feed_forward(g: Graph, name: str, x: str) -> str:
-    inputs = before(g, name, x)
-    kind = g.config.feed_forward
+    inputs, kind = before(g, name, x), g.config.feed_forward
     hidden = linear(g, inputs, f"{name}.hidden")
     inner = activated(g, hidden, kind.removeprefix("gated-"))
-    if kind.startswith("gated-"):
+    if g.config.is_gated:
         inner = g.op("Mul", inner, linear(g, inputs, f"{name}.gate"))
     return after(g, name, x, linear(g, inner, f"{name}.output", positive=kind == "relu"))
 

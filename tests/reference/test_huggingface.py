@@ -175,31 +175,6 @@ def test_blanks_are_filled_as_bert_fills_them(engine: Any, tmp_path: Path) -> No
 
 @torch.no_grad()
 @pytest.mark.filterwarnings("ignore:Recommended")
-def test_texts_are_theirs(tmp_path: Path) -> None:
-    greedy = dict(do_sample=False, num_beams=1, max_new_tokens=13)
-    folder, theirs = MAKERS["marian"](tmp_path / "marian")
-    import_folder(folder, tmp_path / "translator", ImportOptions(), None)
-    tokenizer, model = MarianTokenizer.from_pretrained(folder), load(tmp_path / "translator")
-    assert (model.manifest.source_language, model.manifest.target_language) == ("fr", "en")
-    kept = dict(no_repeat_ngram_size=1, bad_words_ids=[[theirs.config.pad_token_id]])
-    for text in TEXT:
-        [expected] = theirs.generate(**tokenizer(text, return_tensors="pt"), **greedy, **kept)
-        options: dict[str, Any] = {"method": "greedy", "max_length": 13, "no_repeat_ngram": 1}
-        ours = model.translate(text, split=False, **options)
-        assert ours == tokenizer.decode(expected, skip_special_tokens=True)
-    folder, theirs = MAKERS["gpt2"](tmp_path / "gpt2")
-    import_folder(folder, tmp_path / "writer", ImportOptions(), None)
-    tokenizer, model = GPT2Tokenizer.from_pretrained(folder), load(tmp_path / "writer")
-    for text in ("Jane visits Africa", ""):
-        given = torch.tensor([[0, *tokenizer(text)["input_ids"]]])
-        mask = torch.ones_like(given)
-        [expected] = theirs.generate(given, attention_mask=mask, pad_token_id=0, **greedy)
-        whole = tokenizer.decode(expected, skip_special_tokens=True)
-        assert model.write(text, length=13, temperature=0, max_length=13) == whole
-
-
-@torch.no_grad()
-@pytest.mark.filterwarnings("ignore:Recommended")
 def test_a_language_is_asked_for_by_a_prompt(tmp_path: Path) -> None:
     folder, _ = MAKERS["marian"](tmp_path / "theirs")
     import_folder(folder, tmp_path / "ours", ImportOptions(prompt=">>fra<< "), None)

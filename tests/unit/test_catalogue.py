@@ -106,9 +106,7 @@ def test_what_is_known_of_a_model(models: Path, made: Path) -> None:
 
 def test_the_users_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("REGARD_MODELS", raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert user_folder() == tmp_path / "regard" / "models"
-    monkeypatch.setattr("sys.platform", "win32")
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
-    assert user_folder() == tmp_path / "local" / "regard" / "models"
+    for system, variable in (("linux", "XDG_DATA_HOME"), ("win32", "LOCALAPPDATA")):
+        monkeypatch.setattr("sys.platform", system)
+        monkeypatch.setenv(variable, str(tmp_path / system))
+        assert user_folder() == tmp_path / system / "regard" / "models"

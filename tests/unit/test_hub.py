@@ -21,7 +21,6 @@ from fixtures import make_model_folder
 from web_fixtures import Page, Web
 
 from regard.api import load
-from regard.data import download as fetching
 from regard.errors import DataError, ModelError, RegardError, UsageError
 from regard.exchange.hub import ORIGIN, find_address, get
 from regard.exchange.huggingface import ImportOptions
@@ -59,6 +58,14 @@ def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def serve_folder(web: Web, place: str, files: dict[str, bytes]) -> bytes:
+    """Files with the list of their checksums, which is returned."""
+    listed = "".join(f"{sha256(data)}  {name}\n" for name, data in files.items()).encode()
+    web.pages |= {f"/{place}/{name}": Page(data) for name, data in files.items()}
+    web.pages[f"/{place}/{SUMS}"] = Page(listed)
+    return listed
+
+
 def bring(url: str, **options: Any) -> Path:
     return get(find_address(url, **options), ImportOptions())
 
@@ -79,7 +86,7 @@ def test_an_archive_becomes_a_model_with_a_name(
     assert [info.name for info in available() if not info.bundled] == ["tiny"]
     text = "Le chat dort."
     assert load("tiny").translate(text) == load(model).translate(text)
-    with pytest.raises(UsageError, match="got under a new name: .* is there"):
+    with pytest.raises(UsageError, match="is there: remove it, or give another --name"):
         bring(f"{web.url}/some/tiny.tar.gz")
     assert bring(f"{web.url}/some/tiny.tar.gz", name="other") == models / "other"
 
@@ -92,9 +99,7 @@ def test_a_zip_and_a_folder_with_a_list_come_too(web: Web, models: Path, model: 
             zipped.writestr(name, data)
     web.pages["/zipped.zip"] = Page(content.getvalue())
     assert bring(f"{web.url}/zipped.zip") == models / "zipped"
-    listed = "".join(f"{sha256(data)}  {name}\n" for name, data in files.items()).encode()
-    web.pages |= {f"/folder/{name}": Page(data) for name, data in files.items()}
-    web.pages[f"/folder/{SUMS}"] = Page(listed)
+    listed = serve_folder(web, "folder", files)
     web.pages["/folder/model.safetensors"].cut_after.append(1_000)
     folder = bring(f"{web.url}/folder/", sha256=sha256(listed))
     assert {path.name for path in folder.iterdir()} == {*files, SUMS, ORIGIN}
@@ -113,28 +118,14 @@ def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
         bring(f"{web.url}/tiny.tar.gz", sha256="1" * 64)
     assert "tiny" not in in_folder(models)
     files = {path.name: path.read_bytes() for path in model.iterdir() if path.name != SUMS}
-    listed = "".join(f"{sha256(data)}  {name}\n" for name, data in files.items()).encode()
-    files["config.json"] += b" "
-    web.pages |= {f"/folder/{name}": Page(data) for name, data in files.items()}
-    web.pages[f"/folder/{SUMS}"] = Page(listed)
+    serve_folder(web, "folder", files)
+    web.pages["/folder/config.json"].body += b" "
     with pytest.raises(DataError, match=r"config.json must have the sha256"):
         bring(f"{web.url}/folder/")
     web.pages[f"/bad/{SUMS}"] = Page(f"{'0' * 64}  ../outside\n".encode())
     with pytest.raises(ModelError, match="plain file name"):
         bring(f"{web.url}/bad/")
     assert not [name for name in in_folder(models) if not name.startswith(".")]
-
-
-def test_after_an_interruption_the_next_call_goes_on(
-    web: Web, models: Path, archive: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetching, "ATTEMPTS", 1)
-    web.pages["/tiny.tar.gz"] = Page(archive, cut_after=[7_000])
-    with pytest.raises(DataError, match="go on where it stopped"):
-        bring(f"{web.url}/tiny.tar.gz")
-    assert in_folder(models) == [".tiny.getting"]
-    assert bring(f"{web.url}/tiny.tar.gz") == models / "tiny"
-    assert web.asked[-1][1] == "bytes=7000-" and in_folder(models) == ["tiny"]
 
 
 def command(*words: str) -> subprocess.Popen[str]:
@@ -155,7 +146,7 @@ def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: b
         deadline = time.monotonic() + 60
         while len(web.asked) < 2 and time.monotonic() < deadline:
             held.wait(0.02)
-        with pytest.raises(UsageError, match="another is getting tiny; wait for it"):
+        with pytest.raises(UsageError, match="another process is getting tiny; wait for it"):
             bring(f"{web.url}/tiny.tar.gz")
         assert part.stat().st_size == 6_000
         first.send_signal(signal.SIGKILL)

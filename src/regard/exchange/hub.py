@@ -45,10 +45,8 @@ _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZi
 _MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.onnx tokenizer* vocab* merges*".split()
 """patterns of the files that are downloaded from a repository"""
 _ADVICE = Advice(
-    "check the address, or ask its publisher",
-    "it is another model than the one that was named: ask its publisher",
+    "check the address, or ask its publisher", "it is another model: ask its publisher"
 )
-
 ProgressOf = Callable[[str], Progress]
 """from a file's name to what is told about its transfer"""
 
@@ -120,13 +118,9 @@ def get(
     models.mkdir(parents=True, exist_ok=True)
     with try_lock(models / f".{address.name}.lock") as is_mine:
         if not is_mine:
-            raise UsageError(
-                f"one process at a time gets a model: another is getting {address.name}; wait for it"
-            )
+            raise UsageError(f"another process is getting {address.name}; wait for it")
         if place.exists():
-            raise UsageError(
-                f"a model is got under a new name: {place} is there; remove it, or give another --name"
-            )
+            raise UsageError(f"{place} is there: remove it, or give another --name")
         work.mkdir(exist_ok=True)
         if address.url.startswith(HUB):
             origin = _download_repository(address, files, wants_pickle)

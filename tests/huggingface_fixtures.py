@@ -11,41 +11,21 @@ from typing import Any
 import sentencepiece
 import tokenizers
 import torch
+import transformers as hf
 from fixtures import TEXT
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    BertConfig,
-    BertForMaskedLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    MarianConfig,
-    MarianMTModel,
-    PegasusConfig,
-    PegasusForConditionalGeneration,
-    PreTrainedModel,
-    T5Config,
-    T5ForConditionalGeneration,
-)
 from transformers.utils import logging
 
 logging.disable_progress_bar()
 
 D_MODEL, HEADS = 18, 3
-ENCODER_DECODER = dict(
-    d_model=D_MODEL,
-    encoder_layers=1,
-    decoder_layers=2,
-    encoder_attention_heads=HEADS,
-    decoder_attention_heads=HEADS,
-    encoder_ffn_dim=31,
-    decoder_ffn_dim=31,
-    max_position_embeddings=61,
-    forced_eos_token_id=None,
-)
+ENCODER_DECODER = {
+    **dict(d_model=D_MODEL, max_position_embeddings=61, forced_eos_token_id=None),
+    **dict(encoder_layers=1, encoder_attention_heads=HEADS, encoder_ffn_dim=31),
+    **dict(decoder_layers=2, decoder_attention_heads=HEADS, decoder_ffn_dim=31),
+}
 
 
-def randomize(model: PreTrainedModel) -> PreTrainedModel:
+def randomize(model: hf.PreTrainedModel) -> hf.PreTrainedModel:
     """Every weight random: biases and gains too, which begin at 0 and 1; sinusoids stay."""
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -60,13 +40,13 @@ def randomize(model: PreTrainedModel) -> PreTrainedModel:
     return model.eval()
 
 
-def saved(model: PreTrainedModel, folder: Path) -> tuple[Path, PreTrainedModel]:
+def saved(model: hf.PreTrainedModel, folder: Path) -> tuple[Path, hf.PreTrainedModel]:
     randomize(model).save_pretrained(folder)
     return folder, model
 
 
 def pieces_model(**ids: int) -> tuple[bytes, list[str]]:
-    """A SentencePiece model with the normalisation that is usual elsewhere, and its pieces."""
+    """A SentencePiece model with the normalisation that is usual elsewhere, and its tokens."""
     content = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(TEXT), model_writer=content, vocab_size=71, minloglevel=2, **ids
@@ -75,7 +55,7 @@ def pieces_model(**ids: int) -> tuple[bytes, list[str]]:
     return content.getvalue(), [processor.id_to_piece(i) for i in range(processor.vocab_size())]
 
 
-def marian(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def marian(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     proto, pieces = pieces_model()
     known = [piece for piece in pieces if piece not in ("<unk>", "<s>", "</s>")]
@@ -87,35 +67,37 @@ def marian(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     described = {"source_lang": "fr", "target_lang": "en", "tokenizer_class": "MarianTokenizer"}
     (folder / "tokenizer_config.json").write_text(json.dumps(described))
     pad = vocabulary["<pad>"]
-    config = MarianConfig(
+    config = hf.MarianConfig(
         vocab_size=len(vocabulary),
         pad_token_id=pad,
         decoder_start_token_id=pad,
         eos_token_id=0,
         **{"activation_function": "swish", "scale_embedding": True, **ENCODER_DECODER, **changes},
     )
-    return saved(MarianMTModel(config), folder)
+    return saved(hf.MarianMTModel(config), folder)
 
 
-def bart(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def bart(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<s>", "<pad>", "</s>", "<unk>"])
-    config = BartConfig(vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes})
-    return saved(BartForConditionalGeneration(config), folder)
+    config = hf.BartConfig(
+        vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes}
+    )
+    return saved(hf.BartForConditionalGeneration(config), folder)
 
 
-def pegasus(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def pegasus(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<pad>", "</s>"], as_json=True)
-    config = PegasusConfig(vocab_size=size, **{**ENCODER_DECODER, **changes})
-    return saved(PegasusForConditionalGeneration(config), folder)
+    config = hf.PegasusConfig(vocab_size=size, **{**ENCODER_DECODER, **changes})
+    return saved(hf.PegasusForConditionalGeneration(config), folder)
 
 
-def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def t5(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     proto, pieces = pieces_model(pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
     (folder / "spiece.model").write_bytes(proto)
-    config = T5Config(
+    config = hf.T5Config(
         vocab_size=len(pieces) + 6,  # as there, a few more than there are pieces
         d_model=D_MODEL,
         d_kv=changes.pop("d_kv", D_MODEL // HEADS),
@@ -127,18 +109,18 @@ def t5(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
         decoder_start_token_id=0,
         **changes,
     )
-    return saved(T5ForConditionalGeneration(config), folder)
+    return saved(hf.T5ForConditionalGeneration(config), folder)
 
 
-def gpt2(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def gpt2(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<|endoftext|>"])
     sizes = dict(n_embd=D_MODEL, n_layer=2, n_head=HEADS, n_inner=31, n_positions=61)
-    config = GPT2Config(vocab_size=size, bos_token_id=0, eos_token_id=0, **sizes, **changes)
-    return saved(GPT2LMHeadModel(config), folder)
+    config = hf.GPT2Config(vocab_size=size, bos_token_id=0, eos_token_id=0, **sizes, **changes)
+    return saved(hf.GPT2LMHeadModel(config), folder)
 
 
-def bert(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
+def bert(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trained = tokenizers.BertWordPieceTokenizer()
@@ -149,8 +131,8 @@ def bert(folder: Path, **changes: Any) -> tuple[Path, PreTrainedModel]:
     (folder / "vocab.txt").write_text("\n".join(sorted(ids, key=ids.__getitem__)) + "\n")
     layers = dict(num_hidden_layers=2, num_attention_heads=HEADS, max_position_embeddings=61)
     sizes = dict(vocab_size=len(ids), hidden_size=D_MODEL, intermediate_size=31)
-    config = BertConfig(**layers, **sizes, **changes)
-    return saved(BertForMaskedLM(config), folder)
+    config = hf.BertConfig(**layers, **sizes, **changes)
+    return saved(hf.BertForMaskedLM(config), folder)
 
 
 def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
@@ -166,6 +148,6 @@ def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
     return int(trained.get_vocab_size())
 
 
-MAKERS: dict[str, Callable[..., tuple[Path, PreTrainedModel]]] = {
+MAKERS: dict[str, Callable[..., tuple[Path, hf.PreTrainedModel]]] = {
     make.__name__: make for make in (marian, bart, pegasus, t5, gpt2, bert)
 }

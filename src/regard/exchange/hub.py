@@ -34,8 +34,7 @@ from regard.folder.catalogue import user_folder
 from regard.folder.checkpoint import CARD, SUMS, WEIGHTS, check_weights, open_tokenizers
 from regard.folder.manifest import CONFIG, read_manifest
 
-HUB, ORIGIN = "hf:", "origin.json"
-_NAME = r"\w[\w.-]*"
+HUB, ORIGIN, _NAME = "hf:", "origin.json", r"\w[\w.-]*"
 _ARCHIVES = (".tar.gz", ".tgz", ".tar.xz", ".tar", ".zip")
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".h5", ".msgpack")
 """suffixes of files that may hold a program"""
@@ -141,7 +140,7 @@ def _fetch(url: str, file: Path, sha256: str, progress: ProgressOf) -> None:
 def _fetch_archive(
     address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf
 ) -> dict[str, Any]:
-    """Fill the folder `files`; returns what origin.json says of it, as the next two do."""
+    """Fill the folder `files`; what origin.json says of it."""
     archive = files.with_name(address.url.rpartition("/")[2])
     if not archive.exists():
         _fetch(address.url, archive, address.pin, progress)
@@ -242,10 +241,10 @@ def _download_repository(address: ModelAddress, folder: Path, wants_pickle: bool
     with _client(where, remedy) as client:
         api, revision = client.HfApi(), address.pin or None
         info = api.model_info(repository, revision=revision, files_metadata=True)
-        options: dict[str, Any] = dict(local_dir=folder, allow_patterns=patterns)
-        client.snapshot_download(repository, revision=info.sha, **options)
+        wanted = dict(revision=info.sha, local_dir=folder, allow_patterns=patterns)
+        client.snapshot_download(repository, **wanted)
     files = [(folder / each.rfilename, each) for each in info.siblings]
-    got = [(file, each) for file, each in files if file.parent == folder and file.is_file()]
+    got = [pair for pair in files if pair[0].parent == folder and pair[0].is_file()]
     checksums = {file.name: _checked(file, each) for file, each in got}
     return {"from": address.url, "revision": info.sha, "files": checksums}
 
@@ -269,7 +268,7 @@ def _checked(file: Path, sibling: Any) -> str:
 
 def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str, Any]) -> None:
     """Check a model of ours and copy it; import any other."""
-    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    origin["date"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     with fresh_folder(place) as fresh:
         if "format_version" in read_json(files, CONFIG):
             manifest = read_manifest(files)
@@ -281,14 +280,13 @@ def _install(files: Path, place: Path, options: ImportOptions, origin: dict[str,
         else:
             fresh.rmdir()
             formats.read(files, fresh, options)
-        write_file(fresh / ORIGIN, json.dumps({**origin, "date": date}, indent=1).encode())
+        write_file(fresh / ORIGIN, json.dumps(origin, indent=1).encode())
         replace_files(fresh, place, last=CONFIG)
 
 
 def push(folder: Path, repository: str, *, revision: str = "", private: bool = False) -> str:
     """Put a model folder into a repository, which is made if needed; returns the commit's address."""
-    manifest = read_manifest(folder)
-    check_weights(folder, manifest)
+    check_weights(folder, manifest := read_manifest(folder))
     with _client(HUB + repository, "log in with  hf auth login, or check the name") as client:
         api = client.HfApi()
         api.create_repo(repository, private=private, exist_ok=True)

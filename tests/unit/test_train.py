@@ -19,9 +19,9 @@ from regard.errors import TrainingError, UsageError
 from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import Manifest, read_manifest
 from regard.text.tokenizer import Tokenizer
-from regard.train.corpora import read_corpora, with_languages
+from regard.train.corpora import read_corpora
 from regard.train.finish import model_card
-from regard.train.plan import choose_model, complete
+from regard.train.plan import choose_model, complete, with_languages
 from regard.train.progress import Reporter
 from regard.train.recipe import read_recipe
 from regard.train.run import TrainResult

@@ -6,11 +6,9 @@ memory.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import random
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -51,13 +49,6 @@ LEAST_DOCUMENTS = 50
 """Number of documents below which the end of the longest one is held out instead of whole documents."""
 CHARACTERS_OF_A_PAIR = 200
 """Characters of running text that count as one pair when settings are chosen."""
-LANGUAGES = frozenset(
-    "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
-    "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "
-    "mr ms mt my nb ne nl nn no oc or os pa pl ps pt qu rm ro ru rw sa sc sd se si sk sl sm sn so sq sr "
-    "ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ug uk ur uz vi wa wo xh yi yo zh zu".split()
-)
-"""File suffixes that name a language."""
 
 
 def read_corpora(
@@ -240,20 +231,6 @@ def count_pairs(corpus: Text) -> int:
     if isinstance(corpus, RunningText):
         return max(1, corpus.num_characters // CHARACTERS_OF_A_PAIR)
     return len(corpus)
-
-
-def with_languages(data: DataConfig) -> DataConfig:
-    """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
-
-    def code(given: str, files: tuple[str, ...]) -> str:
-        suffix = re.search(r"\.([a-z]{2})(\.(gz|xz))?$", files[0]) if files else None
-        return given or (suffix.group(1) if suffix and suffix.group(1) in LANGUAGES else "")
-
-    return dataclasses.replace(
-        data,
-        source_language=code(data.source_language, data.source),
-        target_language=code(data.target_language, data.target or data.text),
-    )
 
 
 def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:

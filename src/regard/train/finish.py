@@ -25,15 +25,8 @@ from regard.exchange import onnx
 from regard.folder import checkpoint
 from regard.folder.manifest import Manifest, Task
 from regard.model.transformer import EncoderOnly, Model, Translating
+from regard.train import corpora
 from regard.train.checkpoints import average_best, weights_of
-from regard.train.corpora import (
-    JOINT,
-    SEPARATE,
-    Text,
-    Tokenizers,
-    read_test_sets,
-    read_test_texts,
-)
 from regard.train.loop import Trainer
 from regard.train.parallel import Processes, whole_model
 from regard.train.plan import Plan
@@ -55,7 +48,12 @@ PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan, trainer: Trainer, tokenizers: Tokenizers, valid: Text, output: Path, started: float
+    plan: Plan,
+    trainer: Trainer,
+    tokenizers: corpora.Tokenizers,
+    valid: corpora.Text,
+    output: Path,
+    started: float,
 ) -> Sequence[AnyScore]:
     """Write the finished model and result.json into the run's folder; return the scores of validation and test.
 
@@ -111,12 +109,16 @@ def finish(
 
 
 def _measure(
-    plan: Plan, model: Model, tokenizers: Tokenizers, valid: Text, processes: Processes
+    plan: Plan,
+    model: Model,
+    tokenizers: corpora.Tokenizers,
+    valid: corpora.Text,
+    processes: Processes,
 ) -> Sequence[AnyScore]:
     if isinstance(valid, RunningText):
         return [
             perplexity_of(plan, text, tokenizers, processes, name)(model)
-            for name, text in [("validation", valid), *read_test_texts(plan.data)]
+            for name, text in [("validation", valid), *corpora.read_test_texts(plan.data)]
         ]
     precision, scores = plan.train.precision, list[AnyScore]()
 
@@ -126,7 +128,7 @@ def _measure(
 
     for name, sources, references in (
         ("validation", valid.sources, valid.targets),
-        *read_test_sets(plan.data),
+        *corpora.read_test_sets(plan.data),
     ):
         if isinstance(model, EncoderOnly):
             texts = (sources, references)
@@ -138,7 +140,7 @@ def _measure(
 
 
 def _manifest(plan: Plan) -> Manifest:
-    data, files = plan.data, JOINT if plan.data.joint else SEPARATE
+    data, files = plan.data, corpora.JOINT if plan.data.joint else corpora.SEPARATE
     if plan.train.objective == "masked":
         files = replace(files, mask=MASK)
     otherwise: Task = "chat" if data.dialogue else "translate"

@@ -17,15 +17,8 @@ from regard.config import RUNNING_TEXT, TrainConfig
 from regard.data.batch_stream import BatchStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
+from regard.train import checkpoints
 from regard.train.batches import Prefetcher, share
-from regard.train.checkpoints import (
-    TrainingState,
-    load_latest,
-    save_best,
-    save_checkpoint,
-    tidy,
-    weights_of,
-)
 from regard.train.loss import BatchLoss
 from regard.train.optimizer import MOST_IN_A_ROW, RunningAverage, make_optimizer
 from regard.train.parallel import Processes, whole_model
@@ -63,7 +56,7 @@ class Trainer:
         self.average = RunningAverage(model.parameters(), settings.ema) if settings.ema else None
         longest = stream.max_sequence_length
         self.update = Updater(model, optimizer, settings, longest=longest, loss=loss)
-        self.state = TrainingState(model, optimizer, self.average, self.update.guard)
+        self.state = checkpoints.TrainingState(model, optimizer, self.average, self.update.guard)
         self.signals = Signals(many=not processes.alone)
         self.step = 0
         self.is_done = False
@@ -181,7 +174,7 @@ class Trainer:
             reason = "the loss stays far above that of guessing"
         else:
             return False
-        checkpoint = load_latest(self.run_folder, self.device)
+        checkpoint = checkpoints.load_latest(self.run_folder, self.device)
         if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
             raise TrainingError(
                 f"the loss must fall: at step {self.step} {reason}; "
@@ -213,7 +206,7 @@ class Trainer:
                 )
             improved = self.history.add(self.step, result)
             if self.step in self.history.best_steps and self.processes.is_first:
-                save_best(self.run_folder, self.step, weights_of(model))
+                checkpoints.save_best(self.run_folder, self.step, checkpoints.weights_of(model))
         self.owes_validation = False
         if not self.update.guard.read().in_a_row:
             self._num_rollbacks = 0
@@ -252,14 +245,14 @@ class Trainer:
             "without_improvement": self.history.without_improvement,
         }
         if self.processes.is_first:
-            save_checkpoint(self.run_folder, self.step, tensors, state)
+            checkpoints.save_checkpoint(self.run_folder, self.step, tensors, state)
         self.processes.wait()
 
     def restore(self) -> bool:
         """Continue from the newest checkpoint; False where there is none."""
         if self.processes.is_first:
-            tidy(self.run_folder)
-        checkpoint = load_latest(self.run_folder, self.device)
+            checkpoints.tidy(self.run_folder)
+        checkpoint = checkpoints.load_latest(self.run_folder, self.device)
         if checkpoint is None:
             return False
         tensors, state = checkpoint

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,13 @@ LABEL_SMOOTHING = 0.1
 """Label smoothing of translation, as in the paper."""
 NORM_PLACEMENT = "pre"
 """Norm placement; pre-norm trains at any rate of the schedule: docs/decisions/004."""
+LANGUAGES = frozenset(
+    "af am ar as az be bg bn bo br bs ca co cs cy da de dz el en eo es et eu fa fi fo fr fy ga gd gl gu "
+    "ha he hi hr ht hu hy ia id ig is it ja jv ka kk km kn ko ku ky la lb li ln lo lt lv mg mi mk ml mn "
+    "mr ms mt my nb ne nl nn no oc or os pa pl ps pt qu rm ro ru rw sa sc sd se si sk sl sm sn so sq sr "
+    "ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ug uk ur uz vi wa wo xh yi yo zh zu".split()
+)
+"""File suffixes that name a language."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,20 @@ class Plan:
         accumulate = 2 * self.train.accumulate
         train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=accumulate)
         return dataclasses.replace(self, train=train)
+
+
+def with_languages(data: DataConfig) -> DataConfig:
+    """Language codes from suffixes such as train.fr and train.en.xz, where none were given."""
+
+    def code(given: str, files: tuple[str, ...]) -> str:
+        suffix = re.search(r"\.([a-z]{2})(\.(gz|xz))?$", files[0]) if files else None
+        return given or (suffix.group(1) if suffix and suffix.group(1) in LANGUAGES else "")
+
+    return dataclasses.replace(
+        data,
+        source_language=code(data.source_language, data.source),
+        target_language=code(data.target_language, data.target or data.text),
+    )
 
 
 def choose_model(

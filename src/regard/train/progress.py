@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.config import TrainConfig
-from regard.errors import MissingExtra
+from regard.errors import needs_extra
 from regard.files import write_file
 from regard.train.batches import DeviceBatch
 from regard.train.loss import Sums
@@ -179,7 +179,11 @@ class Reporter:
         self.settings, self.show, self._shown_at = settings, show, time.monotonic()
         self._path = run / METRICS if writes else Path(os.devnull)
         self.forget_after(begun[0])
-        self._board = _open_tensorboard(run) if settings.tensorboard and writes else None
+        self._board: Any = None
+        if settings.tensorboard and writes:
+            with needs_extra("tensorboard", "tensorboard=true"):
+                from torch.utils.tensorboard import SummaryWriter
+            self._board = SummaryWriter(str(run / TENSORBOARD))
         self._bar = _progress_bar(*self._extent(*begun)) if show else None
 
     def __enter__(self) -> Reporter:
@@ -253,14 +257,6 @@ def _progress_bar(done: int, total: int, unit: str) -> Any:
     )
     bar.add_task("", total=total, completed=done, numbers="")
     return bar
-
-
-def _open_tensorboard(run: Path) -> Any:
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MissingExtra("tensorboard", "tensorboard", "tensorboard=true") from error
-    return SummaryWriter(str(run / TENSORBOARD))
 
 
 def _step_of(line: str) -> float:

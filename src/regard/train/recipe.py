@@ -267,7 +267,10 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")
-        value = _value(text.strip())
+        try:
+            value = tomllib.loads(f"value = {text.strip()}")["value"]
+        except tomllib.TOMLDecodeError:  # a bare word
+            value = text.strip()
         defaults = {each.name: each.default for each in dataclasses.fields(SECTIONS[found[0]])}
         resets = value == "none" and defaults.get(key, "") is None
         values.setdefault(found[0], {})[key] = None if resets else value
@@ -277,11 +280,3 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
 def keys_of(section: str) -> list[str]:
     keys = [field.name for field in dataclasses.fields(SECTIONS[section])]
     return [*keys, SIZE] if section == "model" else keys
-
-
-def _value(text: str) -> Any:
-    """A TOML value; a bare word is a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text

@@ -28,31 +28,17 @@ import torch
 from regard.errors import RegardError, TrainingError, UsageError
 from regard.files import temporary_path, try_lock
 from regard.folder.manifest import read_manifest
+from regard.train import corpora
+from regard.train import plan as plans
 from regard.train.batches import make_stream, num_readers
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
-from regard.train.corpora import (
-    JOINT,
-    SEPARATE,
-    TEXT,
-    TOKENIZERS,
-    Text,
-    Tokenizers,
-    count_pairs,
-    estimate_tokens,
-    learn_tokenizers,
-    load_tokenizers,
-    open_corpora,
-    read_corpora,
-    read_texts,
-    save_tokenizers,
-    with_languages,
-)
+from regard.train.corpora import TEXT, TOKENIZERS, Text, Tokenizers
 from regard.train.finish import finish
 from regard.train.loop import Trainer
 from regard.train.memory import OutOfMemory, fit_to_memory
 from regard.train.network import choose_device, is_gpu, make_network
 from regard.train.parallel import Processes
-from regard.train.plan import RUN_FILE, Plan, choose_model, complete, model_from, shared_out
+from regard.train.plan import RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
 from regard.train.recipe import Request, check
 from regard.train.validation import make_validator
@@ -172,39 +158,41 @@ def _set_up(
     else:
         check(request)
         device = choose_device(request.train.device)
-        data, seed = with_languages(request.data), request.train.seed
+        data, seed = plans.with_languages(request.data), request.train.seed
     torch.manual_seed(seed)
     texts: tuple[Text, Text]
     if data.text:
-        texts = read_texts(data, seed, say)
+        texts = corpora.read_texts(data, seed, say)
     elif processes.is_first:
-        texts = read_corpora(data, seed, say, output / TEXT, num_readers())
+        texts = corpora.read_corpora(data, seed, say, output / TEXT, num_readers())
     else:
-        texts = open_corpora(output / TEXT)
+        texts = corpora.open_corpora(output / TEXT)
     corpus, valid = texts
     if resume:
-        files = JOINT if data.joint else SEPARATE
-        return plan, corpus, valid, load_tokenizers(output / TOKENIZERS, files)
+        files = corpora.JOINT if data.joint else corpora.SEPARATE
+        return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, files)
     if request.init is None:
-        tokenizers = learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
-        model = choose_model(request, tokenizers, count_pairs(corpus))
+        tokenizers = corpora.learn_tokenizers(
+            data, corpus, seed, masked=request.objective == "masked"
+        )
+        model = plans.choose_model(request, tokenizers, corpora.count_pairs(corpus))
     else:
         manifest = read_manifest(request.init)
-        tokenizers = load_tokenizers(request.init, manifest.tokenizer)
+        tokenizers = corpora.load_tokenizers(request.init, manifest.tokenizer)
         data = dataclasses.replace(data, joint=manifest.tokenizer.joint)
-        model = model_from(request, manifest)
-    save_tokenizers(tokenizers, output / TOKENIZERS)
-    settings = complete(
+        model = plans.model_from(request, manifest)
+    corpora.save_tokenizers(tokenizers, output / TOKENIZERS)
+    settings = plans.complete(
         dataclasses.replace(request.train, objective=request.objective),
         model,
-        num_pairs=count_pairs(corpus),
-        num_tokens=estimate_tokens(corpus, tokenizers),
+        num_pairs=corpora.count_pairs(corpus),
+        num_tokens=corpora.estimate_tokens(corpus, tokenizers),
         on_gpu=device.type == "cuda",
     )
     if request.train.batch_tokens is None:
         if device.type == "cuda":
             settings = fit_to_memory(settings, model, device, say)
-        settings = shared_out(settings, processes.size)
+        settings = plans.shared_out(settings, processes.size)
     processes.check(settings.accumulate)
     plan = Plan(data, model, settings, request.decode, str(request.init or ""), request.generate)
     plan.save(output / RUN_FILE)

@@ -309,21 +309,19 @@ def import_model(
     output: str | Path,
     *,
     weights: str = "fp32",
-    source_language: str = "",
-    target_language: str = "",
     prompt: str = "",
-    convert_pickle: bool = False,
+    **options: Any,
 ) -> None:
     """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT and write a model folder.
 
     prompt: text put before every input, such as T5's "translate English to German: ".
-    convert_pickle: read weights from pytorch_model.bin too, in a separate process.
+    The options are source_language="", target_language="", and convert_pickle=False: read weights from
+    pytorch_model.bin too, in a separate process.
     """
     from regard.exchange.huggingface import ImportOptions
 
-    form = formats.check_format("regard", weights)
-    prompt = check_text(prompt, "prompt")
-    wanted = ImportOptions(form, source_language, target_language, prompt, convert_pickle)
+    options |= {"weights": formats.check_format("regard", weights)}
+    wanted = ImportOptions(prompt=check_text(prompt, "prompt"), **options)
     formats.read(Path(folder), Path(output), wanted)
 
 

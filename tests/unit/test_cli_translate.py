@@ -117,13 +117,6 @@ def test_json(folder: str) -> None:
     assert answers[1]["text"] == "" and answers[1]["sentences"] == []
 
 
-def test_wishes(folder: str) -> None:
-    result = run("translate", "-m", folder, "--prefix", "The cat", "--require", "fine", "Le chat")
-    assert result.stdout.startswith("The cat") and "fine" in result.stdout
-    word = max(result.stdout.split(), key=len)
-    assert word not in run("translate", "-m", folder, "--ban", word, "Le chat").stdout
-
-
 def test_an_answer_comes_before_the_next_line_is_asked(folder: str) -> None:
     with start("translate", "-m", folder) as process:
         assert process.stdin and process.stdout

@@ -83,6 +83,9 @@ def test_languages_are_told_and_matched(server: Running) -> None:
     answer = translate(server, q="Où est le chat ?", source="auto")
     assert answer["detectedLanguage"]["language"] == "fr"
     assert 0 < answer["detectedLanguage"]["confidence"] <= 100
+    first = server.post("/detect", {"q": "Où est le chat ?"}).json[0]
+    assert first["language"] == "fr" and 50 < first["confidence"] <= 100
+    assert server.form("/detect", "q=%3F").json == [{"confidence": 0.0, "language": "en"}]
     for code in ("FR", "fr_CA", " fr "):
         assert translate(server, q=SENTENCE, source=code) == translate(server, q=SENTENCE)
     english = "The weather is fine today, and the cat is sleeping in the garden."
@@ -97,12 +100,6 @@ def test_languages_say_what_can_become_what(server: Running) -> None:
         {"code": "en", "name": "English", "targets": ["en", "fr"]},
         {"code": "fr", "name": "French", "targets": ["en", "fr"]},
     ]
-
-
-def test_detect(server: Running) -> None:
-    first = server.post("/detect", {"q": "Où est le chat ?"}).json[0]
-    assert first["language"] == "fr" and 50 < first["confidence"] <= 100
-    assert server.form("/detect", "q=%3F").json == [{"confidence": 0.0, "language": "en"}]
 
 
 def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> None:

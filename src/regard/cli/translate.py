@@ -175,14 +175,12 @@ def translate_corpus(
     """
     from regard.api import load
     from regard.folder.catalogue import find_model
-    from regard.translate.corpus import Execute, Job, in_this_process
+    from regard.translate.corpus import Job, in_this_process, on_ray
 
     options = opt.decode_options(settings, beam=beam)
-    execute: Execute = in_this_process(load)
+    execute = in_this_process(load)
     if ray is not None:
-        from regard.translate.ray_corpus import OnRay
-
-        execute = OnRay(load, ray, workers)
+        execute = on_ray(load, ray, workers)
         threads = threads or 1
     job = Job(
         inputs=tuple(str(path.resolve()) for path in inputs),

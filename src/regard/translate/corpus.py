@@ -1,21 +1,25 @@
-"""A corpus of any size, translated block by block; every finished block is a file.
+"""A corpus of any size, translated block by block, here or on a Ray cluster; every finished block is a file.
 
 A block is some hundred kilobytes of whole lines of an input. What has no file yet is left to do, so stopped work goes on,
-and blocks may be done in any order by this process or by a Ray cluster. When all blocks of an input are done they are
-joined to one file.
+and blocks may be done in any order. When all blocks of an input are done they are joined to one file.
 
     out/job.json               what was asked for
         news.fr                the translation of news.fr, or of news.fr.xz
         web.fr.blocks/         00000000, 00000001 ...: blocks of an unfinished input
         web.fr.unpacked        a compressed input, unpacked so that it can be read from its middle
         web.fr.unusable        positions of lines that are not text or not a pair; their translation is an empty line
+
+On a cluster Ray starts the processes, gives each the next block, and restarts one that has died with its block. The inputs,
+the output and the model must have the same paths on every machine.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -23,11 +27,13 @@ from typing import Any
 
 from regard.data.corpus import NO_TAB
 from regard.data.lines import decode, on_one_line, open_bytes
-from regard.errors import UsageError
+from regard.errors import UsageError, how_to_install
 from regard.files import write_file
 
 JOB, BLOCKS, UNPACKED, UNUSABLE = "job.json", ".blocks", ".unpacked", ".unusable"
 BLOCK_BYTES = 1 << 19
+LOCAL = "local"
+"""address of a new cluster on this machine alone"""
 _MARK = b"\xef\xbb\xbf"
 
 Translate = Callable[[list[str], int], list[str]]
@@ -53,54 +59,39 @@ class Block:
         side: which column of pairs is translated, 1 or 2; the translation takes the place of the other.
         """
         lines, unusable = [], []
-        for place, line in _lines(Path(self.path), self.start, self.stop):
+        for place, line in self._lines():
             text, problem = decode(line.removesuffix(b"\r"))
             if side and not problem and "\t" not in text:
                 text, problem = "", NO_TAB
             if problem:
-                unusable.append(
-                    f"{self.path.removesuffix(UNPACKED)}: the line at byte {place}: {problem}\n"
-                )
-            end = "\r\n" if line.endswith(b"\r") else "\n"
-            lines.append((*_columns(text, side), end))
-        texts = translate([text for text, *_ in lines], self.start)
-        output = Path(self.output)
+                name = self.path.removesuffix(UNPACKED)
+                unusable.append(f"{name}: the line at byte {place}: {problem}\n")
+            lines.append((text, "\r\n" if line.endswith(b"\r") else "\n"))
+        columns = [text.split("\t") if side and text else [text] for text, _ in lines]
+        which = (side or 1) - 1
+        texts = translate([each[min(which, len(each) - 1)] for each in columns], self.start)
+        written = ""
+        for new, each, (_, end) in zip(texts, columns, lines, strict=True):
+            new = on_one_line(new)
+            if len(each) > 1:  # a model can write a tab as well
+                each[1 - which] = new.replace("\t", " ")
+                new = "\t".join(each)
+            written += new + end
         if unusable:
-            write_file(output.with_name(output.name + UNUSABLE), "".join(unusable).encode())
-        write = on_one_line if side is None else _in_one_column
-        written = (
-            f"{before}{write(new)}{after}{end}"
-            for new, (_, before, after, end) in zip(texts, lines, strict=True)
-        )
-        write_file(output, "".join(written).encode())
+            write_file(Path(self.output + UNUSABLE), "".join(unusable).encode())
+        write_file(Path(self.output), written.encode())
         return len(lines)
 
-
-def _columns(line: str, side: int | None) -> tuple[str, str, str]:
-    """The text to translate, and what stands before and after its translation."""
-    if side is None or not line:
-        return line, "", ""
-    first, second, *others = line.split("\t")
-    if side == 1:
-        return first, f"{first}\t", "".join(f"\t{other}" for other in others)
-    return second, "", "".join(f"\t{column}" for column in (second, *others))
-
-
-def _in_one_column(text: str) -> str:
-    """A model can write a tab as well."""
-    return on_one_line(text).replace("\t", " ")
-
-
-def _lines(path: Path, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin there, and where each begins."""
-    with path.open("rb") as file:
-        if start:
-            # The line that holds the byte before is the block's before.
-            file.seek(start - 1)
-            file.readline()
-        while (place := file.tell()) < stop and (line := file.readline()):
-            line = line.removesuffix(b"\n")
-            yield place, line.removeprefix(_MARK) if place == 0 else line
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """The lines that begin there, and where each begins."""
+        with open(self.path, "rb") as file:
+            if self.start:
+                # The line that holds the byte before is the block's before.
+                file.seek(self.start - 1)
+                file.readline()
+            while (place := file.tell()) < self.stop and (line := file.readline()):
+                line = line.removesuffix(b"\n")
+                yield place, line.removeprefix(_MARK) if place == 0 else line
 
 
 @dataclass(frozen=True)
@@ -150,8 +141,7 @@ class Job:
 
     def _outputs(self) -> dict[Path, Path]:
         found: dict[Path, Path] = {}
-        for name in self.inputs:
-            path = Path(name)
+        for path in map(Path, self.inputs):
             if not path.is_file():
                 raise UsageError(f"an input must be a file: {path} is none; check its name")
             plain = path.name.removesuffix(".gz").removesuffix(".xz")
@@ -189,11 +179,41 @@ class Job:
     def _blocks(self, path: Path, output: Path) -> Iterator[Block]:
         folder = output.with_name(output.name + BLOCKS)
         folder.mkdir(exist_ok=True)
-        path = _unpacked(path, output)
+        if path.suffix in (".gz", ".xz"):
+            packed, path = path, output.with_name(output.name + UNPACKED)
+            if not path.exists():
+                with open_bytes(packed) as file:
+                    _write([file], path)
         size = path.stat().st_size
         for number, start in enumerate(range(0, size, self.block_bytes)):
             stop = min(start + self.block_bytes, size)
             yield Block(str(path), start, stop, str(folder / f"{number:08d}"))
+
+
+def _join(blocks: list[Block], output: Path, say: Callable[[str], None]) -> None:
+    """One file of all blocks, and what was wrong; then they are no longer needed."""
+    for suffix in (UNUSABLE, ""):
+        parts = [Path(block.output + suffix) for block in blocks]
+        parts = [part for part in parts if not suffix or part.exists()]
+        final = output.with_name(output.name + suffix)
+        if parts or not suffix:
+            _write((part.open("rb") for part in parts), final)
+        if parts and suffix:
+            say(f"lines that cannot be used got an empty line: {final} says where")
+    shutil.rmtree(output.with_name(output.name + BLOCKS))
+    output.with_name(output.name + UNPACKED).unlink(missing_ok=True)
+
+
+def _write(sources: Iterable[Any], path: Path) -> None:
+    """Write open files one after another; the result is complete or absent."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    with unfinished.open("wb") as file:
+        for source in sources:
+            with source:
+                shutil.copyfileobj(source, file, 1 << 20)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(unfinished, path)
 
 
 def in_this_process(load: Load) -> Execute:
@@ -208,35 +228,68 @@ def in_this_process(load: Load) -> Execute:
     return execute
 
 
-def _unpacked(path: Path, output: Path) -> Path:
-    if path.suffix not in (".gz", ".xz"):
-        return path
-    plain = output.with_name(output.name + UNPACKED)
-    if not plain.exists():
-        unfinished = plain.with_name(plain.name + ".unfinished")
-        with open_bytes(path) as packed, unfinished.open("wb") as file:
-            shutil.copyfileobj(packed, file, 1 << 20)
-        os.replace(unfinished, plain)
-    return plain
+def on_ray(load: Load, address: str, num_workers: int | None = None) -> Execute:
+    """Translate blocks on a cluster: `local`, `auto` for the one this machine is in, or an address.
+
+    num_workers: number of processes; by default one for each core of the cluster, or for each GPU if the model uses them.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise UsageError(
+            f"--ray needs the package ray, which is not installed: {how_to_install('ray')}"
+        ) from error
+
+    def execute(job: Job, blocks: list[Block]) -> Iterator[int]:
+        if not blocks:
+            return
+        _connect(ray, address, num_workers)
+        ray.data.DataContext.get_current().enable_progress_bars = False
+        unit = "GPU" if str(job.opening.get("device", "")).startswith("cuda") else "CPU"
+        most = num_workers or int(ray.cluster_resources().get(unit, 1))
+        rows = ray.data.from_items(
+            [asdict(block) for block in blocks], override_num_blocks=len(blocks)
+        )
+        done = rows.map(
+            _Worker,
+            compute=ray.data.ActorPoolStrategy(size=min(most, len(blocks))),
+            fn_constructor_args=(asdict(job), load),
+            num_cpus=0 if unit == "GPU" else 1,
+            num_gpus=1 if unit == "GPU" else None,
+        )
+        for row in done.iter_rows():
+            yield int(row["num_lines"])
+
+    return execute
 
 
-def _join(blocks: list[Block], output: Path, say: Callable[[str], None]) -> None:
-    """One file of all blocks, and what was wrong; then they are no longer needed."""
-    for suffix in (UNUSABLE, ""):
-        parts = [Path(block.output + suffix) for block in blocks]
-        if suffix and not any(part.exists() for part in parts):
-            continue
-        final = output.with_name(output.name + suffix)
-        unfinished = final.with_name(final.name + ".unfinished")
-        with unfinished.open("wb") as file:
-            for part in parts:
-                if not suffix or part.exists():
-                    with part.open("rb") as block:
-                        shutil.copyfileobj(block, file, 1 << 20)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, final)
-        if suffix:
-            say(f"lines that cannot be used got an empty line: {final} says where")
-    shutil.rmtree(output.with_name(output.name + BLOCKS))
-    output.with_name(output.name + UNPACKED).unlink(missing_ok=True)
+def _connect(ray: Any, address: str, num_workers: int | None) -> None:
+    if ray.is_initialized():
+        return
+    # No usage statistics, and no messages that are not for the user.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+    if address == LOCAL:
+        options |= {"include_dashboard": False, "num_cpus": num_workers}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            ray.init(None if address == LOCAL else address, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise UsageError(
+                f"--ray must be local, auto or the address of a cluster: got {address!r} "
+                f"({str(error).splitlines()[0]}); start one with  ray start --head"
+            ) from error
+
+
+class _Worker:
+    """A process of the cluster, which holds the model."""
+
+    def __init__(self, job: dict[str, Any], load: Load) -> None:
+        self._job = Job(**job)
+        self._translate = self._job.translate(load)
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, int]:
+        return {"num_lines": Block(**row).translate(self._translate, self._job.side)}

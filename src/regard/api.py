@@ -27,8 +27,8 @@ from regard.search.results import SearchResult
 from regard.text import check_pairs, check_text, check_texts, check_words
 from regard.translate.evaluate import Score, evaluate, require_metrics
 from regard.translate.glossary import Glossary
-from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
+from regard.translate.search import TranslateOptions
 from regard.translate.translation import Translation as Translation
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
 from regard.text.normalise import Normaliser, known_signs
 from regard.trace import Trace
-from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator, encode_with_blanks
+from regard.translate.search import TranslateOptions
 from regard.translate.trace import Found, find, follow, record_steps, trace_pair
 
 _MAX_KEPT = 8

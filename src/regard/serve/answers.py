@@ -20,8 +20,8 @@ from regard.generate.prompts import Prompt, max_output
 from regard.generate.stream import TextChunk
 from regard.serve.models import ServedModel
 from regard.serve.worker import ModelJob, TextStream
-from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
+from regard.translate.search import TranslateOptions
 from regard.translate.translation import Translation, join
 
 _LONG = 2000

@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from regard.data.corpus import NO_TAB
 from regard.data.lines import decode, on_one_line, open_bytes
@@ -252,7 +252,7 @@ def on_ray(load: Load, address: str, num_workers: int | None = None) -> Execute:
             [asdict(block) for block in blocks], override_num_blocks=len(blocks)
         )
         done = rows.map(
-            _Worker,
+            cast("Any", _Worker),
             compute=ray.data.ActorPoolStrategy(size=min(most, len(blocks))),
             fn_constructor_args=(asdict(job), load),
             num_cpus=0 if unit == "GPU" else 1,

@@ -20,8 +20,7 @@ from regard.text.normalise import Normaliser
 from regard.text.sentences import Parts, split
 from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Spellings
-from regard.translate.options import ConstraintBuilder, TranslateOptions
-from regard.translate.search import batch_tokens
+from regard.translate.search import TranslateOptions, batch_tokens
 from regard.translate.sentence import SentenceTranslator
 from regard.translate.translation import Translation, copied, join, messages
 
@@ -54,7 +53,7 @@ class Translator:
         return Normaliser(self.manifest.source_language, self.source)
 
     @functools.cached_property
-    def _spellings(self) -> Spellings:
+    def spellings(self) -> Spellings:
         return Spellings(self.target)
 
     def translate(
@@ -78,16 +77,7 @@ class Translator:
             for place, sentence in enumerate(each.sentences)
             if place not in each.endless
         ]
-        translator = SentenceTranslator(
-            self.engine,
-            self.config,
-            (self.source, self.target),
-            self.normaliser,
-            ConstraintBuilder(self.target, self._spellings, decode, options),
-            decode,
-            options,
-        )
-        found = iter(translator.translate(given))
+        found = iter(SentenceTranslator(self, decode, options).translate(given))
         results = []
         for text, each in zip(texts, parts, strict=True):
             sentences = [

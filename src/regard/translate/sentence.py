@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from regard.config import MOST_HYPOTHESES, DecodeConfig, ModelConfig
-from regard.decode import Hypothesis, StepModel
+from regard.config import MOST_HYPOTHESES, DecodeConfig
+from regard.decode import Hypothesis
 from regard.text import is_looping
-from regard.text.normalise import Normalised, Normaliser
+from regard.text.normalise import Normalised
 from regard.text.protected import ProtectedSpan, find_protected
-from regard.text.tokenizer import TokenizerBase
 from regard.text.words import Link, align
 from regard.translate.glossary import Place, lacks, replaced_words, where
-from regard.translate.options import ConstraintBuilder, TranslateOptions
 from regard.translate.protect import MaskedSentence, as_a_part, mask
-from regard.translate.search import SearchInput, search_in_batches
+from regard.translate.search import (
+    ConstraintBuilder,
+    SearchInput,
+    TranslateOptions,
+    search_in_batches,
+)
 from regard.translate.translation import Candidate, Sentence, copied, shifted
+
+if TYPE_CHECKING:
+    from regard.translate.pipeline import Translator
 
 _WIDENINGS = 2
 """times the beam is doubled to find candidates with different texts"""
@@ -52,18 +59,13 @@ class SentenceTranslator:
     """The sentences of one call, through one model."""
 
     def __init__(
-        self,
-        engine: StepModel,
-        config: ModelConfig,
-        tokenizers: tuple[TokenizerBase, TokenizerBase],
-        normaliser: Normaliser,
-        builder: ConstraintBuilder,
-        decode: DecodeConfig,
-        options: TranslateOptions,
+        self, translator: Translator, decode: DecodeConfig, options: TranslateOptions
     ) -> None:
-        self._engine, self._config, self._normaliser = engine, config, normaliser
-        self._source, self._target = tokenizers
-        self._builder, self._decode, self._options = builder, decode, options
+        self._engine, self._normaliser = translator.engine, translator.normaliser
+        self._source, self._target = translator.source, translator.target
+        self._eos_id = translator.config.eos_id
+        self._decode, self._options = decode, options
+        self._builder = ConstraintBuilder(self._target, translator.spellings, decode, options)
 
     def translate(self, given: Sequence[str]) -> list[Sentence]:
         """One translation for each; a sentence that comes again has the same one, unless it is sampled."""
@@ -113,7 +115,7 @@ class SentenceTranslator:
     def _input(self, each: Prepared) -> SearchInput:
         source = [*self._source.beginning, *self._source.encode(each.masked.text)]
         return SearchInput(
-            [*source, self._config.eos_id],
+            [*source, self._eos_id],
             self._decode,
             self._builder.default,
             each.number,

@@ -20,9 +20,8 @@ from regard.model.layout import Layout
 from regard.model.transformer import DecoderOnly, EncoderOnly, Model
 from regard.text.normalise import known_signs
 from regard.trace import Trace
-from regard.translate.options import TranslateOptions
 from regard.translate.pipeline import Translator
-from regard.translate.search import SearchInput, search_in_batches
+from regard.translate.search import SearchInput, TranslateOptions, search_in_batches
 from regard.translate.translation import Translation
 
 _DEFAULT = TranslateOptions()

@@ -99,17 +99,6 @@ def bigram(table: dict[int, dict[int, float]], vocab: int) -> Logits:
     return logits
 
 
-def peaked(largest: float) -> Logits:
-    """Certain of three tokens 5 and the end."""
-
-    def logits(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
-        row = np.full(7, -largest, dtype=np.float32)
-        row[5 if len(tokens) < 3 else EOS] = largest
-        return row
-
-    return logits
-
-
 def contains(tokens: Sequence[int], word: Sequence[int]) -> bool:
     return any(tokens[at : at + len(word)] == word for at in range(len(tokens)))
 
@@ -127,12 +116,10 @@ def log_probabilities(logits: Logits, source: Sequence[int], tokens: Sequence[in
 class Toys:
     """What the tests of this folder share."""
 
-    pad, unknown, bos, eos = PAD, UNKNOWN, BOS, EOS
-    config = CONFIG
+    pad, bos, eos = PAD, BOS, EOS
     model = ToyModel
     hashed = staticmethod(hashed)
     bigram = staticmethod(bigram)
-    peaked = staticmethod(peaked)
     contains = staticmethod(contains)
     attention = staticmethod(toy_attention)
     log_probabilities = staticmethod(log_probabilities)

@@ -1,11 +1,97 @@
-"""The log-probability of given outputs."""
+"""The array operations of a search, context-aware decoding, and the log-probability of given outputs."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.decode import score, search
+from regard.decode import Constraints, ContextAwareModel, score, search, stream
+from regard.decode.arrays import arrays_of
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1 << 30),
+    vocab=st.sampled_from([3, 127, 128, 1291, 2048]),
+    count=st.integers(1, 17),
+    levels=st.sampled_from([2, 3, 40, 10**6]),
+    share=st.sampled_from([0.01, 1.0]),
+)
+def test_top_is_the_beginning_of_a_stable_sort(seed, vocab, count, levels, share):
+    """Few scores that differ from the rest lie apart, so that equal ones stand beside larger and smaller."""
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(levels, size=(5, vocab)).astype(np.float32)
+    scores[rng.random(scores.shape) >= share] = 0
+    before = scores.copy()
+    values, tokens = arrays_of(scores).top(scores, count)
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    np.testing.assert_array_equal(tokens, expected)
+    np.testing.assert_array_equal(values, np.take_along_axis(scores, expected, axis=1))
+    np.testing.assert_array_equal(scores, before)
+    of_torch, _ = arrays_of(torch.from_numpy(scores)).top(torch.from_numpy(scores), count)
+    np.testing.assert_array_equal(of_torch, values)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_log_softmax_is_right_and_leaves_its_argument_alone(dtype):
+    logits = np.array([[1, 2, -np.inf], [-np.inf] * 3, [6e4, -6e4, 0]], dtype=dtype)
+    before = logits.copy()
+    of_numpy = arrays_of(logits).log_softmax(logits)
+    tensor = torch.from_numpy(logits)
+    of_torch = arrays_of(tensor).log_softmax(tensor).numpy()
+    np.testing.assert_array_equal(logits, before)
+    assert of_numpy.dtype == of_torch.dtype == (np.float64 if dtype == np.float64 else np.float32)
+    np.testing.assert_allclose(of_numpy, of_torch, rtol=1e-6)
+    np.testing.assert_allclose(np.exp(of_numpy).sum(axis=1), [1, 0, 1], rtol=1e-6)
+    np.testing.assert_allclose(of_numpy[0, 1], -np.log1p(np.exp(-1)), rtol=1e-6)
+
+
+GIVEN = [4, 9, 5]
+VOCAB = 11
+
+
+def holding_on(toys, logits, strength: float, device: str | None = None) -> ContextAwareModel:
+    return ContextAwareModel(toys.model(logits, device), len(GIVEN), strength)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
+def test_both_readings_are_compared(toys, device):
+    logits, strength = toys.hashed(VOCAB), 0.5
+    model = holding_on(toys, logits, strength, device)
+    inner = toys.model(logits, device)
+    state = model.start([[3]])
+    for token in (toys.bos, *GIVEN, 7):
+        found, state = model.step(inner.array(np.array([token])), state)
+    state = state.select(inner.array(np.array([0, 0])))
+    found, _ = model.step(inner.array(np.array([8, 6])), state)
+    for row, last in zip(np.asarray(found), (8, 6), strict=True):
+        with_it = toys.log_probabilities(logits, [3], [*GIVEN, 7, last])
+        without = toys.log_probabilities(logits, [3], [7, last])
+        scores = with_it + strength * np.clip(with_it - without, -3, 3)
+        scores[with_it < with_it.max() + np.log(0.05)] = -np.inf
+        expected = scores - np.log(np.exp(scores).sum())
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_stream_goes_on_from_it(toys):
+    def reminded(source: tuple[int, ...], tokens: tuple[int, ...]) -> np.ndarray:
+        """After the beginning 6 is nearly as probable as 7, without it hardly at all."""
+        row = np.full(VOCAB, -9.0, dtype=np.float32)
+        row[7], row[6] = 1.0, 0.5 if tokens[:3] == tuple(GIVEN) else -4.0
+        return row
+
+    config = DecodeConfig(method="sample", seed=1, top_k=1, max_length=5, min_length=9)
+    written = {}
+    for strength in (0.0, 1.0):
+        model = holding_on(toys, reminded, strength)
+        emissions = stream(model, [3], config, constraints=Constraints(prefix=GIVEN))
+        written[strength] = [each.token for each in emissions if each.token is not None]
+    assert written == {0.0: [7, 7], 1.0: [6, 6]}
+
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3]]
 TARGETS = [[4, 9], [], [10, 4, 4, 7, 1]]

@@ -1,0 +1,227 @@
+"""Embedding, positions, layouts, linear maps and dropout: by hand, and what each promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.model.dropout import (
+    HASH_RANGE,
+    Dropout,
+    hash_numbers,
+    hashed_dropout,
+    quartered_dropout,
+)
+from regard.model.embedding import InputEmbedding
+from regard.model.layout import Layout, Visibility
+from regard.model.linear import linear
+from regard.model.position import PositionalEncoding, rotate, rotation, sinusoidal
+from regard.model.transformer import build
+from regard.trace import Trace
+
+
+def test_the_embedding_norm_follows_the_sum(tiny_config):
+    layer = InputEmbedding(tiny_config(embedding_norm=True), vocab_size=23, dropout=0.0)
+    trace = Trace()
+    x = layer(torch.tensor([[5, 7, 11]]), torch.tensor([[0, 1, 2]]), trace=trace)
+    assert list(trace) == ["tokens", "embedding", "position", "norm", "input"]
+    total = trace["embedding"] + trace["position"]
+    torch.testing.assert_close(x, torch.nn.functional.layer_norm(total, [18]))
+
+
+@pytest.mark.parametrize(
+    ("tied", "num_tables"),
+    [("all", 1), ("decoder", 2), ("none", 3)],
+)
+def test_which_tables_are_one(tied, num_tables, tiny_config):
+    model = build(tiny_config(tied=tied))
+    source, target, output = (
+        model.source.embedding.weight,
+        model.target.embedding.weight,
+        model.output.weight,
+    )
+    assert (source is target) == (tied == "all")
+    assert (target is output) == (tied != "none")
+    assert len({id(table) for table in (source, target, output)}) == num_tables
+    rows = sum(1 for weight in model.parameters() if weight.shape == (23, 18))
+    assert rows == num_tables
+
+
+@pytest.mark.parametrize("architecture", ["decoder-only", "encoder-only"])
+@pytest.mark.parametrize("tied", ["all", "decoder", "none"])
+def test_one_sided_models_tie_their_only_table(architecture, tied, tiny_config):
+    model = build(tiny_config(architecture=architecture, tied=tied))
+    side = model.target if architecture == "decoder-only" else model.source
+    assert (side.embedding.weight is model.output.weight) == (tied != "none")
+
+
+PLACES = torch.arange(5)[None]
+
+
+def test_sinusoids_on_paper():
+    """With d_model = 4 the second pair turns 100 times slower than the first."""
+    encoding = sinusoidal(PLACES, 4)[0]
+    assert encoding[0].tolist() == [0, 1, 0, 1]
+    second = [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+    assert encoding[1].tolist() == pytest.approx(second, abs=1e-6)
+    assert encoding[1].tolist() == pytest.approx([0.84147, 0.54030, 0.01, 0.99995], abs=1e-5)
+    third = [math.sin(3), math.cos(3), math.sin(0.03), math.cos(0.03)]
+    assert encoding[3].tolist() == pytest.approx(third, abs=1e-6)
+
+
+def test_a_fixed_offset_is_a_rotation():
+    """Section 3.5: PE(pos + k) is the same linear function of PE(pos) wherever pos is."""
+    d_model, k = 6, 3
+    encoding = sinusoidal(torch.arange(40)[None], d_model)[0].double()
+    turn = torch.zeros(d_model, d_model, dtype=torch.float64)
+    for i in range(d_model // 2):
+        angle = k / 10000 ** (2 * i / d_model)
+        turn[2 * i, 2 * i] = turn[2 * i + 1, 2 * i + 1] = math.cos(angle)
+        turn[2 * i, 2 * i + 1], turn[2 * i + 1, 2 * i] = math.sin(angle), -math.sin(angle)
+    torch.testing.assert_close(encoding[:-k] @ turn.T, encoding[k:], atol=1e-5, rtol=0)
+
+
+def test_learned_positions_are_rows_of_a_table(tiny_config):
+    position = PositionalEncoding(tiny_config(position="learned"))
+    assert position.weight.shape == (37, 18)
+    encoding = position(torch.tensor([[2, 0, 36]]))
+    assert torch.equal(encoding[0], position.weight[[2, 0, 36]])
+    # Beyond the table its last row.
+    assert torch.equal(position(torch.tensor([[500]]))[0, 0], position.weight[36])
+
+
+def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
+    layer = PositionalEncoding(tiny_config())
+    layer.tabulate(7, torch.device("cpu"))
+    layer.table.add_(1)  # so that it shows whether a number was looked up
+    for length in (6, 7, 8, 11):
+        positions = torch.arange(length)[None]
+        expected = sinusoidal(positions, 18)
+        assert torch.equal(layer(positions), expected), "how far they go is not known"
+        found = layer(positions, longest=length)
+        torch.testing.assert_close(found, expected + 1 if length <= 7 else expected)
+
+
+def test_rotary_scores_depend_on_the_distance_only():
+    query, key = torch.randn(1, 3, 1, 10).double(), torch.randn(1, 3, 1, 10).double()
+
+    def score(query_place: int, key_place: int) -> torch.Tensor:
+        turned_query = rotate(query, rotation(torch.tensor([[query_place]]), 10))
+        turned_key = rotate(key, rotation(torch.tensor([[key_place]]), 10))
+        return (turned_query * turned_key).sum(-1)
+
+    torch.testing.assert_close(score(5, 2), score(103, 100), atol=1e-4, rtol=0)
+    torch.testing.assert_close(score(0, 7), score(13, 20), atol=1e-4, rtol=0)
+    assert not torch.allclose(score(5, 2), score(5, 3), atol=1e-2)
+    assert not torch.allclose(score(5, 2), score(2, 5), atol=1e-2)
+
+
+T, N = True, False
+
+
+def test_packed_on_paper():
+    """Sentences of 3, 1 and 2 words in one row of 6; unused slots at the end hold none."""
+    layout = Layout.packed(torch.tensor([3, 1, 2, 0, 0]), 6, 3)
+    assert layout.is_packed
+    assert layout.boundaries.tolist() == [0, 3, 4, 6, 6, 6]
+    assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
+    assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
+
+
+def test_the_future_and_padding_are_hidden_on_paper():
+    words = Layout.padded(torch.tensor([3, 2]), 3)
+    assert Visibility(words, words, causal=True).may_attend().tolist() == [
+        [[[T, N, N], [T, T, N], [T, T, T]]],
+        [[[T, N, N], [T, T, N], [T, T, N]]],
+    ]
+
+
+def test_packed_sentences_do_not_see_one_another_on_paper():
+    words = Layout.packed(torch.tensor([2, 1, 0]), 3, 2)
+    assert Visibility(words, words).may_attend().tolist() == [[[[T, T, N], [T, T, N], [N, N, T]]]]
+    assert Visibility(words, words, causal=True).may_attend().tolist() == [
+        [[[T, N, N], [T, T, N], [N, N, T]]]
+    ]
+
+
+def test_a_packed_target_sees_its_own_source_on_paper():
+    target = Layout.packed(torch.tensor([1, 2, 0]), 3, 2)
+    source = Layout.packed(torch.tensor([3, 1, 0]), 4, 3)
+    assert Visibility(target, source).may_attend().tolist() == [
+        [[[T, T, T, N], [N, N, N, T], [N, N, N, T]]]
+    ]
+
+
+def test_values_and_gradients_are_those_of_torch() -> None:
+    shapes = (3, 5, 7), (11, 7), (11,)
+    inputs = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    toward = torch.randn(3, 5, 11, dtype=torch.float64)
+    ours, theirs = linear(*inputs), F.linear(*inputs)
+    torch.testing.assert_close(ours, theirs)
+    torch.testing.assert_close(
+        torch.autograd.grad(ours, inputs, toward), torch.autograd.grad(theirs, inputs, toward)
+    )
+
+
+Drop = Callable[[Tensor, float], Tensor]
+both_kinds = pytest.mark.parametrize("drop", [hashed_dropout, quartered_dropout])
+
+
+@both_kinds
+def test_what_is_kept_is_scaled_and_the_rest_is_zero(drop: Drop) -> None:
+    x = torch.randn(11, 7, 5)
+    y = drop(x, 0.3)
+    kept = y != 0
+    assert kept.any() and not kept.all()
+    torch.testing.assert_close(y[kept], x[kept] / 0.7)
+
+
+@both_kinds
+def test_the_gradient_passes_where_the_value_did(drop: Drop) -> None:
+    x = torch.randn(13, 17, requires_grad=True)
+    y = drop(x, 0.4)
+    (gradient,) = torch.autograd.grad(y.sum(), x)
+    torch.testing.assert_close(gradient, (y != 0) / 0.6)
+
+
+def hashed_coins(shape: torch.Size, p: float) -> Tensor:
+    """Whether each falls."""
+    seed = torch.randint(2**31 - 1, (), dtype=torch.int32)
+    return hash_numbers(shape, seed) < p * HASH_RANGE
+
+
+def quartered_coins(shape: torch.Size, p: float) -> Tensor:
+    return quartered_dropout(torch.ones(shape), p) == 0
+
+
+@pytest.mark.parametrize("throw", [hashed_coins, quartered_coins])
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
+def test_as_many_fall_as_should_and_independently_of_one_another(
+    throw: Callable[[torch.Size, float], Tensor], p: float
+) -> None:
+    """Six standard deviations: what chance alone would overstep once in 500 million times."""
+    shape, bound = torch.Size((499, 512)), 6 / math.sqrt(499 * 512)
+    first, second = (throw(shape, p).double().flatten() - p for _ in range(2))
+    spread = math.sqrt(p * (1 - p))
+    assert abs(float(first.mean())) / spread < bound
+    assert abs(float((first * second).mean())) / spread**2 < bound
+    for distance in (1, 2, 3, 8, 64, 511, 512, 513, 4096):
+        apart = first[distance:] * first[:-distance]
+        assert abs(float(apart.mean())) / spread**2 < 1.01 * bound, distance
+    columns = (first.view(shape).mean(dim=0) / spread * math.sqrt(499)).square().mean()
+    assert abs(float(columns) - 1) < 6 * math.sqrt(2 / 512)
+
+
+def test_nothing_falls_without_training_and_everything_with_certainty() -> None:
+    x = torch.randn(3, 5)
+    layer = Dropout(0.5)
+    assert (layer(x) == 0).any()
+    assert torch.equal(layer.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
+    assert not Dropout(1.0)(x).any()
+    assert (quartered_dropout(x, 0.9999999) == 0).float().mean() > 0.5

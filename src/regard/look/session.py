@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.decode import StepModel
 from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
-from regard.text.normalise import Normaliser, known_signs
+from regard.text.normalise import known_signs
 from regard.trace import Trace
-from regard.translate.pipeline import Translator, encode_with_blanks
+from regard.translate.pipeline import Translator
 from regard.translate.search import TranslateOptions
-from regard.translate.trace import Found, find, follow, record_steps, trace_pair
+from regard.translate.trace import Found, find, follow, record_run, trace_pair
 
 _MAX_KEPT = 8
 """what-if runs and other sentences that are remembered; each holds every value of a pass"""
@@ -181,58 +180,43 @@ class Session:
         original: Run | None = None,
     ) -> Run:
         config, manifest = subject.config, subject.manifest
-        engine = subject.opened or TorchEngine(subject.network)
+        translates = manifest.task == "translate" and config.has_encoder and config.has_decoder
+        engine = subject.opened if translates else None
+        engine = engine or TorchEngine(subject.network)
         if plan.edits:
             edited = UncachedEngine if plan.sees_future else EditedEngine
             engine = edited(subject.network, plan.edits_at)
+        translator = Translator(engine, manifest, subject.source, subject.target)
         stages: dict[str, Any] = {}
-        given: list[int] = []
-        if manifest.task == "translate" and config.has_encoder and config.has_decoder:
+        num_given = 0
+        if translates:
             options = TranslateOptions(prefix_tokens=plan.prefix, split=original is None)
-            translator = Translator(engine, manifest, subject.source, subject.target)
             followed = follow(translator, text, self.decode, options, sentence)
             source, found, stages = followed.source, followed.found, followed.stages()
+            stages["target"] = stages["text.restored"]
         else:
-            source, given, found = self._continue(subject, engine, text, plan)
+            source, num_given, found = self._continue(translator, text, plan)
         plan.check_lengths(len(source))
         written = found.hypotheses[0].tokens if found.hypotheses else []
         trace = trace_pair(subject.network, source, written, plan.edits_at(0))
-        record_steps(trace, found.history)
-        if config.has_decoder:
-            written = trace["target.tokens"].tolist()
-        trace.metadata |= {
-            "source": text,
-            "target": stages.get("text.restored", subject.target.decode(written)),
-            "source_tokens": subject.source.token_strings(source),
-            "target_tokens": subject.target.token_strings(written),
-            "source_language": manifest.source_language,
-            "target_language": manifest.target_language,
-            "changes": [dict(change) for change in plan.changes],
-            **stages,
-        }
+        record_run(trace, translator, text, found.history)
+        trace.metadata |= {"changes": [dict(change) for change in plan.changes], **stages}
         return Run(
-            number, subject, text, source, len(given), found, trace, plan, model, sentence, original
+            number, subject, text, source, num_given, found, trace, plan, model, sentence, original
         )
 
     def _continue(
-        self, subject: Subject, engine: StepModel, text: str, plan: Plan
-    ) -> tuple[list[int], list[int], Found]:
-        """A model that does not translate: the source it reads, the tokens given to it, and what it wrote."""
-        config, manifest = subject.config, subject.manifest
-        source: list[int] = []
-        given: list[int] = []
-        if config.has_encoder:
-            if config.has_decoder:
-                text = Normaliser(manifest.source_language, subject.source)(text)
-            source = encode_with_blanks(manifest, subject.source, text)
-        else:
-            given = subject.target.encode(known_signs(text, subject.target))
-        length = len(source) + len(given)
-        if length > manifest.longest:
-            limit = f"a sentence to look at must have at most {manifest.longest} tokens"
+        self, translator: Translator, text: str, plan: Plan
+    ) -> tuple[list[int], int, Found]:
+        """A model that does not translate: the source it reads, how many tokens it is given, and what it wrote."""
+        config, own = translator.config, translator.target
+        source = translator.source_ids(text) if config.has_encoder else []
+        given = [] if config.has_encoder else own.encode(known_signs(text, own))
+        length, longest = len(source) + len(given), translator.manifest.longest
+        if length > longest:
+            limit = f"a sentence to look at must have at most {longest} tokens"
             raise UsageError(f"{limit}: got {length}; look at a part of it")
         if not config.has_decoder:
-            return source, given, Found([], [])
-        if not isinstance(engine, TorchEngine):
-            engine = TorchEngine(subject.network)
-        return source, given, find(engine, source, self.decode, plan.prefix or given)
+            return source, 0, Found([], [])
+        found = find(translator.engine, source, self.decode, plan.prefix or given)
+        return source, len(given), found

@@ -129,17 +129,13 @@ class Translator:
         """What the encoder reads of a text; a blank to fill is one token."""
         if self.config.has_decoder:
             text = self.normaliser(text)
-        return encode_with_blanks(self.manifest, self.source, text)
-
-
-def encode_with_blanks(manifest: Manifest, tokenizer: TokenizerBase, text: str) -> list[int]:
-    """The tokens that an encoder reads of a text, whose blanks are one token each."""
-    blank = manifest.tokenizer.mask
-    parts = text.split(blank) if blank else [text]
-    ids = tokenizer.encode(text)
-    if len(parts) > 1:
-        sign = tokenizer.id_of(blank)
-        if sign is None:
-            raise ModelError(f"the tokenizer must have the token {blank}: it has not; get it again")
-        ids = tokenizer.encode_around(parts, sign)
-    return [*tokenizer.beginning, *ids, manifest.model.eos_id]
+        blank = self.manifest.tokenizer.mask
+        parts = text.split(blank) if blank else [text]
+        ids = self.source.encode(text)
+        if len(parts) > 1:
+            sign = self.source.id_of(blank)
+            if sign is None:
+                wanted = f"the tokenizer must have the token {blank}"
+                raise ModelError(f"{wanted}: it has not; get it again")
+            ids = self.source.encode_around(parts, sign)
+        return [*self.source.beginning, *ids, self.config.eos_id]

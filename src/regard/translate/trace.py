@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from regard.config import DecodeConfig, to_dict
-from regard.decode import Constraints, Hypothesis, StepRecord
+from regard.decode import Constraints, Hypothesis, StepModel, StepRecord
 from regard.engine.torch import Edits, TorchEngine, UncachedEngine
 from regard.errors import UsageError
 from regard.model.layout import Layout
@@ -91,7 +91,7 @@ def follow(
 
 
 def find(
-    engine: TorchEngine, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
+    engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
 ) -> Found:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
@@ -142,28 +142,30 @@ def trace_text(
             metadata = {**whole, "sentences": [stages], "sentence": 0}
     trace = trace_pair(model, source, output, edits)
     trace.check_names(edits or ())
-    record_steps(trace, history)
+    record_run(trace, translator, text, history)
+    trace.metadata |= metadata
+    return trace
+
+
+def record_run(
+    trace: Trace, translator: Translator, text: str, history: Sequence[StepRecord]
+) -> None:
+    """Add to the trace of a full pass what the search saw, and the text and the strings of its tokens."""
+    for step, record in enumerate(history):
+        for name in ("beams", "scores", "top_tokens", "top_probabilities"):
+            trace.record(f"steps.{step}.{name}", getattr(record, name))
     source_tokens, target_tokens = (
         trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
         for side in ("source", "target")
     )
     trace.metadata |= {
         "source": text,
-        "target": own.decode(target_tokens),
+        "target": translator.target.decode(target_tokens),
         "source_tokens": translator.source.token_strings(source_tokens),
-        "target_tokens": own.token_strings(target_tokens),
-        "source_language": manifest.source_language,
-        "target_language": manifest.target_language,
-        **metadata,
+        "target_tokens": translator.target.token_strings(target_tokens),
+        "source_language": translator.manifest.source_language,
+        "target_language": translator.manifest.target_language,
     }
-    return trace
-
-
-def record_steps(trace: Trace, history: Sequence[StepRecord]) -> None:
-    """Add what the search saw."""
-    for step, record in enumerate(history):
-        for name in ("beams", "scores", "top_tokens", "top_probabilities"):
-            trace.record(f"steps.{step}.{name}", getattr(record, name))
 
 
 @torch.inference_mode()

@@ -203,7 +203,7 @@ def _empty(path: str | Path) -> DataError:
 
 
 class _AlignmentCheck:
-    """Warns where line n of one side does not translate line n of the other.
+    """Warns where line n of one side begins not to translate line n of the other.
 
     A long sentence has a long translation, so over a block of lines the lengths of the two sides correlate. Where they
     do not, but would if one side were moved by a line or a few, a line is missing.
@@ -214,10 +214,8 @@ class _AlignmentCheck:
         """line number and both lengths of the next block and a few lines around it"""
         self._start = 0
         """index in `held` of the first line of the next block"""
-        self._shift = 0
-        """shift of the last block"""
-        self._shifted: list[tuple[int, int, int]] = []
-        """first line, last line and shift of neighbouring blocks with the same shift"""
+        self._found: tuple[int, int] | None = None
+        """first line of the first block that is shifted, and by how much"""
 
     def add(self, line: int, source_length: int, target_length: int) -> None:
         self._held.append((line, source_length, target_length))
@@ -225,32 +223,26 @@ class _AlignmentCheck:
             self._judge_block()
 
     def warnings(self, name: str) -> list[str]:
-        """To be called after the last pair: one for each run of lines that look shifted."""
+        """To be called after the last pair."""
         if len(self._held) >= self._start + _BLOCK:
             self._judge_block()
-        if self._shift:
-            first, _, shift = self._shifted[-1]
-            self._shifted[-1] = (first, self._held[-1][0], shift)
+        if self._found is None:
+            return []
+        line, shift = self._found
         return [
-            f"{name}: lines {first} to {last} look shifted by {abs(shift)}: "
-            f"a line is missing in the {'source' if shift > 0 else 'target'} near the first"
-            for first, last, shift in self._shifted
+            f"{name}: lines from {line} on look shifted by {abs(shift)}: "
+            f"a line is missing in the {'source' if shift > 0 else 'target'} near it"
         ]
 
     def _judge_block(self) -> None:
         import numpy as np
 
         lengths = np.log1p(np.array(self._held)[:, 1:])
-        shift = _shift(lengths[:, 0], lengths[:, 1], self._start)
-        end = self._start + _BLOCK
+        shift = 0 if self._found else _shift(lengths[:, 0], lengths[:, 1], self._start)
         if shift:
-            first = self._held[self._start][0]
-            if shift == self._shift:
-                first = self._shifted.pop()[0]
-            self._shifted.append((first, self._held[end - 1][0], shift))
-        self._shift = shift
+            self._found = self._held[self._start][0], shift
         # The next block is also compared with the end of this one.
-        del self._held[: end - _MAX_SHIFT]
+        del self._held[: self._start + _BLOCK - _MAX_SHIFT]
         self._start = _MAX_SHIFT
 
 

@@ -7,7 +7,6 @@ is read with each paragraph under it, and the cells of a row are read together, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
 
@@ -92,32 +91,22 @@ def _cut(
         yield Passage(line, gathered)
 
 
-@dataclass(slots=True)
-class _Heading:
-    level: int
-    start: int
-    text: str
-    is_read: bool = False
-    """whether a paragraph follows"""
-
-
 def outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
     """The offset and text of each paragraph with its headings; a heading without a paragraph is one itself."""
     found: list[tuple[int, str]] = []
-    headings: list[_Heading] = []
-    above: list[_Heading] = []
+    alone: dict[int, str] = {}
+    above: list[tuple[int, int, str]] = []
     for start, level, text in _blocks(slots, content):
         if level:
-            above = [heading for heading in above if heading.level < level]
-            above.append(_Heading(level, start, text))
-            headings.append(above[-1])
+            above = [heading for heading in above if heading[0] < level]
+            above.append((level, start, text))
+            alone[start] = text
             continue
         near = above[-NUM_HEADINGS:]
-        for heading in near:
-            heading.is_read = True
-        found.append((start, "".join(f"{_named(heading.text)} " for heading in near) + text))
-    found += [(heading.start, heading.text) for heading in headings if not heading.is_read]
-    return sorted(found)
+        for _, begin, _ in near:
+            alone.pop(begin, None)
+        found.append((start, "".join(f"{_named(heading)} " for _, _, heading in near) + text))
+    return sorted([*found, *alone.items()])
 
 
 def _blocks(slots: Sequence[Slot], content: str) -> Iterator[tuple[int, int, str]]:

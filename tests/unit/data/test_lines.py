@@ -15,17 +15,6 @@ def read(content: bytes) -> list[Line]:
     return [line for block in arriving(io.BytesIO(content), "test") for line in block]
 
 
-def test_only_a_newline_ends_a_line() -> None:
-    content = "a\u2028b\x0cc\rd\n\r\n\ne\r\nlast"
-    assert read(content.encode()) == [
-        Line("a\u2028b\x0cc\rd", "\n"),
-        Line("", "\r\n"),
-        Line("", "\n"),
-        Line("e", "\r\n"),
-        Line("last", "\n"),
-    ]
-
-
 def test_a_byte_order_mark_is_no_text() -> None:
     assert read(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == [Line("a", "\n"), Line("\ufeffb", "\n")]
 

@@ -31,12 +31,6 @@ def test_each_pair_comes_once_an_epoch(num_pairs: int, window: int, step: int) -
     assert again.rows(2, middle, num_pairs).tolist() == found[middle:].tolist()
 
 
-def test_a_corpus_within_the_window_is_shuffled_as_a_whole() -> None:
-    whole = Order(1009, 5, 1009).rows(1, 0, 1009)
-    assert whole.tolist() == Order(1009, 5, 10**9).rows(1, 0, 1009).tolist()
-    assert whole.tolist() != Order(1009, 5, 1009).rows(0, 0, 1009).tolist()
-
-
 def test_a_larger_one_is_mixed_far_beyond_its_neighbours() -> None:
     found = Order(100_003, 5, 10_007).rows(0, 0, 100_003)
     away = np.abs(np.diff(found))

@@ -59,11 +59,3 @@ def test_a_document_comes_back_whole(tmp_path: Path) -> None:
     run = subprocess.run([*REGARD, "translate", path, "-o", out], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     check_html(before, out.read_text(encoding="utf-8"))
-
-
-def test_many_equal_lines_and_a_reader_of_one() -> None:
-    lines = f"yes 'Bonjour le monde.' | head -3000 | {' '.join(REGARD)} translate"
-    counted = subprocess.run(["bash", "-c", f"{lines} | wc -l"], capture_output=True, text=True)
-    assert counted.stdout.strip() == "3000" and counted.stderr == ""
-    first = subprocess.run(["bash", "-c", f"{lines} | head -1"], capture_output=True, text=True)
-    assert first.stdout.count("\n") == 1 and first.stderr == ""

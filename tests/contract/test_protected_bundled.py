@@ -62,20 +62,6 @@ def test_every_one_comes_back_letter_for_letter(pair: tuple[str, Model]) -> None
     assert not any("parts" in sentence.flags for each in found for sentence in each.sentences)
 
 
-def test_so_do_those_of_every_candidate_with_their_words(pair: tuple[str, Model]) -> None:
-    language, model = pair
-    some = [each for each in sentences(language) if all(len(one) == 1 for one in each[1])][::7]
-    for source, wanted in some:
-        found = model.translate(source, details=True, n_best=3, alignment=True)
-        assert all(has_all(each, wanted) for each in found.alternatives), found.alternatives
-        for sentence in found.sentences:
-            for candidate in sentence.candidates:
-                assert candidate.alignment is not None
-                for link in candidate.alignment:
-                    assert sentence.source[slice(*link.source)].strip()
-                    assert candidate.text[slice(*link.target)].strip()
-
-
 @pytest.mark.filterwarnings("ignore:.* translated in parts")
 def test_a_glossary_and_sampling_keep_them_too(pair: tuple[str, Model]) -> None:
     language, model = pair

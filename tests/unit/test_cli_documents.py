@@ -1,9 +1,7 @@
 """`regard translate` with documents: where they go, what is refused, what a program is told."""
 
 import functools
-import io
 import json
-import re
 from pathlib import Path
 
 import cli_fixtures
@@ -36,16 +34,6 @@ run = functools.partial(cli_fixtures.run, "translate")
 def refused(result: Result, message: str, code: int = 2) -> None:
     cli_fixtures.assert_one_sentence(result, code)
     assert message in result.stderr
-
-
-def test_one_document_goes_to_stdout_or_to_a_file(folder: str, page: Path) -> None:
-    shown = run("-m", folder, page)
-    assert shown.exit_code == 0
-    assert re.findall("</?p[^>]*>", shown.stdout) == re.findall("</?p[^>]*>", DOCUMENTS[".html"])
-    out = page.with_name("out.html")
-    assert run("-m", folder, page, "-o", out).stdout == ""
-    assert out.read_bytes() == shown.stdout_bytes
-    assert sorted(path.name for path in page.parent.iterdir()) == ["out.html", "page.html"]
 
 
 def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
@@ -115,32 +103,6 @@ def test_json_tells_every_segment(folder: str, page: Path) -> None:
             assert 0 <= link["weight"] <= 1.01
 
 
-def test_a_glossary_is_kept(folder: str, tmp_path: Path) -> None:
-    terms = tmp_path / "terms.tsv"
-    terms.write_text("chat\tcat\nbonjour\tHello\n", encoding="utf-8")
-    (tmp_path / "a.txt").write_text("Le chat dort. Bonjour.\n\nUn chat.\n", encoding="utf-8")
-    glossary = ("--glossary", terms, "--set", "max_length=12")
-    result = run("-m", folder, *glossary, tmp_path / "a.txt")
-    first, blank, second = result.stdout.splitlines()
-    assert "cat" in first.lower() and "Hello" in first and blank == ""
-    assert "cat" in second.lower()
-    assert "cat" in run("-m", folder, *glossary, stdin=b"Un chat\n").stdout.lower()
-    greedy = ("--set", "method=greedy")
-    refused(run("-m", folder, "--glossary", terms, *greedy, "chat"), "a glossary needs beam search")
-
-
-def test_a_bar_is_shown_where_someone_is_watching(
-    folder: str, page: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from regard.cli.lines import portions
-
-    terminal = io.StringIO()
-    monkeypatch.setattr(terminal, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stderr", terminal)
-    assert list(portions(["a"], "page.html")) == [["a"]]
-    assert "page.html" in terminal.getvalue()
-
-
 def test_a_file_of_another_kind_is_refused_with_what_to_do(
     folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,13 +113,3 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(
     Path("letter.DOCX").write_bytes(b"PK")
     refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as .html or .txt first")
     refused(run("-m", folder, "book.txt"), "got book.txt; name the files in this folder")
-
-
-def test_only_what_is_there_and_alone_is_taken_for_a_name(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("chat").mkdir()
-    for texts in (["Ouvrez le fichier page.html"], ["chat", "Bonjour"], [""], ["Bonjour " * 600]):
-        result = run("-m", folder, *texts)
-        assert result.exit_code == 0 and result.stdout.count("\n") == len(texts), result.output

@@ -1,7 +1,6 @@
 """What each format makes of a document, by hand: text, HTML, subtitles, catalogues, encodings, errors."""
 
 import codecs
-from itertools import islice
 
 import html5lib
 import polib
@@ -11,7 +10,7 @@ from document_fixtures import HOSTILE, Answer, same, translator
 from regard.documents import segment_texts, translate_document
 from regard.documents.gettext import find_key, key_signs
 from regard.documents.placement import WordLink
-from regard.documents.rendering import _free_names, place_key, with_edges_of
+from regard.documents.rendering import place_key, with_edges_of
 from regard.documents.segments import Code
 from regard.errors import DataError, UsageError
 from regard.search.passages import read_passages
@@ -42,16 +41,11 @@ def loud(text: str, suffix: str = ".html") -> str:
     [
         (".txt", "Bonjour\r\n\r\n  Bonjour  \n", "Hello\r\n\r\n  Hello  \n"),
         (".html", "<p>Le chat <b>noir</b> dort.</p>", "<p>The black <b>cat</b> sleeps.</p>"),
-        (".html", "<title>Bonjour</title><p>Tom &amp; Jerry", "<title>Hello</title><p>Tom &amp; Jerry"),
         (".html", "<p>Tapez <code>ls</code> ici", "<p>Type <code>ls</code> here"),
-        (".html", "<p>&Eacute;t&eacute; chaud", "<p>Hot summer"),
         (".html", "<div>Bonjour <code>ls</div>Bonjour", "<div>Hello <code>ls</div>Bonjour"),
-        (".htm", "<script>Bonjour</script><!-- Bonjour -->", "<script>Bonjour</script><!-- Bonjour -->"),
         (".md", "## Bonjour ##\n\n- un chat\n- deux chats\n", "## Hello ##\n\n- a cat\n- two cats\n"),
         (".md", "> Le chat\n> noir dort.\n", "> The black\n> cat sleeps.\n"),
-        (".md", "Bonjour\n\n    Bonjour\n", "Hello\n\n    Bonjour\n"),
         (".md", "| Bonjour | un chat |\n|---|---|\n| deux chats | Bonjour |", "| Hello | a cat |\n|---|---|\n| two cats | Hello |"),
-        (".md", "Tapez ``ls`` ici\n\nun chat <!-- Bonjour -->\n", "Type ``ls`` here\n\na cat <!-- Bonjour -->\n"),
         (".md", "Bonjour {{ x[0] }} !\n", "Hello {{ x[0] }}!\n"),
         (".po", 'msgid "Bonjour %s !"\nmsgstr ""\n', 'msgid "Bonjour %s !"\nmsgstr "Hello %s!"\n'),
         (".po", 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] ""\r\nmsgstr[1] ""\r\n', 'msgid "un chat"\r\nmsgid_plural "deux chats"\r\nmsgstr[0] "a cat"\r\nmsgstr[1] "two cats"\r\n'),
@@ -59,10 +53,8 @@ def loud(text: str, suffix: str = ".html") -> str:
         # An & between words is one of them; in a page it is always a reference.
         (".md", "Help & Support\n\nTerms &amp; Conditions\n", "Aide et assistance\n\nConditions &amp; mentions\n"),
         (".html", "<p>Terms & Conditions</p>", "<p>Conditions &amp; mentions</p>"),
-        (".po", 'msgid "Terms & Conditions"\nmsgstr ""\n', 'msgid "Terms & Conditions"\nmsgstr "Conditions & mentions"\n'),
         # No line begins with the end of a sentence.
         (".srt", CUE.format("Why?\nTell me!"), CUE.format("Pourquoi ?\nDis-moi !")),
-        (".md", "One two three:\nfour", "Un deux trois :\nquatre"),
     ],
 )  # fmt: skip
 def test_by_hand(suffix: str, before: str, after: str) -> None:
@@ -74,13 +66,6 @@ def test_wrapped_lines_are_one_sentence_and_stay_wrapped() -> None:
     assert segment_texts(text.encode(), ".txt") == [text.replace("\n", " ")]
     assert loud(text, ".txt") == text.upper()
     assert segment_texts(b"Le chat dort\nsur la table\n", ".txt") == ["Le chat dort", "sur la table"]  # fmt: skip
-
-
-def test_signs_at_the_beginning_are_no_text() -> None:
-    text = "© 2024 Tous droits\n  - du lait\n  2. du pain\n— Léonard de Vinci\n✓ Fait"
-    texts = ["2024 Tous droits", "du lait", "du pain", "Léonard de Vinci", "Fait"]
-    assert segment_texts(text.encode(), ".txt") == texts
-    assert loud(text, ".txt") == text.upper()
 
 
 # --- tags and placeholders
@@ -113,8 +98,6 @@ def test_links_decide_where_a_tag_goes(before: str, after: str) -> None:
     [
         ("An area of 5 m<sup>2</sup> here", "Ici 5 m2 de surface", "Ici 5 m<sup>2</sup> de surface"),
         ("Be <i>H</i><sub>2</sub>O or CO<sub>2</sub>", "CO2 ou H2O", "CO<sub>2</sub> ou <i>H</i><sub>2</sub>O"),
-        ("x<sub>1</sub> and x<sub>2</sub>, x<sub>1</sub>", "x1 puis x2, x1", "x<sub>1</sub> puis x<sub>2</sub>, x<sub>1</sub>"),
-        ("The Super<wbr>man there", "Là le Superman", "Là le Super<wbr>man"),
         ("May 1<sup>st</sup>", "Le 1er mai", "Le 1er <sup>mai</sup>"),
     ],
 )  # fmt: skip
@@ -140,24 +123,11 @@ def test_a_lost_placeholder_is_tried_as_a_name_and_then_kept_in_its_place() -> N
     assert po.data == b'#: a.c\n#, fuzzy\nmsgid "Oui %s"\nmsgstr "OUI %s"\n'
 
 
-def test_stand_ins_are_not_in_the_text_already() -> None:
-    assert list(islice(_free_names("X1 X23 aX4b X"), 4)) == ["X3", "X5", "X6", "X7"]
-    assert next(_free_names("X" + "1" * 100_000)) == "X2"
-
-
 def test_overlapping_tags_keep_their_order() -> None:
     source = 'Un <bx id="1"/>deux <bx id="2"/>trois<ex id="1"/> quatre<ex id="2"/>'
     text = f'<xliff version="1.2"><file><trans-unit><source>{source}</source></trans-unit></file></xliff>'
     target = 'UN <bx id="1"/>DEUX <bx id="2"/>TROIS<ex id="1"/> QUATRE<ex id="2"/>'
     assert f"<target>{target}</target>" in loud(text, ".xliff")
-
-
-def test_an_ampersand_in_a_name_comes_back_as_it_is() -> None:
-    text = "AT&T calls R&amp;D at https://x.org/?a=1&amp;b=2"
-    for suffix in (".md", ".html"):
-        answer = translator(lambda text: text.replace("calls", "appelle"))
-        out = translate_document(text.encode(), suffix, answer).data.decode()
-        assert out == text.replace("calls", "appelle")
 
 
 # --- labels
@@ -167,35 +137,18 @@ def test_an_ampersand_in_a_name_comes_back_as_it_is() -> None:
     "source, target, language, expected",
     [
         ("Name", "Nom :", "fr", "Nom"),
-        ("%d files", "– %d fichiers ;", "fr", "%d fichiers"),
-        ("- Oui", "- Yes", "en", "- Yes"),
         ("Supports HTTP", "prend en charge HTTP", "fr", "Prend en charge HTTP"),
         ("Name:", "Nom", "fr", "Nom :"),
-        ("Nom :", "Name", "en", "Name:"),
         ("Loading...", "Chargement…", "fr", "Chargement..."),
-        ("Loading...", "Chargement.", "fr", "Chargement..."),
-        ("Non !!", "No!", "en", "No!"),
         ("at 5 p.m.", "à 17 h", "fr", "à 17 h"),
         ("« Viens ! »", "Come!", "en", "Come!"),
-        ("Viens !", "“Come!”", "en", "“Come!”"),
-        ("Name", "名前。", "ja", "名前"),
         ("Name:", "名前", "ja", "名前"),
-        ("Oui.", "...", "en", "..."),
     ],
 )  # fmt: skip
 def test_a_translation_has_the_edges_of_its_source(
     source: str, target: str, language: str, expected: str
 ) -> None:
     assert with_edges_of(source, target, language)[0] == expected
-
-
-def test_a_lost_dash_moves_no_tag() -> None:
-    class Dashed:
-        text = "– The black cat"
-        alignment = [WordLink((0, 2), (2, 5)), WordLink((3, 7), (12, 15)), WordLink((8, 12), (6, 11))]  # fmt: skip
-
-    document = translate_document(b"Le chat <b>noir</b>", ".html", lambda texts: [Dashed()])
-    assert document.data == b"The <b>black</b> cat"
 
 
 LABELS = {
@@ -240,23 +193,11 @@ def test_a_catalogue_keeps_its_keyboard_letters_and_spaces() -> None:
 
 
 @pytest.mark.parametrize(
-    "num_forms, expected",
-    [(1, ["%d fichiers"]), (3, ["un fichier", "%d fichiers", "%d fichiers"])],
-)
-def test_as_many_forms_as_the_language_has(num_forms: int, expected: list[str]) -> None:
-    forms = "".join(f'msgstr[{number}] ""\n' for number in range(num_forms))
-    [entry] = catalogue(f'msgid "a file"\nmsgid_plural "%d files"\n{forms}')
-    assert list(entry.msgstr_plural.values()) == expected
-
-
-@pytest.mark.parametrize(
     "cue, texts",
     [
         ("JEAN : Quoi ?\nMARIE : Rien.", ["JEAN : Quoi ?", "MARIE : Rien."]),
-        ("What?\n<i>MAN #2: Nothing.</i>", ["What?", "MAN #2: Nothing."]),
         ("John: What\nis it?\nMary Ann: Nothing.", ["John: What is it?", "Mary Ann: Nothing."]),
         ("I said to\nJohn: come here.", ["I said to John: come here."]),
-        ("It is at\n10:30 today.", ["It is at 10:30 today."]),
     ],
 )
 def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
@@ -271,19 +212,14 @@ def test_each_speaker_is_translated_alone(cue: str, texts: list[str]) -> None:
     [
         ("<p TITLE = 'un chat' lang=x>Oui</p>", "<p TITLE = 'UN CHAT' lang=x>OUI</p>"),
         ('<input placeholder="nom" name="nom">', '<input placeholder="NOM" name="nom">'),
-        ('<button value="oui" aria-label="non">X</button>', '<button value="oui" aria-label="NON">X</button>'),
         ('<input type=SUBMIT value="oui">', '<input type=SUBMIT value="OUI">'),
-        ('<input type="hidden" value="oui">', '<input type="hidden" value="oui">'),
         ('<meta name="description" content="oui">', '<meta name="description" content="OUI">'),
         ('<link rel="stylesheet" title="oui">', '<link rel="stylesheet" title="oui">'),
         ("<p>Un <b title=oui>chat</b> noir", '<p>UN <b title="OUI">CHAT</b> NOIR'),
         ('<p>Un <a href="?a=b&title=c" title="oui">chat', '<p>UN <a href="?a=b&title=c" title="OUI">CHAT'),
-        ('<a title="oui" title="non">chat</a>', '<a title="OUI" title="non">CHAT</a>'),
-        ('<a :title="oui" data-title="oui">chat</a>', '<a :title="oui" data-title="oui">CHAT</a>'),
         ('<a title="<?= oui ?>">chat</a>', '<a title="<?= oui ?>">CHAT</a>'),
         ('<img alt="oui" translate="no"><b class="notranslate" title="oui">non</b>', '<img alt="oui" translate="no"><b class="notranslate" title="oui">non</b>'),
         ('<p>Un <img alt="oui"><!-- <img alt="oui"> --> chat <code><img alt="oui"></code>', '<p>UN <img alt="OUI"><!-- <img alt="oui"> --> CHAT <code><img alt="oui"></code>'),
-        ('<p>Un <img alt="12"> et <img alt=""> chat', '<p>UN <img alt="12"> ET <img alt=""> CHAT'),
     ],
 )  # fmt: skip
 def test_only_what_readers_see_changes(before: str, after: str) -> None:

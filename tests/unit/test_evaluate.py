@@ -3,8 +3,6 @@
 import sys
 
 import pytest
-from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
-from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 
 from regard.errors import DataError, MissingExtra
 from regard.translate.evaluate import evaluate, retrieval
@@ -12,22 +10,11 @@ from regard.translate.evaluate import evaluate, retrieval
 REFERENCES = ["Jane visits Africa in September.", "The cat sleeps on the warm stone."]
 
 
-def test_a_perfect_translation_scores_100() -> None:
-    score = evaluate(REFERENCES, REFERENCES)
-    assert score.bleu == pytest.approx(100)
-    assert score.chrf == pytest.approx(100)
-    assert score.num_sentences == 2
-
-
 def test_bleu_of_one_wrong_word_by_hand() -> None:
     """Of 7 words one is wrong in the middle: 6/7, 4/6, 2/5 and 0/4 n-grams match, the last smoothed to 1/8."""
     score = evaluate(["a b c X e f g"], ["a b c d e f g"])
     expected = 100 * (6 / 7 * 4 / 6 * 2 / 5 * (1 / 2) / 4) ** 0.25
     assert score.bleu == pytest.approx(expected)
-
-
-def test_case_counts() -> None:
-    assert evaluate([REFERENCES[0].lower()], [REFERENCES[0]]).bleu < 100
 
 
 def test_a_score_says_how_it_was_computed() -> None:
@@ -62,9 +49,3 @@ def test_of_a_search_the_first_and_the_first_ten_count() -> None:
     assert str(score) == "mine  recall@1 25.0  recall@10 75.0  MRR 42.3  (4 queries)"
     with pytest.raises(DataError, match="must have queries"):
         retrieval([])
-
-
-def test_no_sentence_is_kept() -> None:
-    evaluate(["a b c d e"], ["a b c d f"])
-    for cutter in (Tokenizer13a, TokenizerRegexp):
-        assert cutter.__call__.cache_info().currsize == 0

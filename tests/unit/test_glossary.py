@@ -20,13 +20,10 @@ def targets(pairs: dict[str, str], sentence: str) -> list[str]:
         ("Le chat dort.", ["cat"]),
         ("Le Chat, le CHAT", ["cat", "cat"]),
         ("Un chat noir et un chaton", ["black cat"]),
-        ("Un chat  noir", ["black cat"]),
-        ("chats", []),
         ("L'eau-de-vie est forte", ["brandy"]),
         ("Il code en C++.", ["C plus plus"]),
         ("Orange vend une orange", ["Orange SA", "orange"]),
         ("ORANGE", ["orange"]),
-        ("", []),
     ],
 )
 def test_terms_of_a_sentence(sentence: str, expected: list[str]) -> None:
@@ -42,17 +39,6 @@ def test_terms_of_a_sentence(sentence: str, expected: list[str]) -> None:
     assert targets(pairs, sentence) == expected
 
 
-def test_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "terms.tsv"
-    path.write_bytes("\ufeffchat\tcat\tnom\r\n\r\n chien \t dog \nchat\tcat\n".encode())
-    glossary = Glossary.load(path)
-    assert len(glossary) == 2
-    assert [place.term.target for place in glossary.places_in("Le chat et le chien")] == [
-        "cat",
-        "dog",
-    ]
-
-
 def test_a_term_is_found_whatever_its_apostrophes_and_accents() -> None:
     sentence = "L\u2019ho\u0302tel d\u2019E\u0301tat\u00a0dort."
     for term in ("hôtel d'État dort", "hôtel d\u2019État dort"):
@@ -64,7 +50,6 @@ def test_a_term_is_found_whatever_its_apostrophes_and_accents() -> None:
     "content, message",
     [
         (b"chat\tcat\nchien dog\n", r"terms.tsv:2: a line must be a word TAB its translation: got"),
-        (b"\tcat\n", "terms.tsv:1: a line must be a word TAB"),
         (b"chat\t \n", "terms.tsv:1: a line must be a word TAB"),
         (b"chat\tcat\n\xff\tx\n", "terms.tsv:2: a line must be UTF-8 text"),
         (b"chat\tcat\nchat\tpuss\n", "'chat' has 'cat' and 'puss'; leave one out"),
@@ -76,11 +61,6 @@ def test_files_that_are_none(tmp_path: Path, content: bytes, message: str) -> No
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         Glossary.load(path)
-
-
-def test_a_missing_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="must be a readable file: No such file"):
-        Glossary.load(tmp_path / "none.tsv")
 
 
 @pytest.fixture(scope="module")

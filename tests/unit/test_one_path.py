@@ -22,16 +22,7 @@ NUM_TEXTS = 1000
 NUM_TRACED = 13
 CHUNK = 50
 
-PEOPLE = [
-    "Claire Noël",
-    "Nigel Price",
-    "Tom Hill",
-    "Anna",
-    "M. Petit",
-    "Dr. Stone",
-    "Marie",
-    "田中",
-]
+PEOPLE = ["Claire Noël", "Nigel Price", "Tom Hill", "Anna", "M. Petit", "Dr. Stone", "Marie", "田中"]  # fmt: skip
 LINKS = ["https://a.org/b?c=1", "www.example.net/x", "j.martin@uni.fr", "/etc/hosts", "data_1.csv", "@marc", "{name}", "%s", "<b>", "v1.2.3", "INV-2024-17", "+33 6 12 34 56 78"]  # fmt: skip
 EMOJI = ["😀", "👋", "🎉 ", ":)", "❤️"]
 TEXTS = {

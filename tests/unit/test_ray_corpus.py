@@ -95,22 +95,6 @@ def test_a_killed_worker_costs_its_block_and_a_stopped_job_goes_on(tmp_path: Pat
     assert (output / "text.fr").read_text().splitlines() == alone
 
 
-@pytest.mark.timeout(600)
-def test_pairs_keep_their_columns(tmp_path: Path) -> None:
-    text, output = tmp_path / "pairs.tsv", tmp_path / "out"
-    text.write_text("".join(f"{line}\tsomething\tnews\n" for line in SENTENCES))
-    command = [sys.executable, "-m", "regard", "translate-corpus", str(text), "-o", str(output)]
-    command += ["--side", "1", "--block-bytes", "97", "--engine", "onnxruntime"]
-    done = subprocess.run(
-        [*command, "--ray", "local", "--workers", "2"], capture_output=True, text=True, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    alone = regard.load(engine="onnxruntime").translate(list(SENTENCES))
-    pairs = zip(SENTENCES, alone, strict=True)
-    expected = "".join(f"{line}\t{new}\tnews\n" for line, new in pairs)
-    assert (output / "pairs.tsv").read_text() == expected
-
-
 def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
     hidden = tmp_path / "ray.py"
     hidden.write_text("raise ImportError\n")

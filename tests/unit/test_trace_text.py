@@ -9,7 +9,7 @@ from fixtures import make_model_folder
 
 from regard.api import Model, load
 from regard.decode.single_path import NUM_SHOWN
-from regard.errors import DataError, UsageError
+from regard.errors import UsageError
 from regard.trace import Trace
 
 
@@ -21,13 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Model:
     return load(folder, threads=1)
-
-
-def test_one_sentence_is_traced(model: Model) -> None:
-    with pytest.raises(UsageError, match="the sentence to trace must be a str: got list"):
-        model.trace(["Bonjour", "Le chat"])
-    with pytest.raises(UsageError, match="its translation must be a str: got int"):
-        model.trace("Bonjour", 3)
 
 
 @pytest.mark.parametrize("target", [None, "The cat"], ids=["of the search", "of a translation"])
@@ -128,11 +121,3 @@ def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:
         "one.safetensors",
         "two.safetensors",
     ]
-
-
-@pytest.mark.parametrize("content", [b"", b"no trace", (8).to_bytes(8, "little") + b"{}      "])
-def test_a_file_that_is_no_trace(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "other.safetensors"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match="must be a trace that regard saved"):
-        Trace.load(path)

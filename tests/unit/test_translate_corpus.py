@@ -97,18 +97,6 @@ def test_packed_files_are_unpacked_for_the_time_being(job: Job, suffix: str, ope
     assert {path.name for path in Path(job.output).iterdir()} == {"text.fr", "job.json"}
 
 
-def test_a_line_that_is_no_text_is_named_and_gets_an_empty_one(job: Job) -> None:
-    Path(job.inputs[0]).write_bytes(b"\xef\xbb\xbfun\r\nd\xe9ux\n\ntrois\n")
-
-    def translate(texts: list[str], number: int) -> list[str]:
-        return [text.upper() for text in texts]
-
-    job.run(lambda _, blocks: (block.translate(translate) for block in blocks), silent)
-    assert (Path(job.output) / "text.fr").read_bytes() == b"UN\r\n\n\nTROIS\n"
-    named = (Path(job.output) / "text.fr.unusable").read_text()
-    assert named == f"{job.inputs[0]}: the line at byte 7: not UTF-8\n"
-
-
 @pytest.mark.parametrize(
     ("side", "expected"),
     [
@@ -125,29 +113,6 @@ def test_of_pairs_one_side_is_translated_in_the_place_of_the_other(
     assert replace(job, side=side, block_bytes=7).run(executing, silent) == 4
     assert (Path(job.output) / "text.fr").read_bytes().decode() == expected
     assert {path.name for path in Path(job.output).iterdir()} == {"text.fr", "job.json"}
-
-
-PAIRS = st.lists(
-    st.lists(
-        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\t\0")), min_size=2
-    )
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(PAIRS, st.sampled_from([1, 2]), st.integers(1, 41))
-def test_columns_in_are_columns_out(
-    tmp_path_factory: pytest.TempPathFactory, pairs: list[list[str]], side: int, block_bytes: int
-) -> None:
-    folder = tmp_path_factory.mktemp("job")
-    pairs = [["un", "one"], *pairs]
-    (folder / "text").write_bytes("".join("\t".join(pair) + "\n" for pair in pairs).encode())
-    job = Job((str(folder / "text"),), str(folder / "out"), "model", {}, {}, block_bytes, side)
-    assert job.run(shouting, silent) == len(pairs)
-    for pair in pairs:
-        pair[2 - side] = f"{pair[side - 1].upper()}!"
-    written = (folder / "out" / "text").read_bytes().decode()
-    assert written == "".join("\t".join(pair) + "\n" for pair in pairs)
 
 
 @pytest.mark.parametrize("side", [1, 2])
@@ -172,27 +137,6 @@ def test_a_translation_with_a_tab_stays_in_its_column(job: Job, side: int, expec
     Path(job.inputs[0]).write_text("un\tone\tx\n")
     replace(job, side=side).run(executing_with(lambda *_: ["a\tb\r\nc\nd"]), silent)
     assert (Path(job.output) / "text.fr").read_bytes().decode() == expected
-
-
-def test_a_packed_file_of_pairs_goes_on_with_its_side_alone(job: Job) -> None:
-    packed = Path(job.inputs[0]).with_name("text.tsv.gz")
-    pairs = [f"ligne {number}\tline {number}\n" for number in range(97)]
-    packed.write_bytes(gzip.compress("".join(pairs).encode()))
-    job = replace(job, inputs=(str(packed),), side=1)
-
-    def stopping(job: Job, blocks: list[Block]) -> Iterator[int]:
-        yield from shouting(job, blocks[:3])
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        job.run(stopping, silent)
-    for other in (2, None):
-        with pytest.raises(UsageError, match=f"holds a job with side 1: got {other}; go on"):
-            replace(job, side=other).run(shouting, silent)
-    assert 0 < job.run(shouting, silent) < 97
-    written = (Path(job.output) / "text.tsv").read_text().splitlines()
-    assert written == [f"ligne {number}\tLIGNE {number}!" for number in range(97)]
-    assert {path.name for path in Path(job.output).iterdir()} == {"text.tsv", "job.json"}
 
 
 def test_a_job_of_before_there_were_sides_goes_on(job: Job) -> None:

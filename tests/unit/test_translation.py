@@ -7,10 +7,6 @@ def translation(source: str, *flags: str) -> Translation:
     return Translation(source, "", [""], [Sentence(source, [], list(flags))])
 
 
-def test_nothing_is_said_of_what_is_right() -> None:
-    assert list(messages([translation("a")], 0, 256, None)) == []
-
-
 def test_which_lines_went_round_in_circles() -> None:
     results = [translation("a"), translation("b", "repetition"), translation("c", "repetition")]
     [told] = messages(results, 0, 256, lambda place: f"line {place + 41}")
@@ -21,11 +17,6 @@ def test_of_many_lines_the_first_are_named() -> None:
     results = [translation("a", "length")] * 9
     [told] = messages(results, 0, 256, lambda place: f"line {place + 1}")
     assert told.endswith(": line 1, line 2, line 3, line 4, line 5 and 4 more")
-
-
-def test_a_text_without_a_name_is_shown() -> None:
-    [told] = messages([translation("b" * 90, "repetition")], 0, 256)
-    assert told == f"1 {FLAGS['repetition']}: '{'b' * 40}…'"
 
 
 def test_cut_sentences_are_counted_before_they_were_cut() -> None:

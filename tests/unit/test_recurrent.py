@@ -86,24 +86,6 @@ def test_an_edited_state_goes_on(random_model, sentences):
     assert not torch.allclose(weights[:, 0], weights[:, 1])
 
 
-@pytest.mark.parametrize("attention", ["none", "additive", "dot", "general"])
-def test_dropout_stands_between_the_layers(attention, random_model, sentences):
-    """With nothing kept, the upper layer hears nothing of the words."""
-    model = random_model(dropout=1.0, **{**ADDITIVE, "attention": attention})
-    layout = sentences.source_layout()
-    state = model.decoder.begin(model.encode(sentences.source, layout), layout)
-
-    def upper(words: torch.Tensor) -> torch.Tensor:
-        trace = Trace()
-        model.decoder(words, state, trace=trace)
-        return trace["layers.1.state"]
-
-    words, others = torch.randn(2, 5, 11, 18)
-    assert not torch.equal(upper(words), upper(others))
-    model.train()
-    assert torch.equal(upper(words), upper(others))
-
-
 @pytest.fixture
 def folder(random_model, tmp_path: Path) -> Path:
     return save_model(random_model(**ADDITIVE), tmp_path / "m")

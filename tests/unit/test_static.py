@@ -97,17 +97,6 @@ def test_neighbours_and_refilling_change_nothing(random_model, sources, beam):
     assert_same(one_by_one, together)
 
 
-def test_nothing_possible_is_cut_at_once(random_model, sources):
-    """A model whose scores are no numbers at all writes nothing, as in the search over steps."""
-    model = random_model()
-    with torch.no_grad():
-        model.decoder.layers[0].feed_forward.output.bias.fill_(float("nan"))
-    config = DecodeConfig(beam=2, max_length=5)
-    expected = search(TorchEngine(model), sources, config)
-    assert_same(static(model)(sources, config, limits(sources, config)), expected)
-    assert all(hypotheses[0].stop == "length" for hypotheses in expected)
-
-
 class Whole:
     """A model that only knows how to search by itself."""
 

@@ -174,7 +174,7 @@ class _Planner:
         if not inside or start == end:
             return self._between(start, room)
         linked = [
-            link.target for link in self.links if by_links and _meet(link.source, (start, end))
+            link.target for link in self.links if by_links and meet(link.source, (start, end))
         ]
         chosen = [span for span in linked if _is_in(span, room)]
         if not chosen:
@@ -229,8 +229,8 @@ def _is_in(span: Span, room: Span) -> bool:
 
 
 def meets_any(span: Span, others: Sequence[Span]) -> bool:
-    return any(_meet(span, other) for other in others)
+    return any(meet(span, other) for other in others)
 
 
-def _meet(one: Span, other: Span) -> bool:
+def meet(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]

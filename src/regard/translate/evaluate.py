@@ -15,17 +15,17 @@ from typing import Any
 from regard.errors import DataError, MissingExtra
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Named:
     """A score with the name of its test set."""
 
-    __slots__ = ()
-    name: str
+    name: str = ""
 
     def titled(self, text: str) -> str:
         return f"{self.name}  {text}" if self.name else text
 
     def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)  # type: ignore[call-overload]
+        return dataclasses.asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,7 +38,6 @@ class Score(_Named):
     """how BLEU was computed: only figures of the same signature may be compared"""
     chrf_signature: str
     num_sentences: int
-    name: str = ""
 
     def __str__(self) -> str:
         return self.titled(f"BLEU {self.bleu:.2f}  chrF {self.chrf:.1f}  ({self.bleu_signature})")
@@ -78,7 +77,6 @@ class Retrieval(_Named):
     mrr: float
     """mean reciprocal rank"""
     num_queries: int
-    name: str = ""
 
     def __str__(self) -> str:
         return self.titled(
@@ -114,7 +112,6 @@ class Perplexity(_Named):
     num_tokens: int
     of_words: float | None = None
     """perplexity per word, which does not depend on the tokenizer; None for blanks"""
-    name: str = ""
 
     @property
     def of_tokens(self) -> float:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.data.lines import arriving, open_bytes
+from regard.documents.placement import meet
 from regard.errors import DataError
 from regard.text.normalise import Normalised, normalise_signs, normalise_text
 from regard.text.words import Link
@@ -66,9 +67,9 @@ def replaced_words(text: str, links: Sequence[Link], places: Sequence[Place]) ->
     others: set[str] = set()
     for link in links:
         word = text[slice(*link.target)]
-        inside = [place for place in places if _meet(place.span, link.source)]
+        inside = [place for place in places if meet(place.span, link.source)]
         strongest = max(
-            (each.weight for each in links for place in inside if _meet(place.span, each.source)),
+            (each.weight for each in links for place in inside if meet(place.span, each.source)),
             default=0.0,
         )
         if inside and link.weight >= _SURE * strongest and word.isalnum():
@@ -138,10 +139,6 @@ class Glossary:
         """The term spelt exactly so, or else one that stands for any spelling."""
         terms = [term for term in self._terms.get(key, ()) if term.covers(text)]
         return min(terms, key=lambda term: term.source != text, default=None)
-
-
-def _meet(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
 
 
 def _key(term: str) -> tuple[str, ...]:

@@ -7,8 +7,8 @@ lacks a stand-in or a term of the glossary (with these as required words).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.decode import Hypothesis
@@ -35,8 +35,7 @@ _NO_REPEAT = 3
 """tokens in a row that may not come twice after an output went round in circles"""
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A sentence before its search."""
 
     given: str
@@ -47,8 +46,7 @@ class Prepared:
     """place among the sentences of a call, for sampling"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """What a search found for a sentence."""
 
     searched: SearchInput

@@ -63,7 +63,7 @@ _BEFORE_CONTENT = re.compile(r"(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*")
 _TASK = re.compile(r"\[[ xX]\][ \t]+")
 """box of a task, where a list item begins"""
 _CELL = re.compile(r"(?:[^|\\]|\\.|\\)+")
-_HARD_BREAK = re.compile(r"(?:[ \t]{2,}|(?<!\\)(?:\\\\)*(\\))$")
+_HARD_BREAK = re.compile(r"(?:[ \t]{2}|(?<!\\)(?:\\\\)*\\)$")
 _NOT_A_START = re.compile(r"(?:[-+*>:]|#{1,6})(?=\s|$)|\d{1,9}(?=[.)](?:\s|$))")
 """a beginning that would make something else of a paragraph"""
 _ONLY_AT_A_START = ".)-+"

@@ -49,11 +49,7 @@ def answer(model: Model, openings: list[str]) -> list[dict[str, str]]:
     judged = judging.read_judged(JUDGED, (FITS, UNSURE, NOT))
     replies = [model.reply(opening, temperature=0) for opening in openings]
     return [
-        {
-            "opening": opening,
-            "reply": reply,
-            "verdict": judged.get((opening, reply), judging.TO_JUDGE),
-        }
+        {"opening": opening, "reply": reply, "verdict": judged.get((opening, reply), judging.TO_JUDGE)}
         for opening, reply in zip(openings, replies, strict=True)
     ]
 
@@ -136,9 +132,7 @@ def main() -> None:
         num_again += len(again)
         saved.append({"beginning": beginning, "replies": replies, "said_again": again})
     recalled = {name: name_of(model, place) for place, name in enumerate(NAMES)}
-    num_recalled = sum(
-        f"name is {name}" in reply or f"called {name}" in reply for name, reply in recalled.items()
-    )
+    num_recalled = sum(f"name is {name}" in reply or f"called {name}" in reply for name, reply in recalled.items())
     for summary in summaries:
         print("#", "  ".join(f"{key}: {value}" for key, value in summary.items()))
     print(f"# said again in ten turns: {num_again} of {NUM_TURNS * len(BEGINNINGS)} replies")

@@ -14,13 +14,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import nn
-from transformers import (
-    GenerationConfig,
-    M2M100Config,
-    M2M100ForConditionalGeneration,
-    MarianConfig,
-    MarianMTModel,
-)
+from transformers import GenerationConfig, M2M100Config, M2M100ForConditionalGeneration, MarianConfig, MarianMTModel
 
 from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
@@ -36,11 +30,7 @@ class System(Protocol):
     """What is timed: the best outputs, without the end, of sources that carry theirs."""
 
     def decode(
-        self,
-        sources: Sequence[Sequence[int]],
-        beam: int,
-        predictions: int | None,
-        once: bool = False,
+        self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
     ) -> list[Tokens]:
         """`predictions`: exactly so many, the end not allowed before; or None, as the model likes.
 
@@ -51,40 +41,18 @@ class System(Protocol):
 class Regard:
     """As users open it: `open_engine`, and the search over it."""
 
-    def __init__(
-        self,
-        folder: Path,
-        kind: EngineKind,
-        device: str,
-        threads: int | None,
-        precision: Precision,
-    ) -> None:
-        self.engine: Engine = open_engine(
-            folder, kind, device=device, threads=threads, precision=precision
-        )
+    def __init__(self, folder: Path, kind: EngineKind, device: str, threads: int | None, precision: Precision) -> None:
+        self.engine: Engine = open_engine(folder, kind, device=device, threads=threads, precision=precision)
 
     def decode(
-        self,
-        sources: Sequence[Sequence[int]],
-        beam: int,
-        predictions: int | None,
-        once: bool = False,
+        self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
     ) -> list[Tokens]:
         # The last prediction says whether the output ends or is cut, so it writes no token.
-        length = (
-            {}
-            if predictions is None
-            else dict.fromkeys(["min_length", "max_length"], predictions - 1)
-        )
+        length = {} if predictions is None else dict.fromkeys(["min_length", "max_length"], predictions - 1)
         found = search(
             self.engine,
             sources,
-            DecodeConfig(
-                method="greedy" if beam == 1 else "beam",
-                beam=beam,
-                no_repeat_ngram=int(once),
-                **length,
-            ),
+            DecodeConfig(method="greedy" if beam == 1 else "beam", beam=beam, no_repeat_ngram=int(once), **length),
         )
         return [hypotheses[0].tokens for hypotheses in found]
 
@@ -97,11 +65,7 @@ class HuggingFace:
 
     @torch.inference_mode()
     def decode(
-        self,
-        sources: Sequence[Sequence[int]],
-        beam: int,
-        predictions: int | None,
-        once: bool = False,
+        self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
     ) -> list[Tokens]:
         ids, longest = self.ids, max(map(len, sources))
         rows = [[*source, *[ids.pad_id] * (longest - len(source))] for source in sources]
@@ -134,14 +98,7 @@ class CTranslate2:
     """
 
     def __init__(
-        self,
-        model: Any,
-        ids: ModelConfig,
-        folder: Path,
-        kind: str,
-        threads: int,
-        *,
-        scores: bool = False,
+        self, model: Any, ids: ModelConfig, folder: Path, kind: str, threads: int, *, scores: bool = False
     ) -> None:
         import ctranslate2
         from ctranslate2.converters.transformers import BartLoader, M2M100Loader
@@ -161,16 +118,10 @@ class CTranslate2:
         spec.optimize(quantization=kind)
         folder.mkdir()
         spec.save(str(folder))
-        self.translator = ctranslate2.Translator(
-            str(folder), compute_type=kind, inter_threads=1, intra_threads=threads
-        )
+        self.translator = ctranslate2.Translator(str(folder), compute_type=kind, inter_threads=1, intra_threads=threads)
 
     def decode(
-        self,
-        sources: Sequence[Sequence[int]],
-        beam: int,
-        predictions: int | None,
-        once: bool = False,
+        self, sources: Sequence[Sequence[int]], beam: int, predictions: int | None, once: bool = False
     ) -> list[Tokens]:
         if predictions is None:
             length = dict(max_decoding_length=2 * max(map(len, sources)) + 50, length_penalty=0.6)
@@ -250,13 +201,9 @@ def _copy_layer(ours: Any, theirs: Any) -> None:
         pairs.append((ours.cross_attention, theirs.encoder_attn, theirs.encoder_attn_layer_norm))
     for attention, their_attention, their_norm in pairs:
         for part, their_part in zip(
-            ("query", "key", "value", "output"),
-            ("q_proj", "k_proj", "v_proj", "out_proj"),
-            strict=True,
+            ("query", "key", "value", "output"), ("q_proj", "k_proj", "v_proj", "out_proj"), strict=True
         ):
-            getattr(their_attention, their_part).load_state_dict(
-                getattr(attention, part).state_dict()
-            )
+            getattr(their_attention, their_part).load_state_dict(getattr(attention, part).state_dict())
         their_norm.load_state_dict(attention.norm.state_dict())
     theirs.fc1.load_state_dict(ours.feed_forward.hidden.state_dict())
     theirs.fc2.load_state_dict(ours.feed_forward.output.state_dict())

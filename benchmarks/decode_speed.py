@@ -120,11 +120,7 @@ def seconds(call: Callable[[], object], one_thread: bool) -> float:
 
 
 def measure(
-    systems: dict[str, System],
-    sources: Sequence[Sequence[int]],
-    work: Work,
-    rounds: int,
-    one_thread: bool,
+    systems: dict[str, System], sources: Sequence[Sequence[int]], work: Work, rounds: int, one_thread: bool
 ) -> dict[str, float]:
     """Target tokens a second of each system, the best of some rounds after one to warm up."""
     best = dict.fromkeys(systems, float("inf"))
@@ -153,9 +149,7 @@ def compare(systems: dict[str, System], sources: Sequence[Sequence[int]], beam: 
         kinds = len({token for tokens in expected for token in tokens})
         for name, found in others:
             same = sum(a == b for a, b in zip(found, expected, strict=True))
-            print(
-                f"  {name} writes as {first}: {same} of {len(sources)} ({kinds} different tokens)"
-            )
+            print(f"  {name} writes as {first}: {same} of {len(sources)} ({kinds} different tokens)")
             if isinstance(systems[name], Regard):
                 assert same >= 0.95 * len(sources), "more than near ties can explain"
 
@@ -178,9 +172,7 @@ def roofline(model: EncoderDecoder, work: Work, threads: int, limits: Limits) ->
     return work.batch * PREDICTIONS / (bound(encoder, work.batch * CPU_SOURCE) + steps)
 
 
-def run_cpu(
-    rounds: int, limits: Limits, thread_counts: Sequence[int]
-) -> tuple[list[Row], dict[str, float]]:
+def run_cpu(rounds: int, limits: Limits, thread_counts: Sequence[int]) -> tuple[list[Row], dict[str, float]]:
     rows: list[Row] = []
     ratios: dict[str, list[float]] = {}
     for size in VOCABULARIES:
@@ -211,9 +203,7 @@ def run_cpu(
     return rows, {name: round(min(each), 2) for name, each in ratios.items()}
 
 
-def cpu_rows(
-    size: str, threads: int, work: Work, speeds: dict[str, float], limit: float
-) -> list[Row]:
+def cpu_rows(size: str, threads: int, work: Work, speeds: dict[str, float], limit: float) -> list[Row]:
     rows: list[Row] = []
     for name, speed in speeds.items():
         row: Row = {
@@ -252,14 +242,7 @@ def run_gpu(rounds: int) -> tuple[list[Row], dict[str, float]]:
             speeds = measure(systems, sources, work, rounds, one_thread=False)
             for name, speed in speeds.items():
                 print(f"base  {work.batch} x beam {work.beam}  {name:<18}{speed:>10,.0f} tokens/s")
-                rows.append(
-                    {
-                        "shape": "base",
-                        **work._asdict(),
-                        "who": name,
-                        "tokens_a_second": round(speed),
-                    }
-                )
+                rows.append({"shape": "base", **work._asdict(), "who": name, "tokens_a_second": round(speed)})
             theirs, ours = speeds.values()
             kind = "greedy" if work.beam == 1 else f"beam{work.beam}"
             ratios[f"decode_{kind}_vs_hf"] = round(ours / theirs, 2)
@@ -281,9 +264,7 @@ def run_file(path: Path, device: str) -> list[Row]:
             torch.set_num_threads(1)
             systems = {
                 "Hugging Face": HuggingFace(theirs, manifest.model),
-                "CTranslate2 int8": CTranslate2(
-                    theirs, manifest.model, Path(scratch) / "c8", "int8", 1
-                ),
+                "CTranslate2 int8": CTranslate2(theirs, manifest.model, Path(scratch) / "c8", "int8", 1),
                 "regard int8": Regard(folder, "onnxruntime", "cpu", 1, "auto"),
             }
         else:
@@ -303,9 +284,7 @@ def run_file(path: Path, device: str) -> list[Row]:
                 system.decode([sources[i] for i in group], 4, None)
             rate = len(sources) / (time.perf_counter() - began)
             print(f"{path.name}  beam 4  {name:<18}{rate:>9.1f} sentences/s", flush=True)
-            rows.append(
-                {"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)}
-            )
+            rows.append({"file": path.name, "beam": 4, "who": name, "sentences_a_second": round(rate, 1)})
     return rows
 
 
@@ -314,9 +293,7 @@ def main() -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="on a CPU")
     parser.add_argument("--quick", action="store_true", help="one round instead of several")
-    parser.add_argument(
-        "--data", type=Path, help="French sentences, one a line, translated as well"
-    )
+    parser.add_argument("--data", type=Path, help="French sentences, one a line, translated as well")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     for name, value in NEOVERSE_N1._asdict().items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=float, default=value)
@@ -333,11 +310,7 @@ def main() -> None:
     for name, ratio in ratios.items():
         print(f"{name:<36} {ratio:.2f}")
     if given.save:
-        peers = (
-            ["transformers", "ctranslate2", "onnxruntime"]
-            if given.device == "cpu"
-            else ["transformers"]
-        )
+        peers = ["transformers", "ctranslate2", "onnxruntime"] if given.device == "cpu" else ["transformers"]
         save(f"decode_speed_{given.device}", rows, ratios, *peers)
 
 

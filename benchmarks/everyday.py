@@ -35,20 +35,13 @@ _CONTRACTIONS = (
     (re.compile(r"'re\b"), " are"),
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"'ve\b"), " have"),
-    (
-        re.compile(
-            r"\b(it|that|there|what|who|where|how|he|she|here)'s\b(?= been| just| got)",
-            re.IGNORECASE,
-        ),
-        r"\1 has",
-    ),
+    (re.compile(r"\b(it|that|there|what|who|where|how|he|she|here)'s\b(?= been| just| got)", re.IGNORECASE), r"\1 has"),
     (re.compile(r"\b(it|that|there|what|who|where|how|he|she|here)'s\b", re.IGNORECASE), r"\1 is"),
     (re.compile(r"\b(I|you|he|she|we|they)'d\b"), r"\1 would"),
 )
 # The question that a contracted negation asks stands in another order when it is written out.
 _ASKED = re.compile(
-    r"\b(do|does|did|are|is|have|has|will|would|could|should) not (I|you|he|she|it|we|they)\b",
-    re.IGNORECASE,
+    r"\b(do|does|did|are|is|have|has|will|would|could|should) not (I|you|he|she|it|we|they)\b", re.IGNORECASE
 )
 
 
@@ -81,14 +74,10 @@ def judge(languages: str, translations: list[str]) -> list[dict[str, Any]]:
     judged = judging.read_judged(JUDGED, (RIGHT, WRONG))
     target = languages.partition("-")[2]
     rows = []
-    for (kind, sentence, right), translation in zip(
-        read_list(languages), translations, strict=True
-    ):
+    for (kind, sentence, right), translation in zip(read_list(languages), translations, strict=True):
         known = normal(translation, target) in {normal(each, target) for each in right}
         verdict = RIGHT if known else judged.get((sentence, translation), judging.TO_JUDGE)
-        rows.append(
-            {"kind": kind, "source": sentence, "translation": translation, "verdict": verdict}
-        )
+        rows.append({"kind": kind, "source": sentence, "translation": translation, "verdict": verdict})
     return rows
 
 
@@ -112,11 +101,7 @@ def main() -> None:
         f"{counts[WRONG]} wrong, {counts[judging.TO_JUDGE]} to judge of {len(rows)}"
     )
     if options.save:
-        summary = {
-            "right": counts[RIGHT],
-            "wrong": counts[WRONG],
-            "to_judge": counts[judging.TO_JUDGE],
-        }
+        summary = {"right": counts[RIGHT], "wrong": counts[WRONG], "to_judge": counts[judging.TO_JUDGE]}
         print(record.save(f"everyday_{languages}", [summary, *rows], {}))
 
 

@@ -107,14 +107,8 @@ def main() -> None:
         browser.close()
         server.shutdown()
     rows = [
-        {
-            "what": what,
-            "median_s": round(statistics.median(each), 3),
-            "worst_s": round(max(each), 3),
-        }
-        for what, each in zip(
-            ("fetch and paint", "paint again"), zip(*seconds, strict=True), strict=True
-        )
+        {"what": what, "median_s": round(statistics.median(each), 3), "worst_s": round(max(each), 3)}
+        for what, each in zip(("fetch and paint", "paint again"), zip(*seconds, strict=True), strict=True)
     ]
     ratios = {"look_overview_vs_1s": round(ALLOWED_SECONDS / float(rows[0]["median_s"]), 2)}
     print(f"{NUM_TOKENS} tokens x {NUM_LAYERS} layers x {NUM_HEADS} heads, 3 kinds of attention")
@@ -127,9 +121,7 @@ def main() -> None:
 
 
 def write(rows: list[dict[str, object]], ratios: dict[str, float], chromium: str) -> None:
-    commit = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
     found = {
         "benchmark": "look_overview",
         "date": datetime.date.today().isoformat(),

@@ -35,15 +35,7 @@ MOST_TIMES_PLAIN = 7
 NUM_FIRST = NUM_CHARACTERS // 40
 NUM_LEAST = NUM_FIRST // 5
 
-UNITS = [
-    *" \n\taA1é_.,:;!?-'\"«»()[]{}<>/\\&%$#@`*|=~+^♪字\xa0",
-    " a",
-    "a ",
-    "\n ",
-    "1,",
-    "--",
-    "<!--",
-]
+UNITS = [*" \n\taA1é_.,:;!?-'\"«»()[]{}<>/\\&%$#@`*|=~+^♪字\xa0", " a", "a ", "\n ", "1,", "--", "<!--"]
 
 # Patterns that only ever read what another program has found to be in order, or has written itself.
 ORDERLY = {
@@ -116,10 +108,7 @@ def uses() -> list[Use]:
             for name, value in vars(importlib.import_module(module)).items():
                 for pattern in _patterns(value):
                     local = ways[module, name] if name.startswith("_") else ways["", name]
-                    found += [
-                        Use(f"{module}.{name}", pattern, way)
-                        for way in sorted(local or {"fullmatch", "sub"})
-                    ]
+                    found += [Use(f"{module}.{name}", pattern, way) for way in sorted(local or {"fullmatch", "sub"})]
     return list({(use.pattern, use.way): use for use in reversed(found)}.values())
 
 
@@ -157,9 +146,7 @@ def _of_functions(module: str, tree: ast.Module) -> Iterator[Use]:
     inside = [each for each in ast.walk(tree) if isinstance(each, _DEFINITIONS)]
     for node in (node for each in inside for node in ast.walk(each) if isinstance(node, ast.Call)):
         called = ast.unparse(node.func).removeprefix("re.")
-        if called in (*METHODS, "compile") and isinstance(
-            next(iter(node.args), None), ast.Constant
-        ):
+        if called in (*METHODS, "compile") and isinstance(next(iter(node.args), None), ast.Constant):
             text = node.args[0].value
             yield Use(f"{module}: {text}", re.compile(text), _way(called))
 

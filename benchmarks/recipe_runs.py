@@ -59,10 +59,7 @@ def gather(name: str, recipe: str, folders: list[Path]) -> dict[str, Any]:
     """What the runs left in their folders."""
     results = [json.loads((folder / "result.json").read_text("utf-8")) for folder in folders]
     plans = [json.loads((folder / "run.json").read_text("utf-8")) for folder in folders]
-    rows = [
-        row_of(result, plan, folder)
-        for result, plan, folder in zip(results, plans, folders, strict=True)
-    ]
+    rows = [row_of(result, plan, folder) for result, plan, folder in zip(results, plans, folders, strict=True)]
     figures = ("bleu", "chrf", "training_s", "total_s")
     return {
         "benchmark": f"{PREFIX}{name}",
@@ -84,9 +81,7 @@ def gather(name: str, recipe: str, folders: list[Path]) -> dict[str, Any]:
 def row_of(result: dict[str, Any], plan: dict[str, Any], folder: Path) -> dict[str, Any]:
     """One run; the curve is its validations as minutes of training, BLEU and loss."""
     test = result["scores"][-1]
-    lines = [
-        json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()
-    ]
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()]
     return {
         "seed": plan["train"]["seed"],
         "test_set": test["name"],
@@ -98,9 +93,7 @@ def row_of(result: dict[str, Any], plan: dict[str, Any], folder: Path) -> dict[s
         "first_steps_s": result["seconds"]["first_steps"],
         "total_s": result["seconds"]["total"],
         "curve": [
-            [round(line["seconds"] / 60, 3), line["bleu"], line["loss"]]
-            for line in lines
-            if line["kind"] == "valid"
+            [round(line["seconds"] / 60, 3), line["bleu"], line["loss"]] for line in lines if line["kind"] == "valid"
         ],
         "train_loss": [
             [round(line["seconds"] / 60, 3), line["loss"]]

@@ -48,7 +48,5 @@ def hardware() -> str:
 
 def _commit() -> str:
     """Of the tree that was measured; a copy without its history says so."""
-    found = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return found.stdout.strip() or "unknown"

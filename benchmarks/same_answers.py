@@ -42,9 +42,7 @@ def main() -> None:
             references = given.reference.read_text(encoding="utf-8").splitlines()[: len(lines)]
             row["chrf"] = round(evaluate(translated, references).chrf, 2)
         rows.append(row)
-        print(
-            f"{name:<18} the text of torch fp32: {row['as_torch']:.2%}  chrF {row.get('chrf', '-')}"
-        )
+        print(f"{name:<18} the text of torch fp32: {row['as_torch']:.2%}  chrF {row.get('chrf', '-')}")
     for line, ours, theirs in zip(lines, exact, texts["onnxruntime fp32"], strict=True):
         if ours != theirs:
             print(f"  {line}\n    torch        {ours}\n    onnxruntime  {theirs}")

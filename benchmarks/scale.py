@@ -174,9 +174,7 @@ def in_process(what: str, asked: dict[str, Any], num_processes: int = 1) -> dict
     if num_processes > 1:
         words += ["-m", "torch.distributed.run", "--standalone"]
         words += ["--nproc-per-node", str(num_processes)]
-    done = subprocess.run(
-        [*words, __file__, "--child", what, json.dumps(asked)], stdout=subprocess.PIPE, check=True
-    )
+    done = subprocess.run([*words, __file__, "--child", what, json.dumps(asked)], stdout=subprocess.PIPE, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -242,8 +240,7 @@ def simulate() -> list[dict[str, Any]]:
                     "network": network.name,
                     "tokens_a_second": speeds,
                     "tokens_a_second_updates_of_524288": {
-                        size: round(tokens_a_second_shared(work, size, network, 1 << 19))
-                        for size in GPUS
+                        size: round(tokens_a_second_shared(work, size, network, 1 << 19)) for size in GPUS
                     },
                     "efficiency": round(speeds[last] / (last * work.tokens_a_second), 3),
                     "milliseconds_computing": round(1000 * work.seconds, 1),
@@ -258,11 +255,7 @@ def simulate() -> list[dict[str, Any]]:
 def ratios_of(rows: list[dict[str, Any]]) -> dict[str, float]:
     from scale_model import together
 
-    most = {
-        (row["text"], row["times"]): row["megabytes_most"]
-        for row in rows
-        if row["part"] == "corpus"
-    }
+    most = {(row["text"], row["times"]): row["megabytes_most"] for row in rows if row["part"] == "corpus"}
     work = {
         row["times"]: (row["seconds_to_read"] + row["seconds_to_cut"]) / row["num_pairs"]
         for row in rows

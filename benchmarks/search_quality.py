@@ -104,9 +104,7 @@ class BM25:
 
         self._found: Any = bm25s.BM25()
         # Its own token for a text without words is one that its scores have no room for.
-        self._found.index(
-            [_words(text) for text in passages], create_empty_token=False, show_progress=False
-        )
+        self._found.index([_words(text) for text in passages], create_empty_token=False, show_progress=False)
 
     def scores(self, query: str) -> np.ndarray:
         return np.asarray(self._found.get_scores(_words(query)))
@@ -120,9 +118,7 @@ class WordLlama:
 
         # It brings its tokenizer along but looks for it under another name, and then on the web.
         with tempfile.TemporaryDirectory() as cache:
-            shutil.copytree(
-                Path(wordllama.__file__).parent / "tokenizers", Path(cache, "tokenizers")
-            )
+            shutil.copytree(Path(wordllama.__file__).parent / "tokenizers", Path(cache, "tokenizers"))
             self.model: Any = wordllama.WordLlama.load(cache_dir=Path(cache), disable_download=True)
 
     def index(self, passages: list[str]) -> None:
@@ -165,9 +161,7 @@ def pages() -> Set:
         for passage in read_passages(path.read_bytes(), ".md", lambda text: len(text.split()), 100)
     ]
     rows = [line.split("\t") for line in read_lines(folder / "queries.tsv")]
-    answers = [
-        next(place for place, text in enumerate(passages) if words in text) for _, words in rows
-    ]
+    answers = [next(place for place, text in enumerate(passages) if words in text) for _, words in rows]
     return Set("pages", passages, [query for query, _ in rows], answers)
 
 
@@ -237,9 +231,7 @@ def measure(system: System, given: Set) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "--model", action="append", help="name or folder; several times for several"
-    )
+    parser.add_argument("--model", action="append", help="name or folder; several times for several")
     parser.add_argument("--data", type=Path, help="a folder of held-out text")
     parser.add_argument("--most", type=int, default=1000, help="passages of a held-out set")
     parser.add_argument("--save", action="store_true")
@@ -253,11 +245,7 @@ def main() -> None:
     for name in arguments.model or [None]:
         folder = find_for_search(name)
         systems.append(Regard(folder.name, folder))
-    sets = [
-        *written(),
-        pages(),
-        *(held_out(arguments.data, arguments.most) if arguments.data else ()),
-    ]
+    sets = [*written(), pages(), *(held_out(arguments.data, arguments.most) if arguments.data else ())]
     rows = [measure(system, given) for given in sets for system in systems]
     judged = {row["set"]: row["mrr"] for row in rows if row["system"] == systems[-1].name}
     ratios = {}
@@ -265,9 +253,7 @@ def main() -> None:
         if peer := PEERS.get(row["system"]):
             name = row["set"].replace(" ", "_").replace("-", "_")
             ratios[f"search_{name}_mrr_vs_{peer}"] = round(judged[row["set"]] / row["mrr"], 3)
-    print(
-        f"{'set':16} {'system':28} {'recall@1':>8} {'@10':>6} {'MRR':>6} {'passages/s':>11} {'queries/s':>10}"
-    )
+    print(f"{'set':16} {'system':28} {'recall@1':>8} {'@10':>6} {'MRR':>6} {'passages/s':>11} {'queries/s':>10}")
     for row in rows:
         print(
             f"{row['set']:16} {row['system']:28} {row['recall_1']:8.1f} {row['recall_10']:6.1f} "

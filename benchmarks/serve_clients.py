@@ -10,33 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-SUBJECTS = (
-    "Le chat",
-    "Ma voisine",
-    "Un enfant",
-    "Le vieux professeur",
-    "Jane",
-    "Notre équipe",
-    "La ville",
-)
-VERBS = (
-    "regarde",
-    "attend",
-    "cherche encore",
-    "n'oublie jamais",
-    "a perdu",
-    "retrouvera",
-    "aimait",
-)
-OBJECTS = (
-    "la maison",
-    "un train",
-    "le livre bleu",
-    "une réponse",
-    "ses amis",
-    "la clé du jardin",
-    "la mer",
-)
+SUBJECTS = ("Le chat", "Ma voisine", "Un enfant", "Le vieux professeur", "Jane", "Notre équipe", "La ville")
+VERBS = ("regarde", "attend", "cherche encore", "n'oublie jamais", "a perdu", "retrouvera", "aimait")
+OBJECTS = ("la maison", "un train", "le livre bleu", "une réponse", "ses amis", "la clé du jardin", "la mer")
 ENDINGS = (
     ".",
     " depuis ce matin.",
@@ -90,16 +66,12 @@ def translations(texts: Iterable[str]) -> Iterator[bytes]:
         yield request_bytes("POST", "/translate", {"q": text, "source": "fr", "target": "en"})
 
 
-def load(
-    port: int, requests: Sequence[bytes], num_clients: int, most_seconds: float = 600
-) -> Tally:
+def load(port: int, requests: Sequence[bytes], num_clients: int, most_seconds: float = 600) -> Tally:
     """All requests, asked by so many clients; no new ones after the time."""
     return asyncio.run(_load(port, requests, num_clients, most_seconds))
 
 
-async def _load(
-    port: int, requests: Sequence[bytes], num_clients: int, most_seconds: float
-) -> Tally:
+async def _load(port: int, requests: Sequence[bytes], num_clients: int, most_seconds: float) -> Tally:
     tally, waiting = Tally(), iter(requests)
     began = time.perf_counter()
 

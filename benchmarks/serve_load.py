@@ -76,9 +76,7 @@ def main() -> None:
     if arguments.save:
         from record import save
 
-        print(
-            save("serve_load", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis")
-        )
+        print(save("serve_load", rows, ratios, "starlette", "uvicorn", "onnxruntime", "schemathesis"))
 
 
 class Served:
@@ -115,11 +113,7 @@ def regard_server(*folders: Path) -> contextlib.AbstractContextManager[Served]:
 
 
 def throughput(
-    rows: list[Row],
-    ratios: dict[str, float],
-    num_rounds: int,
-    num_sentences: int,
-    libretranslate: int | None,
+    rows: list[Row], ratios: dict[str, float], num_rounds: int, num_sentences: int, libretranslate: int | None
 ) -> None:
     texts = sentences(num_sentences)
     requests = list(translations(texts))
@@ -152,19 +146,10 @@ def throughput(
                 waits["serve"].append(served)
                 extra.append(served - alone)
     for name, found in rates.items():
-        rows.append(
-            {
-                "what": f"{name}, {NUM_CLIENTS} clients",
-                "sentences_s": round(statistics.median(found), 2),
-            }
-        )
+        rows.append({"what": f"{name}, {NUM_CLIENTS} clients", "sentences_s": round(statistics.median(found), 2)})
     for name, found in waits.items():
-        rows.append(
-            {"what": f"{name}, 1 client", "p50_ms": round(1000 * statistics.median(found), 1)}
-        )
-    rows.append(
-        {"what": "serve adds, 1 client", "p50_ms": round(1000 * statistics.median(extra), 1)}
-    )
+        rows.append({"what": f"{name}, 1 client", "p50_ms": round(1000 * statistics.median(found), 1)})
+    rows.append({"what": "serve adds, 1 client", "p50_ms": round(1000 * statistics.median(extra), 1)})
     names = {"engine": "engine", "plain": "plain_server", "LibreTranslate": "libretranslate"}
     for who, name in names.items():
         if who in rates:
@@ -348,19 +333,12 @@ def soak(rows: list[Row], server: Served, num_requests: int) -> None:
         request_bytes("POST", "/translate", {**asked, "alternatives": 99}),
         request_bytes("POST", "/v1/chat/completions", chat),
         request_bytes("POST", "/v1/chat/completions", {**chat, "model": "chat"}),
-        request_bytes(
-            "POST", "/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 7}
-        ),
+        request_bytes("POST", "/v1/completions", {"model": "story", "prompt": "a", "max_tokens": 7}),
         request_bytes("POST", "/detect", {"q": texts[7]}),
         request_bytes(
-            "POST",
-            "/translate",
-            {"q": f"<p>{texts[9]}</p>", "source": "fr", "target": "en", "format": "html"},
+            "POST", "/translate", {"q": f"<p>{texts[9]}</p>", "source": "fr", "target": "en", "format": "html"}
         ),
-        *[
-            request_bytes("GET", path)
-            for path in ("/languages", "/health", "/nothing", "/metrics", "/")
-        ],
+        *[request_bytes("GET", path) for path in ("/languages", "/health", "/nothing", "/metrics", "/")],
     ]
     total, memory = Tally(), {}
     for share in (0.1, 1.0):

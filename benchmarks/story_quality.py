@@ -110,9 +110,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for beginning, names in read_beginnings():
         for number in range(options.endings):
-            parts = model.writing(
-                beginning, length=options.length, number=number, seed=options.seed
-            )
+            parts = model.writing(beginning, length=options.length, number=number, seed=options.seed)
             written = "".join(parts)
             print(f"{beginning}{written}\n")
             words = _WORD.findall(written.lower())

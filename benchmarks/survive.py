@@ -91,24 +91,16 @@ def main() -> None:
     ratios["checkpoints lost / kills"] = kills["lost"] / asked.kills
     ratios["runs that differ / runs"] = kills["runs_differing"] / kills["runs_done"]
     assert settings.validate_every is not None
-    ratios["steps lost at most / steps between saves"] = (
-        kills["most_steps_lost"] / settings.validate_every
-    )
-    damaged = work(
-        "checkpoints damaged", lambda folder: dict(damage_checkpoints(asked.damages, folder, rng))
-    )
+    ratios["steps lost at most / steps between saves"] = kills["most_steps_lost"] / settings.validate_every
+    damaged = work("checkpoints damaged", lambda folder: dict(damage_checkpoints(asked.damages, folder, rng)))
     ratios["damage named and passed over / damage"] = 1 - damaged.get("missed", 0) / asked.damages
     models = work("model files damaged", lambda folder: damage_files(asked.files, folder, rng))
     ratios["memory for a damaged model / its size"] = models["memory in sizes"]
     if asked.ranks:
         killed = work("a process killed", lambda folder: lose_ranks(asked.ranks, folder, rng))
-        stopped = work(
-            "a process stopped", lambda folder: lose_ranks(2, folder, rng, stands_still=True)
-        )
+        stopped = work("a process stopped", lambda folder: lose_ranks(2, folder, rng, stands_still=True))
         ratios["seconds after a process was killed / 60"] = round(killed["most_seconds"] / 60, 3)
-        ratios["seconds after a process stood still / 120"] = round(
-            stopped["most_seconds"] / 120, 3
-        )
+        ratios["seconds after a process stood still / 120"] = round(stopped["most_seconds"] / 120, 3)
     if asked.minutes:
         megabytes = work("soak", lambda folder: soak(asked.minutes, folder))["megabytes"]
         ratios["memory later / before"] = round(megabytes[1] / megabytes[0], 4)

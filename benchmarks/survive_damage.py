@@ -57,9 +57,7 @@ def damage_checkpoints(num_damages: int, folder: Path, rng: random.Random) -> Co
             latest = checkpoints.load_latest(folder / "run", torch.device("cpu"))
         # Where the sums are damaged it is a file that no longer has its own.
         name = file.parent.name if file.name == SUMS else f"{file.parent.name}/{file.name}"
-        named = any(
-            issubclass(w.category, RegardWarning) and name in str(w.message) for w in caught
-        )
+        named = any(issubclass(w.category, RegardWarning) and name in str(w.message) for w in caught)
         passed_over = latest is not None and latest[1]["step"] == 2
         found[kind if named and passed_over or changed == content else "missed"] += 1
         file.write_bytes(content)

@@ -20,9 +20,7 @@ from regard.config import DataConfig, TrainConfig
 from regard.train import checkpoints
 from regard.train.loop import Trainer
 
-SETTINGS = replace(
-    QUICK, steps=100, validate_every=2, patience=0, metric="loss", ema=0.9, average=3
-)
+SETTINGS = replace(QUICK, steps=100, validate_every=2, patience=0, metric="loss", ema=0.9, average=3)
 PLACES = ("in_a_save", "while_training", "anywhere")
 """where to kill, each as often"""
 
@@ -71,9 +69,7 @@ def kill(num_kills: int, folder: Path, rng: random.Random, settings: TrainConfig
             assert not leftovers(output), leftovers(output)
             tensors = checkpoint_of(output, settings.steps)
             kills.runs_done += 1
-            kills.runs_differing += not all(
-                torch.equal(tensor, tensors[name]) for name, tensor in expected.items()
-            )
+            kills.runs_differing += not all(torch.equal(tensor, tensors[name]) for name, tensor in expected.items())
             shutil.rmtree(output)
     return kills
 
@@ -91,9 +87,7 @@ def in_child(work: Callable[[], object]) -> None:
     assert status == 0, "a run that nobody disturbed failed"
 
 
-def one_life(
-    corpus: DataConfig, output: Path, settings: TrainConfig, rng: random.Random, place: str
-) -> str:
+def one_life(corpus: DataConfig, output: Path, settings: TrainConfig, rng: random.Random, place: str) -> str:
     """Let a child train, and kill it there; where it was killed, or nothing if it got to the end."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -111,9 +105,7 @@ def one_life(
         if place != "anywhere":
             os.read(reading, 1)
         # A save takes a few milliseconds, and what comes before the first step a second.
-        time.sleep(
-            rng.random() * {"in_a_save": 0.01, "while_training": 0.3, "anywhere": 1.5}[place]
-        )
+        time.sleep(rng.random() * {"in_a_save": 0.01, "while_training": 0.3, "anywhere": 1.5}[place])
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     told_more = place == "in_a_save" and os.read(reading, 1)

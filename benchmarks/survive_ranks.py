@@ -82,9 +82,7 @@ def _workers(agent: int) -> list[int]:
     found = {}
     for child in Path(f"/proc/{agent}/task/{agent}/children").read_text().split():
         try:
-            rank = re.search(
-                rb"(?:^|\0)LOCAL_RANK=(\d)", Path(f"/proc/{child}/environ").read_bytes()
-            )
+            rank = re.search(rb"(?:^|\0)LOCAL_RANK=(\d)", Path(f"/proc/{child}/environ").read_bytes())
         except OSError:
             continue
         if rank:

@@ -40,9 +40,7 @@ def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> li
     one_packed = fed(sentences.packed_whole(), device)
     reference = _plain(model, one_padded, device)
     on_gpu = device.type == "cuda"
-    settings = TrainConfig(
-        precision="auto", learning_rate=1e-9, dropout=0.0, label_smoothing=SMOOTHING
-    )
+    settings = TrainConfig(precision="auto", learning_rate=1e-9, dropout=0.0, label_smoothing=SMOOTHING)
     forms: list[tuple[str, DeviceBatch, TrainConfig, int]] = [
         ("padded", one_padded, replace(settings, packing=False, compile=False), 0),
         ("packed", one_packed, replace(settings, packing=True, compile=False), 0),
@@ -66,8 +64,7 @@ def measure_laws(shape: ModelConfig, device: torch.device, *, quick: bool) -> li
             "holds": holds,
         }
         print(
-            f"law {row['law']:<42} loss {loss:.1e} gradients {gradients:.1e} "
-            f"{'holds' if holds else 'BROKEN'}",
+            f"law {row['law']:<42} loss {loss:.1e} gradients {gradients:.1e} {'holds' if holds else 'BROKEN'}",
             flush=True,
         )
         rows.append(row)
@@ -91,9 +88,7 @@ def _plain(model: EncoderDecoder, batch: DeviceBatch, device: torch.device) -> F
     return sums.loss.detach() / batch.num_targets, _take_gradients(model)
 
 
-def _by_updater(
-    model: EncoderDecoder, batch: DeviceBatch, settings: TrainConfig, updates_before: int
-) -> Found:
+def _by_updater(model: EncoderDecoder, batch: DeviceBatch, settings: TrainConfig, updates_before: int) -> Found:
     updater = Updater(model, make_optimizer(model, settings), settings, longest=MAX_LENGTH + 1)
     with updater.own_stream():
         for _ in range(updates_before):

@@ -90,9 +90,7 @@ def measure_peers(setup: Setup) -> list[Row]:
     return rows
 
 
-def measure_peer(
-    setup: Setup, size: str, who: str, make: Callable[[], Peer], batch_tokens: int
-) -> Row:
+def measure_peer(setup: Setup, size: str, who: str, make: Callable[[], Peer], batch_tokens: int) -> Row:
     config = setup.shape(size)
     sentences = setup.sentences(config, batch_tokens)
     speed = attempt(setup, lambda: peer_speed(setup, config, make, sentences, batch_tokens))
@@ -180,20 +178,10 @@ def all_ratios(rows: Sequence[Row]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument(
-        "--device", choices=("cpu", "cuda"), help="default: the GPU if there is one"
-    )
-    parser.add_argument(
-        "--only",
-        default="",
-        help="parts, by commas: laws,base,big,memory,peers,compiled,table,small",
-    )
-    parser.add_argument(
-        "--table", action="store_true", help="add the table by width, length and batch size"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--device", choices=("cpu", "cuda"), help="default: the GPU if there is one")
+    parser.add_argument("--only", default="", help="parts, by commas: laws,base,big,memory,peers,compiled,table,small")
+    parser.add_argument("--table", action="store_true", help="add the table by width, length and batch size")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to see whether it runs")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     asked = parser.parse_args()

@@ -42,9 +42,7 @@ def measure_small() -> list[Row]:
     rows: list[Row] = []
     for memory, changes in (("as it comes", {}), ("kept", KEEPING_MEMORY)):
         environment = {k: v for k, v in os.environ.items() if k not in KEEPING_MEMORY} | changes
-        found = subprocess.run(
-            [sys.executable, __file__], env=environment, stdout=subprocess.PIPE, check=True
-        )
+        found = subprocess.run([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, check=True)
         for row in json.loads(found.stdout):
             row["memory"] = memory
             print(line(row), flush=True)
@@ -77,9 +75,7 @@ def line(row: Row) -> str:
 
 def measure_here() -> list[Row]:
     """In this process, with the memory it has."""
-    config = sized(
-        "small", norm_placement=NORM_PLACEMENT, source_vocab_size=8000, target_vocab_size=8000
-    )
+    config = sized("small", norm_placement=NORM_PLACEMENT, source_vocab_size=8000, target_vocab_size=8000)
     device = torch.device("cpu")
     sentences = equal(2 * NUM_PAIRS, LENGTH, config.target_vocab_size)
     batch_tokens = 2 * NUM_PAIRS * LENGTH
@@ -136,11 +132,7 @@ def _flops_a_target_token(config: ModelConfig) -> float:
 
 def _regard(config: ModelConfig, batch_tokens: int) -> Callable[[DeviceBatch], object]:
     wanted = TrainConfig(
-        batch_tokens=batch_tokens,
-        dropout=DROPOUT,
-        label_smoothing=LABEL_SMOOTHING,
-        clip=CLIP,
-        ema=0.0,
+        batch_tokens=batch_tokens, dropout=DROPOUT, label_smoothing=LABEL_SMOOTHING, clip=CLIP, ema=0.0
     )
     settings = complete(wanted, config, num_pairs=10**5, num_tokens=10**7, on_gpu=False)
     model = build(config, DROPOUT).train()
@@ -150,10 +142,7 @@ def _regard(config: ModelConfig, batch_tokens: int) -> Callable[[DeviceBatch], o
 
 
 def _in_turn(
-    systems: dict[str, Callable[[DeviceBatch], object]],
-    batch: DeviceBatch,
-    num_steps: int,
-    clock: Callable[[], float],
+    systems: dict[str, Callable[[DeviceBatch], object]], batch: DeviceBatch, num_steps: int, clock: Callable[[], float]
 ) -> dict[str, float]:
     """The best seconds of a step of each, after one that does not count."""
     best = dict.fromkeys(systems, float("inf"))

@@ -49,9 +49,7 @@ class Setup:
         """Of a timed pass: the larger a step, the fewer of them."""
         return 3 if self.quick else max(LEAST_STEPS, min(MOST_STEPS, MOST_TOKENS // batch_tokens))
 
-    def sentences(
-        self, config: ModelConfig, batch_tokens: int, length: int | None = None
-    ) -> Sentences:
+    def sentences(self, config: ModelConfig, batch_tokens: int, length: int | None = None) -> Sentences:
         """Enough to choose from for batches of like lengths: with few, their padding would be more."""
         num_tokens = WINDOW * batch_tokens
         if length is None:
@@ -125,9 +123,7 @@ def measure(
     )
 
 
-def regard_speed(
-    setup: Setup, config: ModelConfig, sentences: Sentences, batch_tokens: int
-) -> Speed:
+def regard_speed(setup: Setup, config: ModelConfig, sentences: Sentences, batch_tokens: int) -> Speed:
     """What `regard train` does, with its own choice of everything that is not the same for all."""
     torch.manual_seed(1)
     wanted = TrainConfig(
@@ -159,9 +155,7 @@ def regard_speed(
         )
 
 
-def peer_speed(
-    setup: Setup, config: ModelConfig, make: Callable[[], Peer], sentences: Sentences, tokens: int
-) -> Speed:
+def peer_speed(setup: Setup, config: ModelConfig, make: Callable[[], Peer], sentences: Sentences, tokens: int) -> Speed:
     """Every shape is seen once before it counts, so that no memory is fetched while it does."""
     torch.manual_seed(1)
     batches = sentences.padded(tokens, setup.num_steps(tokens))

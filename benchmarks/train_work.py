@@ -54,9 +54,7 @@ class Sentences:
         source, target = self.lengths
         room = 2 * MAX_LENGTH
         tokens = int(source.sum()) + room, int(target.sum()) + room
-        buffer = Buffer(
-            *tokens, slots=len(source) + 16 + sum(tokens) // MAX_LENGTH, max_length=MAX_LENGTH
-        )
+        buffer = Buffer(*tokens, slots=len(source) + 16 + sum(tokens) // MAX_LENGTH, max_length=MAX_LENGTH)
         return make_batch(self.source, self.target, np.arange(len(source)), buffer)
 
     def padded_whole(self) -> Batch:
@@ -70,9 +68,7 @@ def mixed(num_tokens: int, vocab_size: int) -> Sentences:
     middle = np.log(MEAN_LENGTH) - SPREAD**2 / 2
     source = np.exp(random.normal(middle, SPREAD, num_pairs))
     target = source * np.exp(random.normal(0, 0.15, num_pairs))
-    lengths = [
-        np.clip(side.round(), SHORTEST, LONGEST).astype(np.int64) for side in (source, target)
-    ]
+    lengths = [np.clip(side.round(), SHORTEST, LONGEST).astype(np.int64) for side in (source, target)]
     return _random_tokens(lengths[0], lengths[1], vocab_size)
 
 
@@ -126,9 +122,7 @@ def useful_flops(config: ModelConfig, batches: Sequence[Batch]) -> float:
 
 def real_lengths(batch: Batch) -> tuple[np.ndarray, np.ndarray]:
     """Of the sentences; a packed row ends in dummies of padding, which are no work of anyone's."""
-    source, target = (
-        lengths.astype(np.float64) for lengths in (batch.source_lengths, batch.target_lengths)
-    )
+    source, target = (lengths.astype(np.float64) for lengths in (batch.source_lengths, batch.target_lengths))
     if not batch.packed:
         return source, target
     starts = np.concatenate([[0], np.cumsum(batch.target_lengths)[:-1]])

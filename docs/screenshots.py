@@ -45,19 +45,9 @@ def what_if(page: Page) -> None:
 
 # name, view and state, window, what to do first
 PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
-    (
-        "look",
-        {"view": "attention-lines", "attention": CROSS, "step": 4, "heads": "layer"},
-        {},
-        None,
-    ),
+    ("look", {"view": "attention-lines", "attention": CROSS, "step": 4, "heads": "layer"}, {}, None),
     ("overview", {"view": "overview", "step": 4}, {}, None),
-    (
-        "attention",
-        {"view": "attention", "attention": "decoder.layers.0.self_attention", "step": 4},
-        {},
-        attention,
-    ),
+    ("attention", {"view": "attention", "attention": "decoder.layers.0.self_attention", "step": 4}, {}, attention),
     ("heads", {"view": "heads"}, {}, None),
     ("positions", {"view": "positions"}, {}, None),
     ("output", {"view": "output", "step": 2}, {}, None),
@@ -73,9 +63,7 @@ PICTURES: list[tuple[str, dict[str, Any], dict[str, Any], Any]] = [
 ]
 
 
-def take(
-    browser: Browser, url: str, state: dict[str, Any], window: dict[str, Any], prepare: Any
-) -> bytes:
+def take(browser: Browser, url: str, state: dict[str, Any], window: dict[str, Any], prepare: Any) -> bytes:
     options = {"viewport": {"width": 1280, "height": 860}, "color_scheme": "light", **window}
     page = browser.new_page(**options, reduced_motion="reduce")
     page.goto(f"{url}#{urlencode(state)}")

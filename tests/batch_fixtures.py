@@ -29,9 +29,7 @@ def texts(count: int, longest: int = 17) -> Texts:
     return Texts(sources, [f"{source} ya" for source in sources])
 
 
-TOKENIZER = Tokenizer.train(
-    texts(211).sources + texts(211).targets, vocabulary=300, kind="bpe", exact=False
-)
+TOKENIZER = Tokenizer.train(texts(211).sources + texts(211).targets, vocabulary=300, kind="bpe", exact=False)
 BOTH = (TOKENIZER, TOKENIZER)
 
 
@@ -70,7 +68,6 @@ def sequences(batch: Batch) -> list[tuple[list[int], list[int], list[int]]]:
 def same(left: Batch, right: Batch) -> bool:
     return all(
         np.array_equal(getattr(left, field.name), getattr(right, field.name))
-        and getattr(getattr(left, field.name), "dtype", None)
-        == getattr(getattr(right, field.name), "dtype", None)
+        and getattr(getattr(left, field.name), "dtype", None) == getattr(getattr(right, field.name), "dtype", None)
         for field in fields(Batch)
     )

@@ -27,9 +27,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "integer": {"position": "integer"},
     "no-position": {"position": "none"},
     "relative": {"position": "relative", "num_buckets": 6, "max_distance": 9},
-    "relative-decoder-only": dict(
-        architecture="decoder-only", position="relative", num_buckets=7, max_distance=5
-    ),
+    "relative-decoder-only": dict(architecture="decoder-only", position="relative", num_buckets=7, max_distance=5),
     "gelu": {"feed_forward": "gelu"},
     "gelu-tanh": {"feed_forward": "gelu-tanh"},
     "silu": {"feed_forward": "silu"},
@@ -42,11 +40,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "output-bias": {"output_bias": True},
     "decoder-only": {"architecture": "decoder-only"},
     "decoder-only-today": dict(
-        architecture="decoder-only",
-        norm="rms",
-        norm_placement="pre",
-        position="rotary",
-        feed_forward="gated-silu",
+        architecture="decoder-only", norm="rms", norm_placement="pre", position="rotary", feed_forward="gated-silu"
     ),
     "batch": {"norm": "batch", "embedding_norm": True},
     "batch-pre-norm": {"norm": "batch", "norm_placement": "pre"},
@@ -84,14 +78,10 @@ VARIANTS_OF: dict[str, dict[str, dict[str, Any]]] = {
     "writing_variant": {name: each for name, each in VARIANTS.items() if _writes(each)},
     # The CPU engine's graphs have no relative positions.
     "graph_variant": {
-        name: each
-        for name, each in VARIANTS.items()
-        if _writes(each) and each.get("position") != "relative"
+        name: each for name, each in VARIANTS.items() if _writes(each) and each.get("position") != "relative"
     },
     "any_variant": VARIANTS | RECURRENTS,
-    "any_writing_variant": {
-        name: each for name, each in (VARIANTS | RECURRENTS).items() if _writes(each)
-    },
+    "any_writing_variant": {name: each for name, each in (VARIANTS | RECURRENTS).items() if _writes(each)},
     "recurrent_variant": RECURRENTS,
 }
 """a test with an argument of one of these names is run for each of its settings"""
@@ -186,9 +176,7 @@ class Sentences:
     def padded(self, model: Model, trace: Trace | None = None) -> Tensor:
         """The logits, one sentence a row."""
         if isinstance(model, Translating):
-            return model(
-                self.source, self.source_layout(), self.target, self.target_layout(), trace=trace
-            )
+            return model(self.source, self.source_layout(), self.target, self.target_layout(), trace=trace)
         if isinstance(model, DecoderOnly):
             return model(self.target, self.target_layout(), trace=trace)
         assert isinstance(model, EncoderOnly)
@@ -216,12 +204,7 @@ class Sentences:
 
     def rows(self, *rows: int) -> Sentences:
         index = torch.tensor(rows)
-        return Sentences(
-            self.source[index],
-            self.source_lengths[index],
-            self.target[index],
-            self.target_lengths[index],
-        )
+        return Sentences(self.source[index], self.source_lengths[index], self.target[index], self.target_lengths[index])
 
 
 def _within(lengths: Tensor, length: int) -> Tensor:

@@ -36,14 +36,7 @@ def save_model(model: Model, folder: Path, weights: Any = "fp32", *, graphs: boo
 
 def make_model_folder(folder: Path, **changes: Any) -> Path:
     """It answers with pieces of real words, at most seven of them; changes go into the manifest."""
-    shape = dict(
-        num_encoder_layers=1,
-        num_decoder_layers=2,
-        d_model=26,
-        d_ff=37,
-        num_heads=2,
-        max_positions=53,
-    )
+    shape = dict(num_encoder_layers=1, num_decoder_layers=2, d_model=26, d_ff=37, num_heads=2, max_positions=53)
     languages = dict(source_language="fr", target_language="en")
     about = {**languages, "decode": DecodeConfig(max_length=7), **changes}
     return make_random_folder(folder, shape, seed=11, without_bytes=True, **about)

@@ -125,9 +125,7 @@ class HubHandler(BaseHTTPRequestHandler):
             self._json({"errors": [], "warnings": []})
         elif "/preupload/" in path:
             mode = {"uploadMode": "regular", "shouldIgnore": False}
-            self._json(
-                {"files": [{**mode, "path": each["path"]} for each in json.loads(body)["files"]]}
-            )
+            self._json({"files": [{**mode, "path": each["path"]} for each in json.loads(body)["files"]]})
         elif "/commit/" in path:
             lines = [json.loads(line) for line in body.splitlines()]
             files = {

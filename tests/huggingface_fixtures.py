@@ -80,9 +80,7 @@ def marian(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
 def bart(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     size = byte_pairs(folder, ["<s>", "<pad>", "</s>", "<unk>"])
-    config = hf.BartConfig(
-        vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes}
-    )
+    config = hf.BartConfig(vocab_size=size, **{**ENCODER_DECODER, "forced_bos_token_id": 0, **changes})
     return saved(hf.BartForConditionalGeneration(config), folder)
 
 
@@ -124,9 +122,7 @@ def bert(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
     folder.mkdir()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trained = tokenizers.BertWordPieceTokenizer()
-    trained.train_from_iterator(
-        TEXT, vocab_size=131, special_tokens=special, show_progress=False, min_frequency=1
-    )
+    trained.train_from_iterator(TEXT, vocab_size=131, special_tokens=special, show_progress=False, min_frequency=1)
     ids = trained.get_vocab()
     (folder / "vocab.txt").write_text("\n".join(sorted(ids, key=ids.__getitem__)) + "\n")
     layers = dict(num_hidden_layers=2, num_attention_heads=HEADS, max_position_embeddings=61)
@@ -138,9 +134,7 @@ def bert(folder: Path, **changes: Any) -> tuple[Path, hf.PreTrainedModel]:
 def byte_pairs(folder: Path, special: list[str], as_json: bool = False) -> int:
     """GPT-2's two files, or the one that holds both."""
     trained = tokenizers.ByteLevelBPETokenizer()
-    trained.train_from_iterator(
-        TEXT, vocab_size=307, special_tokens=special, show_progress=False, min_frequency=1
-    )
+    trained.train_from_iterator(TEXT, vocab_size=307, special_tokens=special, show_progress=False, min_frequency=1)
     if as_json:
         trained.save(str(folder / "tokenizer.json"))
     else:

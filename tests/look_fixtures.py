@@ -48,12 +48,7 @@ def make_subject(name: str = "random", seed: int = 11, **changes: Any) -> Subjec
                     weight.uniform_(0.5, 1.5)
                 elif weight.dim() == 1:
                     weight.uniform_(-0.5, 0.5)
-    manifest = Manifest(
-        source_language="fr",
-        target_language="en",
-        model=config,
-        decode=DecodeConfig(**SEARCH),
-    )
+    manifest = Manifest(source_language="fr", target_language="en", model=config, decode=DecodeConfig(**SEARCH))
     return Subject(name, manifest, network, vocabulary, vocabulary)
 
 

@@ -29,14 +29,7 @@ NAMES = ("fr-en", "en-fr", "chat", "story")
 
 def make_story_folder(folder: Path) -> Path:
     """A decoder-only model that goes on with a text."""
-    shape = dict(
-        architecture="decoder-only",
-        num_decoder_layers=2,
-        d_model=22,
-        d_ff=31,
-        num_heads=2,
-        max_positions=601,
-    )
+    shape = dict(architecture="decoder-only", num_decoder_layers=2, d_model=22, d_ff=31, num_heads=2, max_positions=601)
     decode = DecodeConfig(method="sample", temperature=0.9, top_k=50)
     about = dict(task="write", target_language="en", decode=decode)
     return make_random_folder(folder, shape, seed=5, **about)
@@ -45,9 +38,7 @@ def make_story_folder(folder: Path) -> Path:
 def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
     made = {
         "fr-en": lambda folder: make_model_folder(folder),
-        "en-fr": lambda folder: make_model_folder(
-            folder, source_language="en", target_language="fr"
-        ),
+        "en-fr": lambda folder: make_model_folder(folder, source_language="en", target_language="fr"),
         "chat": lambda folder: make_model_folder(
             folder, task="chat", decode=DecodeConfig(method="sample", max_length=7)
         ),
@@ -58,9 +49,7 @@ def make_folders(parent: Path, names: Sequence[str] = NAMES) -> list[Path]:
 
 def load(folders: Sequence[Path], queue: int = 64) -> tuple[Models, Metrics]:
     metrics = Metrics()
-    models, _ = load_models(
-        [str(each) for each in folders], queue=queue, metrics=metrics, threads=1
-    )
+    models, _ = load_models([str(each) for each in folders], queue=queue, metrics=metrics, threads=1)
     return models, metrics
 
 

@@ -43,11 +43,7 @@ class Fuzz:
         arguments = case.as_transport_kwargs(base_url=self._url)
         try:
             answer = self._session.request(**arguments, timeout=60)
-        except (
-            requests.exceptions.InvalidHeader,
-            UnicodeEncodeError,
-            requests.exceptions.InvalidURL,
-        ):
+        except (requests.exceptions.InvalidHeader, UnicodeEncodeError, requests.exceptions.InvalidURL):
             return
         self._check(case.path, answer)
 
@@ -100,7 +96,5 @@ def _bodies() -> st.SearchStrategy[bytes]:
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_NAMES), inner),
         max_leaves=8,
     )
-    written = st.dictionaries(st.sampled_from(_NAMES), values).map(
-        lambda each: json.dumps(each).encode()
-    )
+    written = st.dictionaries(st.sampled_from(_NAMES), values).map(lambda each: json.dumps(each).encode())
     return written | st.binary(max_size=200)

@@ -35,11 +35,7 @@ def counting_corpus(folder: Path) -> DataConfig:
     rows = [[rng.randrange(10) for _ in range(rng.randint(2, 7))] for _ in range(600)]
     (folder / "train.fr").write_text("".join(" ".join(french[i] for i in r) + "\n" for r in rows))
     (folder / "train.en").write_text("".join(" ".join(english[i] for i in r) + "\n" for r in rows))
-    return DataConfig(
-        source=(str(folder / "train.fr"),),
-        target=(str(folder / "train.en"),),
-        wrong_language=True,
-    )
+    return DataConfig(source=(str(folder / "train.fr"),), target=(str(folder / "train.en"),), wrong_language=True)
 
 
 def run(data: DataConfig, output: Path, settings: TrainConfig = QUICK, **more: Any) -> Any:

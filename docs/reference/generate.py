@@ -24,12 +24,7 @@ HERE = Path(__file__).parent
 def cli_page() -> str:
     """Every command's own help."""
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    pages = [
-        "# The command line",
-        "",
-        "Written by `docs/reference/generate.py` from the commands' own help.",
-        "",
-    ]
+    pages = ["# The command line", "", "Written by `docs/reference/generate.py` from the commands' own help.", ""]
     for name in ["", *commands]:
         arguments = [name, "--help"] if name else ["--help"]
         pages += [f"## regard {name}".rstrip(), "", "```text", _help(arguments), "```", ""]

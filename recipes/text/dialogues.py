@@ -39,9 +39,7 @@ _LEAST_WORDS, _MOST_WORDS = 2, 30
 _MOST_TIMES = 30
 """of one reply in a whole corpus; "me too" alone would otherwise be a tenth of it"""
 _UNFIT = re.compile(r"https?:|www\.|\.com\b|[<>{}\[\]|@#*_=\\]|\b[A-Z]{4,}(?: [A-Z]{3,})+\b|\d{5}")
-_LABEL = re.compile(
-    r"^(?:person|speaker|user|me|you|friend|bot|a|b)\s*+(?:\d\s*+)?:\s*", re.IGNORECASE
-)
+_LABEL = re.compile(r"^(?:person|speaker|user|me|you|friend|bot|a|b)\s*+(?:\d\s*+)?:\s*", re.IGNORECASE)
 _COARSE = re.compile(
     r"\b(?:fuck\w*|shit\w*|bitch\w*|cunt\w*|nigg\w*|fag\w*|whore\w*|slut\w*|rap(?:e|ed|ist)|porn\w*|"
     r"dick|pussy|cock|retard\w*|suicid\w*|sexy?|nazis?|hitler|kill(?:ed)? (?:my|your|him|her)self|turk(?:er)?|hits?)\b",
@@ -192,10 +190,7 @@ def small_talk(seed: int = 1, path: Path = FILE) -> Iterator[Exchange]:
     for talk in known:
         for said in _said(talk, draw, slots):
             for typed in dict.fromkeys((0, draw.choice((1, 2)), 3)):
-                person = [
-                    _typed(turn, typed) if place % 2 == 0 else turn
-                    for place, turn in enumerate(said)
-                ]
+                person = [_typed(turn, typed) if place % 2 == 0 else turn for place, turn in enumerate(said)]
                 yield from exchanges(person, range(1, len(person), 2))
             if first and talk.num_marks < 3:
                 earlier = [draw.choice(turn) for turn in draw.choice(first)]

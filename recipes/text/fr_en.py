@@ -41,9 +41,7 @@ _MAX_RATIO = 2.2
 _RATIO_GRACE = 20
 _USUAL_RATIO = 0.9
 """usual number of English characters for each French one"""
-_BROKEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\u2028\u2029]|Ã[\x80-\xbf©¨ª®´»¢]|â€"
-)
+_BROKEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\u2028\u2029]|Ã[\x80-\xbf©¨ª®´»¢]|â€")
 _FOREIGN = re.compile(r"[\u0370-\u1dff\u2e80-\ud7ff\uf900-\ufeff]")
 _MAX_FOREIGN_SHARE = 0.1
 _MIN_LETTER_SHARE = 0.5
@@ -234,11 +232,7 @@ _SMALL = (
 )
 _LARGE = {30: "trente thirty", 40: "quarante forty", 50: "cinquante fifty"}
 _LARGE |= {100: "cent hundred", 1000: "mille thousand"}
-_VALUES = {
-    word: value
-    for value, words in (*enumerate(_SMALL.split(";")), *_LARGE.items())
-    for word in words.split()
-}
+_VALUES = {word: value for value, words in (*enumerate(_SMALL.split(";")), *_LARGE.items()) for word in words.split()}
 _NUMBER_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(r"\b(?:[ap]\.?m\b|o'clock)", re.IGNORECASE)

@@ -44,8 +44,7 @@ class Prepared:
 
     def __str__(self) -> str:
         lines = [
-            f"{path}: {count:,} lines, {path.stat().st_size / 1e6:.1f} MB"
-            for path, count in sorted(self.kept.items())
+            f"{path}: {count:,} lines, {path.stat().st_size / 1e6:.1f} MB" for path, count in sorted(self.kept.items())
         ]
         lines.append(f"{self.num_read:,} lines read")
         lines += [f"left out: {reason} {count:,}" for reason, count in self.dropped.most_common()]
@@ -67,11 +66,7 @@ def prepare(
     """
     report = Prepared()
     keys = frozenset(
-        key_of(text)
-        for path in held_out
-        for line in raw_lines(path)
-        for text in decode(line)[0].split("\t")
-        if text
+        key_of(text) for path in held_out for line in raw_lines(path) for text in decode(line)[0].split("\t") if text
     )
     with _Outputs(folder, report) as outputs:
         lines = _labelled_lines(files, report)
@@ -154,9 +149,7 @@ def _sort(judged: Iterable[CleanPair | str], outputs: _Outputs, report: Prepared
             outputs.write("everyday.tsv.gz", pair.upper())
 
 
-def _clean(
-    lines: Iterator[str], held_out: frozenset[int], vary: bool, workers: int
-) -> Iterator[CleanPair | str]:
+def _clean(lines: Iterator[str], held_out: frozenset[int], vary: bool, workers: int) -> Iterator[CleanPair | str]:
     """Lines judged by several processes, in order; only some portions are in memory at a time."""
     if workers == 1:
         yield from map(PairCleaner(held_out, vary=vary), lines)
@@ -195,11 +188,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         made = prepare(
-            options.files,
-            options.output,
-            held_out=options.held_out,
-            vary=options.vary,
-            workers=options.workers,
+            options.files, options.output, held_out=options.held_out, vary=options.vary, workers=options.workers
         )
     except RegardError as error:
         sys.exit(str(error))

@@ -137,12 +137,7 @@ def main() -> None:
     parser.add_argument("--held-out", type=Path, action="append", default=[])
     parser.add_argument("--output", type=Path, default=Path("data/prepared/search/pairs.tsv.gz"))
     options = parser.parse_args()
-    held_out = {
-        key_of(text)
-        for path in options.held_out
-        for line in read_lines(path)
-        for text in line.split("\t")
-    }
+    held_out = {key_of(text) for path in options.held_out for line in read_lines(path) for text in line.split("\t")}
     lines = (
         line
         for path in options.files

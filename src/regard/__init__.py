@@ -16,15 +16,7 @@ if TYPE_CHECKING:
     from regard.api import Model, Translation, available, load, translate
     from regard.compare.run import compare
     from regard.config import DataConfig, DecodeConfig, ModelConfig, TrainConfig
-    from regard.errors import (
-        DataError,
-        MissingExtra,
-        ModelError,
-        RegardError,
-        RegardWarning,
-        TrainingError,
-        UsageError,
-    )
+    from regard.errors import DataError, MissingExtra, ModelError, RegardError, RegardWarning, TrainingError, UsageError
     from regard.trace import Trace
     from regard.translate.evaluate import Score
 

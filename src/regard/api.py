@@ -60,15 +60,11 @@ class Model:
     @overload
     def translate(self, text: str, *, details: Literal[False] = ..., **options: Any) -> str: ...
     @overload
-    def translate(
-        self, text: Sequence[str], *, details: Literal[False] = ..., **options: Any
-    ) -> list[str]: ...
+    def translate(self, text: Sequence[str], *, details: Literal[False] = ..., **options: Any) -> list[str]: ...
     @overload
     def translate(self, text: str, *, details: Literal[True], **options: Any) -> Translation: ...
     @overload
-    def translate(
-        self, text: Sequence[str], *, details: Literal[True], **options: Any
-    ) -> list[Translation]: ...
+    def translate(self, text: Sequence[str], *, details: Literal[True], **options: Any) -> list[Translation]: ...
 
     def translate(
         self,
@@ -134,9 +130,7 @@ class Model:
         asked |= {"sentence": sentence, "edits": edits}
         return trace_text(self._translator, self._network, source, target, **asked)
 
-    def look(
-        self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any
-    ) -> Look:
+    def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any) -> Look:
         """A page with every number of translating one sentence, displayed in a notebook; needs torch.
 
         Elsewhere `.show()` opens it and `.save("look.html")` writes it. compare: a second model beside it.
@@ -169,9 +163,7 @@ class Model:
         """The text and what `writing` adds to it."""
         return text + "".join(self.writing(text, **options))
 
-    def writing(
-        self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any
-    ) -> Iterator[str]:
+    def writing(self, text: str = "", *, length: int = STORY_WORDS, number: int = 0, **decode: Any) -> Iterator[str]:
         """At most `length` more words, one by one, sampled; number and seed decide what is drawn.
 
         Everything else is a field of DecodeConfig or GenerateConfig; temperature=0 takes the most probable token
@@ -217,8 +209,7 @@ class Model:
     def _check_task(self, task: str, does: str) -> None:
         if self.manifest.task != task:
             raise ModelError(
-                f"{shown(self.folder)} must be a model that {does}: got one to {self.manifest.task}; "
-                "name another"
+                f"{shown(self.folder)} must be a model that {does}: got one to {self.manifest.task}; name another"
             )
 
     @functools.cached_property
@@ -280,9 +271,7 @@ def translate(text: str, *, model: str | None = ..., **options: Any) -> str: ...
 def translate(text: Sequence[str], *, model: str | None = ..., **options: Any) -> list[str]: ...
 
 
-def translate(
-    text: str | Sequence[str], *, model: str | None = None, **options: Any
-) -> str | list[str]:
+def translate(text: str | Sequence[str], *, model: str | None = None, **options: Any) -> str | list[str]:
     """Translate with a model that stays loaded: `regard.translate("Bonjour.")`."""
     return _load_kept(model).translate(text, **options)
 
@@ -305,12 +294,7 @@ def export(
 
 
 def import_model(
-    folder: str | Path,
-    output: str | Path,
-    *,
-    weights: str = "fp32",
-    prompt: str = "",
-    **options: Any,
+    folder: str | Path, output: str | Path, *, weights: str = "fp32", prompt: str = "", **options: Any
 ) -> None:
     """Read a Hugging Face folder of Marian, BART, Pegasus, T5, GPT-2 or BERT and write a model folder.
 
@@ -329,9 +313,7 @@ def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:
     """A temperature asks for sampling; temperature 0 for the method `otherwise`."""
     temperature = changes.get("temperature")
     if isinstance(temperature, int | float) and temperature < 0:
-        raise UsageError(
-            f"temperature must not be negative: got {temperature}; give 0, or one up to 2"
-        )
+        raise UsageError(f"temperature must not be negative: got {temperature}; give 0, or one up to 2")
     if temperature == 0:
         return {**changes, "method": otherwise, "temperature": 1.0}
     return changes if temperature is None else {"method": "sample", **changes}

@@ -52,9 +52,7 @@ class MissingExtra(RegardError):
     """A package of one of the optional extras is missing."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package {package}, which is not installed: {how_to_install(extra)}"
-        )
+        super().__init__(f"{purpose} needs the package {package}, which is not installed: {how_to_install(extra)}")
 
 
 @contextmanager

@@ -114,9 +114,7 @@ class Trace:
         from safetensors.numpy import save
 
         # The file format keeps no order among arrays, so their names stand in the metadata in order.
-        steps = {
-            name: np.asarray(self[name]).tolist() for name in self if name.startswith("steps.")
-        }
+        steps = {name: np.asarray(self[name]).tolist() for name in self if name.startswith("steps.")}
         arrays = {name: np.ascontiguousarray(self[name]) for name in self if name not in steps}
         described = {"metadata": self.metadata, "names": list(self), "steps": steps}
         # Not safetensors' own save_file: its files only their owner may read.

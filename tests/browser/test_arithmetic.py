@@ -38,9 +38,7 @@ FEED_FORWARD_CELLS: list[Cell] = [
 ]
 
 
-def click_cell(
-    page: Page, run: Run, name: str, row: int, column: int
-) -> tuple[str, tuple[int, ...]]:
+def click_cell(page: Page, run: Run, name: str, row: int, column: int) -> tuple[str, tuple[int, ...]]:
     """Click where a cell is drawn and wait for its arithmetic; the name and index that the readout has for it."""
     title = name if name in STATIONS_SHOWN else name.rsplit(".", 1)[1]
     figure = page.locator(f"#panel figure[data-title='{title}']")
@@ -49,10 +47,7 @@ def click_cell(
     num_rows, num_columns = run.trace[name].shape[-2:]
     box = canvas.bounding_box()
     assert box is not None
-    position = {
-        "x": (column + 0.5) * box["width"] / num_columns,
-        "y": (row + 0.5) * box["height"] / num_rows,
-    }
+    position = {"x": (column + 0.5) * box["width"] / num_columns, "y": (row + 0.5) * box["height"] / num_rows}
     canvas.click(position=position)  # type: ignore[arg-type]
     [under] = shown_in(figure, ".readout [data-value]")
     # Where cells are narrower than a pixel, the neighbour may be hit.
@@ -98,9 +93,7 @@ def read_dock(page: Page) -> tuple[float, Shown, list[float], str]:
     ],
     ids=["overview", "encoder", "cross", "feed-forward"],
 )
-def test_a_clicked_cell_adds_up(
-    show: Show, run: Run, view: str, state: dict[str, object], cells: list[Cell]
-) -> None:
+def test_a_clicked_cell_adds_up(show: Show, run: Run, view: str, state: dict[str, object], cells: list[Cell]) -> None:
     page = show(view, **state)
     for title, row, column in cells:
         path = str(state["attention"]) + "." if "attention" in state else ""

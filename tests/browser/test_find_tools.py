@@ -43,9 +43,7 @@ def appears(path: Path) -> str:
     return f": > {path}; /bin/chmod 755 {path}"
 
 
-def test_a_browser_is_found_by_name_then_on_the_path(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_browser_is_found_by_name_then_on_the_path(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_tools.find_browser() is None
     chrome = program("google-chrome")
     assert find_tools.find_browser() == str(chrome)
@@ -59,13 +57,9 @@ def test_a_browser_is_found_by_name_then_on_the_path(
         find_tools.install_browser()
 
 
-def test_the_distribution_brings_it_with_sudo(
-    program: Program, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_distribution_brings_it_with_sudo(program: Program, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    apt = program(
-        "apt-get", f'[ "$2" = install ] && {{ {appears(log.parent / "bin" / "chromium")}; }}'
-    )
+    apt = program("apt-get", f'[ "$2" = install ] && {{ {appears(log.parent / "bin" / "chromium")}; }}')
     program("env", 'shift; "$@"')
     program("sudo", 'shift; "$@"')
     find_tools.install_browser()
@@ -78,9 +72,7 @@ def test_the_distribution_brings_it_with_sudo(
     ]
 
 
-def test_else_playwright_and_npm_do(
-    program: Program, log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_else_playwright_and_npm_do(program: Program, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where apt may not be used without asking for a password."""
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(sys, "executable", str(program("python")))

@@ -42,12 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "feed_forward": "gelu",
         "embedding_norm": True,
     },
-    "relative, silu": {
-        "position": "relative",
-        "num_buckets": 8,
-        "max_distance": 11,
-        "feed_forward": "silu",
-    },
+    "relative, silu": {"position": "relative", "num_buckets": 8, "max_distance": 11, "feed_forward": "silu"},
     "gpt2": {
         "architecture": "decoder-only",
         "position": "learned",
@@ -199,9 +194,7 @@ def alignment(run: Run) -> np.ndarray:
 
     described = describe(run)
     layer = run.subject.config.num_decoder_layers - 1
-    weights = (
-        run.trace[f"decoder.layers.{layer}.cross_attention.weights"].astype(float).mean(axis=0)
-    )
+    weights = run.trace[f"decoder.layers.{layer}.cross_attention.weights"].astype(float).mean(axis=0)
     spans = [[first - 1, last - 1] for first, last in described["target"]["words"][1:]]
     spans.append([len(run.output), len(run.output)])
     return np.array(

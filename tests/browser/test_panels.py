@@ -25,9 +25,9 @@ def panel(page: Page) -> Locator:
 def open_tables(page: Page, *titles: str) -> None:
     """The tables of these heat maps or of all, and every list that is folded."""
     figures = ", ".join(f"#panel figure[data-title='{each}']" for each in titles)
-    page.locator(figures or "#panel figure.matrix").locator(
-        "button[aria-expanded=false]"
-    ).evaluate_all("nodes => nodes.forEach(node => node.click())")
+    page.locator(figures or "#panel figure.matrix").locator("button[aria-expanded=false]").evaluate_all(
+        "nodes => nodes.forEach(node => node.click())"
+    )
     page.locator("#panel details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
 
 
@@ -72,9 +72,7 @@ def test_lines(show: Show, run: Run, heads: str) -> None:
     chosen = [3] if heads == "one" else list(range(6))
     strings = [string.removeprefix("▁") for string in run.trace.metadata["source_tokens"]]
     expected = {
-        (layer, head, key): run.trace[f"decoder.layers.{layer}.cross_attention.weights"][
-            head, :5, key
-        ]
+        (layer, head, key): run.trace[f"decoder.layers.{layer}.cross_attention.weights"][head, :5, key]
         for layer in layers
         for head in chosen
         for key in range(len(strings))
@@ -220,9 +218,7 @@ def test_positions(show: Show, run: Run) -> None:
     assert_traced(shown, run, position.size + 3 * len(position))
     apart = np.linalg.norm(position[:, None].astype(float) - position[None], axis=-1)
     assert_matrix(panel(page).locator("figure[data-title^=distance] table"), apart)
-    near = re.search(
-        r"([\d.]+) between 0 and 1, ([\d.]+) between 5 and 6", panel(page).inner_text()
-    )
+    near = re.search(r"([\d.]+) between 0 and 1, ([\d.]+) between 5 and 6", panel(page).inner_text())
     assert near and reads_as(near.group(1), apart[0, 1]) and reads_as(near.group(2), apart[5, 6])
     assert len(rows_of(page.locator("#panel .curves + p + details table"))) == len(run.source)
     verdicts = page.locator("#criteria tbody tr").evaluate_all(
@@ -250,11 +246,7 @@ def test_embeddings(show: Show, run: Run) -> None:
     points = rows_of(page.locator("#panel .scatter + details table"))
     assert len(points) == len(run.source) + 1 + len(run.output)
     plane = pca(run)
-    places = {
-        f"dot-{side}-{i}": point
-        for side in ("source", "target")
-        for i, point in enumerate(plane[side])
-    }
+    places = {f"dot-{side}-{i}": point for side in ("source", "target") for i, point in enumerate(plane[side])}
     dots = page.locator("#panel .dot").evaluate_all(CENTRES)
     assert {name for name, _, _ in dots} == set(places)
     drawn = np.array([[x, -y] for _, x, y in dots])

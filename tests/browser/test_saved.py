@@ -19,15 +19,10 @@ import regard
 from regard.look.session import Run
 
 Windows = Callable[..., Window]
-VIEWS = [
-    *("overview", "attention-lines", "attention", "feed-forward", "heads"),
-    *("positions", "embeddings", "output"),
-]
+VIEWS = [*("overview", "attention-lines", "attention", "feed-forward", "heads"), *("positions", "embeddings", "output")]
 
 
-def test_the_same_numbers_as_served(
-    show: Callable[..., Page], windows: Windows, saved: Path, run: Run
-) -> None:
+def test_the_same_numbers_as_served(show: Callable[..., Page], windows: Windows, saved: Path, run: Run) -> None:
     state = {"attention": "decoder.layers.1.cross_attention", "head": 4, "step": 2}
     alone = windows(offline=True).goto(address_of(saved.as_uri(), "overview", **state))
     pages = [show("overview", **state), alone]
@@ -61,10 +56,7 @@ def test_the_same_numbers_as_served(
 
 def check_arithmetic(page: Page, run: Run, path: object) -> None:
     turn_to(page, "attention")
-    for title, row, column in (
-        *(("query", 2, 9), ("scores", 1, 4)),
-        *(("weights", 1, 4), ("output", 3, 7)),
-    ):
+    for title, row, column in (*(("query", 2, 9), ("scores", 1, 4)), *(("weights", 1, 4), ("output", 3, 7))):
         click_cell(page, run, f"{path}.{title}", row, column)
         computed, traced, _, _ = read_dock(page)
         assert_traced([traced], run)
@@ -80,11 +72,7 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
         weights = rng.random(shape).astype(np.float32)
         return weights / weights.sum(axis=-1, keepdims=True)
 
-    given = {
-        "encoder": shares(2, 3, 4, 4),
-        "decoder": shares(1, 2, 5, 5),
-        "cross": shares(1, 2, 5, 4),
-    }
+    given = {"encoder": shares(2, 3, 4, 4), "decoder": shares(1, 2, 5, 5), "cross": shares(1, 2, 5, 4)}
     path = tmp_path / "attention.html"
     regard.look.attention(**given, source=source, target=target).save(path)
     window = windows(offline=True)
@@ -96,11 +84,7 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
         "decoder.layers.{}.self_attention.weights": given["decoder"],
         "decoder.layers.{}.cross_attention.weights": given["cross"],
     }
-    by_name = {
-        name.format(layer): value
-        for name, layers in kinds.items()
-        for layer, value in enumerate(layers)
-    }
+    by_name = {name.format(layer): value for name, layers in kinds.items() for layer, value in enumerate(layers)}
     open_tables(page)
     expect(page.locator("#panel details tbody tr")).to_have_count(2 * 3 + 2 + 2)
     shown = shown_in(page.locator("#panel"))
@@ -120,18 +104,14 @@ def test_weights_from_elsewhere(windows: Windows, tmp_path: Path) -> None:
     figure = page.locator("figure[data-title=weights]")
     figure.locator("button[aria-expanded]").click()
     cells = figure.locator("table td[data-value]").all_inner_texts()
-    assert [reads_as(text, float(each)) for text, each in zip(cells, head.flat, strict=True)] == [
-        True
-    ] * head.size
+    assert [reads_as(text, float(each)) for text, each in zip(cells, head.flat, strict=True)] == [True] * head.size
     path = tmp_path / "encoder.html"
     regard.look.attention(encoder=np.full((1, 2, 3, 3), 1 / 3), source=["a", "b", "c"]).save(path)
     page = window.goto(path.as_uri())
     expect(page.locator("#line-count")).to_have_text(re.compile("9 of 9 lines"))
 
 
-def test_in_a_notebook_it_shows_itself(
-    windows: Windows, look: regard.look.view.Look, tmp_path: Path
-) -> None:
+def test_in_a_notebook_it_shows_itself(windows: Windows, look: regard.look.view.Look, tmp_path: Path) -> None:
     """As a notebook does: its HTML inside another page."""
     path = tmp_path / "notebook.html"
     path.write_text(f"<!doctype html><title>notebook</title>{look._repr_html_()}", encoding="utf-8")

@@ -96,9 +96,7 @@ def test_other_ways_to_say_it(page: Page, model: regard.Model) -> None:
     expect(ways).to_have_text(expected)
     page.locator(".way input").nth(1).check()
     expect(first).to_have_text(expected[1])
-    expect(page.locator("#result")).to_have_text(
-        f"{expected[1]} {model.translate('Il fait beau.')}"
-    )
+    expect(page.locator("#result")).to_have_text(f"{expected[1]} {model.translate('Il fait beau.')}")
     page.keyboard.press("Escape")
     expect(page.locator("#sentence")).to_be_hidden()
     expect(first).to_be_focused()
@@ -153,9 +151,7 @@ def test_a_file_is_translated_and_kept(page: Page, model: regard.Model, tmp_path
     expect(page.get_by_role("link", name="Save dropped_en.md")).to_be_visible()
 
 
-def test_copy_also_where_the_browser_has_no_clipboard(
-    windows: Callable[..., Window], serving: Running
-) -> None:
+def test_copy_also_where_the_browser_has_no_clipboard(windows: Callable[..., Window], serving: Running) -> None:
     window = windows(permissions=["clipboard-read", "clipboard-write"])
     page = opened(window, serving.url)
     for text, expected in (("Bonjour.", "Hello."), ("Merci.", "Thank you.")):
@@ -173,9 +169,7 @@ def test_copy_also_where_the_browser_has_no_clipboard(
         expect(page.locator("#copy")).not_to_have_text("Copied")
 
 
-def held_engine(
-    serving: Running, name: str, monkeypatch: pytest.MonkeyPatch, after: int
-) -> threading.Event:
+def held_engine(serving: Running, name: str, monkeypatch: pytest.MonkeyPatch, after: int) -> threading.Event:
     """The model's steps wait, after some of them, until the event is set."""
     engine: Any = serving.app.models.all[name].translator.engine
     step, may_go_on, steps = engine.step, threading.Event(), itertools.count()
@@ -296,9 +290,7 @@ def test_dark_light_and_phone(page: Page) -> None:
     page.set_viewport_size({"width": 1280, "height": 900})
 
 
-def test_an_error_is_said_and_leaves_no_translation_of_another_text(
-    page: Page, window: Window
-) -> None:
+def test_an_error_is_said_and_leaves_no_translation_of_another_text(page: Page, window: Window) -> None:
     window.expected = "400"
     page.fill("#source", "Bonjour.")
     expect(page.locator("#result")).to_have_text("Hello.")

@@ -58,9 +58,7 @@ def test_the_map_is_always_in_sight_and_opens_boxes(show: Show) -> None:
     for i in range(boxes.count()):
         boxes.nth(i).click()
         expect(page.locator("#panel")).to_have_attribute("data-view", re.compile("."))
-        page.wait_for_function(
-            "() => location.hash.includes('view=' + document.getElementById('panel').dataset.view)"
-        )
+        page.wait_for_function("() => location.hash.includes('view=' + document.getElementById('panel').dataset.view)")
         seen.add(page.locator("#panel").get_attribute("data-view"))
     assert seen >= {"attention", "feed-forward", "positions", "embeddings", "output"}
 
@@ -196,9 +194,7 @@ def test_narrow_pages_do_not_scroll_sideways(show: Show) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for view in VIEWS:
         turn_to(page, view)
-        page.locator("#panel details").evaluate_all(
-            "nodes => nodes.forEach(node => node.open = true)"
-        )
+        page.locator("#panel details").evaluate_all("nodes => nodes.forEach(node => node.open = true)")
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= 390, f"{view} is {width} wide"
         outside = page.locator("#panel :is(p, h2, h3, canvas, button)").evaluate_all(

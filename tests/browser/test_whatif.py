@@ -95,9 +95,7 @@ def test_a_change_is_shown_against_the_original(show: Show, look: Look, run: Run
             assert_traced(shown_in(figure), each, each.trace[f"{CROSS}.weights"][0].size)
         before, now = run.trace["memory"], after.trace["memory"]
         if before.shape == now.shape and kind != "replace-word":
-            moved = page.get_by_text(
-                "Distance between the old and the new memory of each token"
-            ).inner_text()
+            moved = page.get_by_text("Distance between the old and the new memory of each token").inner_text()
             apart = np.linalg.norm(before.astype(float) - now, axis=1)
             for text, value in zip(moved.split(": ", 1)[1].split(" · "), apart, strict=True):
                 assert reads_as(text.rsplit(" ", 1)[1], float(value))

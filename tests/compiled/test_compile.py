@@ -38,9 +38,7 @@ def assert_same_training_step(model: EncoderDecoder, expected: Tensor, actual: T
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"norm": "rms", "norm_placement": "pre", "position": "rotary"}],
-    ids=["paper", "today"],
+    "changes", [{}, {"norm": "rms", "norm_placement": "pre", "position": "rotary"}], ids=["paper", "today"]
 )
 def test_a_padded_training_step_is_one_graph(changes, random_model, sentences):
     model = random_model(num_decoder_layers=1, **changes)
@@ -67,10 +65,7 @@ def test_a_packed_training_step_is_one_graph_for_every_batch(random_model):
         )
 
     compiled = torch.compile(forward, fullgraph=True, dynamic=False)
-    for source_lengths, target_lengths in (
-        ([7, 3, 1, 5, 0], [4, 11, 1, 8, 0]),
-        ([2, 6, 3, 3, 2], [9, 3, 5, 2, 5]),
-    ):
+    for source_lengths, target_lengths in (([7, 3, 1, 5, 0], [4, 11, 1, 8, 0]), ([2, 6, 3, 3, 2], [9, 3, 5, 2, 5])):
         batch = (*packed(source_lengths), *packed(target_lengths))
         assert_same_training_step(model, forward(*batch), compiled(*batch))
         torch.compiler.set_stance("fail_on_recompile")

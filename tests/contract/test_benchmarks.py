@@ -22,9 +22,7 @@ def imported_by(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_it_says_what_it_takes(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_says_what_it_takes(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", [path.name, "--help"])
     monkeypatch.setattr(sys, "path", list(sys.path))
     # Some set the number of threads before they import anything.

@@ -82,9 +82,7 @@ def test_what_every_card_says(card: str, folder: Path) -> None:
 def test_the_readme_has_the_figures_of_the_cards() -> None:
     """A row of a bundled model, and those below it that are said to be of the same."""
     rows = re.findall(
-        r"^\| (.+?) \| (.+?) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|",
-        (ROOT / "README.md").read_text("utf-8"),
-        re.MULTILINE,
+        r"^\| (.+?) \| (.+?) \| \*\*([\d.]+)\*\* \| ([\d.]+) \|", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE
     )
     name, num_compared = "", 0
     for what, test_set, bleu, chrf in rows:
@@ -124,14 +122,10 @@ def test_openings_are_those_that_were_judged() -> None:
     kinds = ("fits", "unsure", "not")
     counted = []
     for name in ("chat_openings", "chat_fresh"):
-        verdicts = Counter(
-            row["verdict"] for row in rows if row.get("list") == name and "opening" in row
-        )
+        verdicts = Counter(row["verdict"] for row in rows if row.get("list") == name and "opening" in row)
         assert verdicts.total() == 100
         counted.append([str(verdicts[each]) for each in kinds])
-    shares = re.findall(
-        r"^\| of (?:100 openings|them) .+ \| (\d+) \| (\d+) \|$", card, re.MULTILINE
-    )
+    shares = re.findall(r"^\| of (?:100 openings|them) .+ \| (\d+) \| (\d+) \|$", card, re.MULTILINE)
     assert shares == [*zip(*counted, strict=True)]
     said = [reply for row in rows for reply in row.get("replies", [])]
     again = sum(len(row["said_again"]) for row in rows if "replies" in row)

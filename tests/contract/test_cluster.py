@@ -67,10 +67,7 @@ def test_figures_are_those_of_the_model() -> None:
             assert written == f"{speed:,.{digits}f}"
         efficiency = tokens_a_second(work, 1024, network) / (1024 * work.tokens_a_second)
         assert share == f"{100 * efficiency:.0f} %"
-    shared = {
-        size: tokens_a_second_shared(BASE, size, NVLINK_AND_INFINIBAND, 1 << 19) / 1e6
-        for size in (64, 256, 512)
-    }
+    shared = {size: tokens_a_second_shared(BASE, size, NVLINK_AND_INFINIBAND, 1 << 19) / 1e6 for size in (64, 256, 512)}
     assert f"do {shared[64]:.0f} million tokens a second" in PAGE.replace("\n", " ")
     assert f"256 do {shared[256]:.0f}" in PAGE and shared[512] < shared[256]
     assert breaks_at(BASE, NVLINK_AND_ETHERNET) == breaks_at(BIG, NVLINK_AND_ETHERNET) == 16

@@ -30,10 +30,7 @@ def make_html(count: int) -> str:
         "<td>{} {} {{name}} et <code>x{n}</code> dans {}&nbsp;!</td>",
         "<h2 id='h{n}'>{} {}<br>{} <img src='{n}.png' alt='image'></h2>",
     ]
-    cells = [
-        forms[n % 4].format(who, does, what, n=n)
-        for n, (who, does, what) in enumerate(sentences(count))
-    ]
+    cells = [forms[n % 4].format(who, does, what, n=n) for n, (who, does, what) in enumerate(sentences(count))]
     return "<!DOCTYPE html><html><body>\n" + "\n".join(cells) + "\n</body></html>\n"
 
 

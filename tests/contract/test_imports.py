@@ -9,18 +9,13 @@ from pathlib import Path
 from fixtures import make_model_folder
 
 SOURCE = Path(__file__).parents[2] / "src" / "regard"
-HEAVY = {
-    *("torch", "numpy", "onnxruntime", "onnx"),
-    *("sentencepiece", "rich", "sacrebleu", "safetensors"),
-}
+HEAVY = {*("torch", "numpy", "onnxruntime", "onnx"), *("sentencepiece", "rich", "sacrebleu", "safetensors")}
 
 
 def modules_after(code: str) -> set[str]:
     """The top-level modules that a fresh process has imported after running the code."""
     report = "import sys; print('\\n' + ' '.join({name.partition('.')[0] for name in sys.modules}))"
-    run = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True
-    )
+    run = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
     return set(run.stdout.splitlines()[-1].split())
 
 
@@ -48,9 +43,7 @@ def test_a_base_install_says_what_is_missing(tmp_path: Path) -> None:
     """Torch and its company hidden, as if only the base were installed."""
     for name in ("torch", "onnx", "sacrebleu", "jaxtyping"):
         (tmp_path / "hidden" / name).mkdir(parents=True)
-        (tmp_path / "hidden" / name / "__init__.py").write_text(
-            f"raise ModuleNotFoundError('hidden', name={name!r})"
-        )
+        (tmp_path / "hidden" / name / "__init__.py").write_text(f"raise ModuleNotFoundError('hidden', name={name!r})")
     (tmp_path / "a.fr").write_text("Bonjour\n")
     (tmp_path / "a.en").write_text("Hello\n")
     folder = make_model_folder(tmp_path / "model")

@@ -20,10 +20,7 @@ _SPACES = re.compile("[\u00a0\u202f\u2009]")
 def sentences(language: str) -> list[tuple[str, list[list[str]]]]:
     lines = (FOLDER / f"from_{language}.txt").read_text(encoding="utf-8").splitlines()
     return [
-        (
-            _SPAN.sub(lambda match: match[1].split("|")[0], line),
-            [each.split("|") for each in _SPAN.findall(line)],
-        )
+        (_SPAN.sub(lambda match: match[1].split("|")[0], line), [each.split("|") for each in _SPAN.findall(line)])
         for line in lines
     ]
 
@@ -37,8 +34,7 @@ def has_all(text: str, kept: list[list[str]]) -> bool:
     text = _SPACES.sub(" ", text)
     wanted = Counter(map(tuple, kept))
     return all(
-        sum(len(re.findall(whole(each), text)) for each in spellings) == count
-        for spellings, count in wanted.items()
+        sum(len(re.findall(whole(each), text)) for each in spellings) == count for spellings, count in wanted.items()
     )
 
 
@@ -54,9 +50,7 @@ def test_every_one_comes_back_letter_for_letter(pair: tuple[str, Model]) -> None
     assert len(texts) >= 100
     found = model.translate(texts, details=True)
     lost = [
-        (each.source, each.text)
-        for each, wanted in zip(found, kept, strict=True)
-        if not has_all(each.text, wanted)
+        (each.source, each.text) for each, wanted in zip(found, kept, strict=True) if not has_all(each.text, wanted)
     ]
     assert lost == []
     assert not any("parts" in sentence.flags for each in found for sentence in each.sentences)

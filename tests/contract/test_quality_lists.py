@@ -47,9 +47,7 @@ def test_openings(tmp_path: Path) -> None:
     assert len(lines) == len(fresh) == len(second) == 100 and len({*lines, *fresh, *second}) >= 298
     fresh += second
     assert all(line == line.strip() for line in (*lines, *fresh))
-    folder = make_model_folder(
-        tmp_path / "chat", task="chat", decode=DecodeConfig(method="sample", max_length=7)
-    )
+    folder = make_model_folder(tmp_path / "chat", task="chat", decode=DecodeConfig(method="sample", max_length=7))
     model = regard.load(folder, engine="onnxruntime", threads=1)
     rows = openings.answer(model, lines[:3])
     assert rows == openings.answer(model, lines[:3]), "nothing is left to chance"
@@ -64,9 +62,7 @@ def test_openings(tmp_path: Path) -> None:
     assert {opening for opening, _ in read(openings.JUDGED, verdicts)} <= {*lines, *fresh}
 
 
-def test_stories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     beginnings = quality.read_beginnings()
     assert len(beginnings) >= 10 and sum(len(names) for _, names in beginnings) >= 7
     assert all(name in beginning for beginning, names in beginnings for name in names)

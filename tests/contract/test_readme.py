@@ -25,9 +25,7 @@ FIGURE = re.compile(r"-?\d+\.\d+")
 
 
 def blocks(page: Path, kind: str) -> list[str]:
-    return [
-        text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == kind
-    ]
+    return [text for found, text in BLOCK.findall(page.read_text(encoding="utf-8")) if found == kind]
 
 
 def sessions(page: Path) -> list[tuple[str, str]]:
@@ -50,21 +48,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     script = folder / "regard"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n')
     script.chmod(0o755)
-    return {
-        **os.environ,
-        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
-        "REGARD_MODELS": str(folder / "models"),
-    }
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "REGARD_MODELS": str(folder / "models")}
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if sessions(p)], ids=lambda p: p.stem)
-def test_commands_print_what_the_page_says(
-    page: Path, environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_commands_print_what_the_page_says(page: Path, environment: dict[str, str], tmp_path: Path) -> None:
     for command, expected in sessions(page):
-        run = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
-        )
+        run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert run.returncode == 0, f"{command}: {run.stderr}"
         if expected:
             assert alike(run.stdout, expected), f"{command}: {run.stdout}"
@@ -75,10 +65,7 @@ def alike(printed: str, expected: str) -> bool:
     figures = [list(map(float, FIGURE.findall(text))) for text in (printed, expected)]
     if FIGURE.sub("0.0", printed) != FIGURE.sub("0.0", expected):
         return False
-    return all(
-        math.isclose(one, other, rel_tol=0.03, abs_tol=0.03)
-        for one, other in zip(*figures, strict=True)
-    )
+    return all(math.isclose(one, other, rel_tol=0.03, abs_tol=0.03) for one, other in zip(*figures, strict=True))
 
 
 def test_figures_may_differ_a_little() -> None:
@@ -103,9 +90,7 @@ def test_programs_run(page: Path, environment: dict[str, str], tmp_path: Path) -
 
 
 def test_long_commands_name_flags_that_exist() -> None:
-    lines = [
-        line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()
-    ]
+    lines = [line for page in PAGES for block in blocks(page, "bash") for line in block.splitlines()]
     for words in (shlex.split(line) for line in lines if line.startswith("regard ")):
         verb = get_command(app).commands[words[1]]  # type: ignore[attr-defined]
         flags = {flag for parameter in verb.params for flag in parameter.opts}
@@ -120,17 +105,13 @@ def test_the_tutorial_trains(environment: dict[str, str], tmp_path: Path) -> Non
     [text] = [block for block in blocks(page, "python") if "train.digits" in block]
     subprocess.run([sys.executable, "-c", text], cwd=tmp_path, check=True)
     (train, translate), (shown, answers) = blocks(page, "bash"), blocks(page, "text")
-    run = subprocess.run(
-        shlex.split(train), cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    run = subprocess.run(shlex.split(train), cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     printed = {re.sub(r"\d+", "0", line) for line in (run.stderr + run.stdout).splitlines()}
     expected = {re.sub(r"\d+", "0", line.removesuffix(" (best)")) for line in shown.splitlines()}
     printed |= {line.removesuffix(" (best)") for line in printed}
     assert expected - {"..."} <= printed
-    run = subprocess.run(
-        shlex.split(translate), cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
+    run = subprocess.run(shlex.split(translate), cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert run.stdout.splitlines()[:2] == answers.splitlines()[:2]
     assert set(run.stdout.splitlines()[2].split()) == {"nine"}

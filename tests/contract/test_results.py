@@ -14,10 +14,7 @@ from train_fixtures import QUICK, counting_corpus, run
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
 # The log says what was measured then.
-PAGES = [
-    ROOT / "README.md",
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "log.md"),
-]
+PAGES = [ROOT / "README.md", *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "log.md")]
 LINK = re.compile(r"results/([\w-]+)\.json")
 NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?(?![\w-])")
 
@@ -64,9 +61,7 @@ def unfounded(paragraph: str, evidence: object) -> list[str]:
         written
         for written in NUMBER.findall(plain)
         if not any(
-            f"{each:,.{len(written.partition('.')[2])}f}".replace(",", "")
-            == written.replace(",", "")
-            for each in known
+            f"{each:,.{len(written.partition('.')[2])}f}".replace(",", "") == written.replace(",", "") for each in known
         )
     ]
 
@@ -80,12 +75,7 @@ def test_a_figure_that_is_quoted_was_measured() -> None:
 def test_another_figure_would_be_noticed() -> None:
     evidence = {"rows": [{"batch 32": 1886526, "share": 0.8357}], "hardware": "2 cores"}
     assert unfounded("`x 99` at 32 on 2 cores: 1,886,526, 0.84 and 83.6 %", evidence) == []
-    assert unfounded("1,886,527 and 0.85, 83.5 % on 4", evidence) == [
-        "1,886,527",
-        "0.85",
-        "83.5",
-        "4",
-    ]
+    assert unfounded("1,886,527 and 0.85, 83.5 % on 4", evidence) == ["1,886,527", "0.85", "83.5", "4"]
 
 
 def test_the_table_of_recipes_is_the_evidence() -> None:

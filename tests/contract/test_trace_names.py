@@ -11,9 +11,7 @@ import torch
 from regard.trace import Trace
 
 ATTENTION = "query key value scores scaled masked weights context concatenated output residual norm"
-PRE_NORM_ATTENTION = (
-    "norm query key value scores scaled masked weights context concatenated output residual"
-)
+PRE_NORM_ATTENTION = "norm query key value scores scaled masked weights context concatenated output residual"
 FEED_FORWARD = "hidden activated output residual norm"
 PRE_NORM_FEED_FORWARD = "norm hidden activated output residual"
 
@@ -91,9 +89,7 @@ SEARCH = under("decoder.attention", "query energies masked weights context")
 )
 def test_the_names_of_a_recurrent_model_in_order(attention, writes, random_model, sentences):
     """Additive attention looks before the state moves on, Luong's after it."""
-    model = random_model(
-        architecture="lstm", attention=attention, position="none", num_decoder_layers=1
-    )
+    model = random_model(architecture="lstm", attention=attention, position="none", num_decoder_layers=1)
     full, step = traced(model, sentences), Trace()
     begins = [
         *under("source", "tokens embedding input"),
@@ -145,9 +141,7 @@ def test_a_step_has_the_names_of_the_decoder(random_model, sentences):
     model = random_model(num_decoder_layers=1)
     full, step = Trace(), Trace()
     sentences.padded(model, full)
-    model.step(
-        sentences.target[:, 0], model.start(sentences.source, sentences.source_lengths), trace=step
-    )
+    model.step(sentences.target[:, 0], model.start(sentences.source, sentences.source_lengths), trace=step)
     names = list(full)
     assert list(step) == names[names.index("target.tokens") :]
 

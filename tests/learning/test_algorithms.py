@@ -17,12 +17,7 @@ LETTERS = "abcdefgh"
 
 
 def learn(
-    folder: Path,
-    rule: Callable[[list[str]], list[str]],
-    model: dict[str, Any],
-    *,
-    steps: int,
-    rate: float,
+    folder: Path, rule: Callable[[list[str]], list[str]], model: dict[str, Any], *, steps: int, rate: float
 ) -> float:
     """BLEU after so many steps with three to six letters a line."""
     rng, lines = random.Random(5), set[str]()
@@ -65,12 +60,8 @@ def bleu_of(folder: Path, cell: str, attention: str, *, steps: int, rate: float)
     return learn(folder, reverse, model, steps=steps, rate=rate)
 
 
-@pytest.mark.parametrize(
-    ("cell", "attention", "rate"), [("rnn", "additive", 5e-3), ("lstm", "general", 1e-2)]
-)
-def test_recurrent_models_with_attention_learn(
-    tmp_path: Path, cell: str, attention: str, rate: float
-) -> None:
+@pytest.mark.parametrize(("cell", "attention", "rate"), [("rnn", "additive", 5e-3), ("lstm", "general", 1e-2)])
+def test_recurrent_models_with_attention_learn(tmp_path: Path, cell: str, attention: str, rate: float) -> None:
     assert bleu_of(tmp_path, cell, attention, steps=150, rate=rate) >= 85
 
 

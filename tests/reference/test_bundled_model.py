@@ -38,9 +38,7 @@ PAIRS = [
 
 def test_the_running_example() -> None:
     model = regard.load("fr-en")
-    assert (
-        model.translate("Jane visite l'Afrique en septembre.") == "Jane visits Africa in September."
-    )
+    assert model.translate("Jane visite l'Afrique en septembre.") == "Jane visits Africa in September."
 
 
 def test_int8_is_as_good_as_fp32() -> None:
@@ -73,9 +71,7 @@ def test_a_sentence_alone_is_as_in_a_batch(precision: str) -> None:
         for one, other in zip(alone.sentences, among.sentences, strict=True):
             mine, theirs = one.candidates[0], other.candidates[0]
             assert mine.tokens == theirs.tokens
-            assert mine.score == pytest.approx(
-                theirs.score, abs=1e-2 if precision == "int8" else 1e-4
-            )
+            assert mine.score == pytest.approx(theirs.score, abs=1e-2 if precision == "int8" else 1e-4)
 
 
 @pytest.mark.parametrize("apostrophe", ["'", "’"])

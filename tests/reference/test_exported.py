@@ -50,9 +50,7 @@ def random_folder(folder: Path, **changes: Any) -> Path:
         for weight in model.parameters():
             if weight.dim() == 1:
                 weight.add_(torch.rand_like(weight) - 0.5)
-    manifest = Manifest(
-        task="translate" if config.has_encoder else "write", model=config, longest=90
-    )
+    manifest = Manifest(task="translate" if config.has_encoder else "write", model=config, longest=90)
     tensors = to_tensors(model.state_dict(), config)
     save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# Random\n")
     return folder

@@ -166,9 +166,7 @@ def test_blanks_are_filled_as_bert_fills_them(engine: Any, tmp_path: Path) -> No
         values, ids = row.topk(7)
         pieces = [each.removeprefix("##") for each in tokenizer.convert_ids_to_tokens(ids)]
         assert [each.word for each in choices] == pieces
-        torch.testing.assert_close(
-            torch.tensor([each.probability for each in choices]), values, atol=1e-5, rtol=0
-        )
+        torch.testing.assert_close(torch.tensor([each.probability for each in choices]), values, atol=1e-5, rtol=0)
     word = blanks[1][0].word
     assert blanks[1][0].text == f"Jane [MASK] l'Afrique en {word}."
 

@@ -54,10 +54,7 @@ def steps(engines: tuple[TorchEngine, OnnxEngine]) -> list[tuple[np.ndarray, ...
 
 @pytest.mark.parametrize("weights", ["fp32", "int8"])
 def test_fp32_is_torch(
-    tmp_path: Path,
-    random_model: Callable[..., Transformer],
-    graph_variant: dict[str, Any],
-    weights: str,
+    tmp_path: Path, random_model: Callable[..., Transformer], graph_variant: dict[str, Any], weights: str
 ) -> None:
     """Every step of every architecture, whichever form the weights are stored in."""
     folder = save_model(random_model(**graph_variant), tmp_path / "model", weights)
@@ -79,9 +76,7 @@ def test_int8_is_near_torch(
         assert np.abs(logits - others).max() > 0
 
 
-def test_a_row_of_zeros_stays_zero_in_int8(
-    tmp_path: Path, random_model: Callable[..., Transformer]
-) -> None:
+def test_a_row_of_zeros_stays_zero_in_int8(tmp_path: Path, random_model: Callable[..., Transformer]) -> None:
     """Where nothing passes the activation there is no largest value to scale by."""
     model = random_model()
     with torch.no_grad():
@@ -95,9 +90,7 @@ def test_a_row_of_zeros_stays_zero_in_int8(
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_neighbours_do_not_matter(
-    tmp_path: Path, random_model: Callable[..., Transformer], precision: str
-) -> None:
+def test_neighbours_do_not_matter(tmp_path: Path, random_model: Callable[..., Transformer], precision: str) -> None:
     """A sentence alone and the same one in a padded batch, to the bit: else a tie might break otherwise."""
     sizes = dict(d_model=24, num_heads=3, d_ff=40, num_encoder_layers=3)
     folder = save_model(random_model(**sizes), tmp_path / "model", "int8")

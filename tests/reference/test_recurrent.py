@@ -27,10 +27,7 @@ def step(kind: str, w: Weights, cell: str, x: np.ndarray, state: np.ndarray) -> 
     if kind == "rnn":
         return np.array([np.tanh(read + recalled)])
     if kind == "gru":
-        (read_r, read_z, read_n), (past_r, past_z, past_n) = (
-            np.split(read, 3),
-            np.split(recalled, 3),
-        )
+        (read_r, read_z, read_n), (past_r, past_z, past_n) = (np.split(read, 3), np.split(recalled, 3))
         r, z = sigmoid(read_r + past_r), sigmoid(read_z + past_z)
         n = np.tanh(read_n + r * past_n)
         return np.array([(1 - z) * n + z * state[0]])
@@ -49,9 +46,7 @@ def energy(attention: str, w: Weights, s: np.ndarray, h: np.ndarray) -> float:
         return float(sum(a * b for a, b in zip(s, h, strict=True)))
     if attention == "general":
         return float(s @ (w["decoder.attention.key.weight"] @ h))
-    inside = np.tanh(
-        w["decoder.attention.query.weight"] @ s + w["decoder.attention.key.weight"] @ h
-    )
+    inside = np.tanh(w["decoder.attention.query.weight"] @ s + w["decoder.attention.key.weight"] @ h)
     return float(w["decoder.attention.energy"] @ inside)
 
 
@@ -108,9 +103,7 @@ def write(
     return np.array(logits), np.array(alignment)
 
 
-def test_every_logit_and_every_weight_follow_from_the_equations(
-    recurrent_variant, random_model, sentences
-):
+def test_every_logit_and_every_weight_follow_from_the_equations(recurrent_variant, random_model, sentences):
     model = random_model(**recurrent_variant).double()
     w = {name: value.numpy() for name, value in model.state_dict().items()}
     kind, attention = recurrent_variant["architecture"], recurrent_variant["attention"]

@@ -79,13 +79,9 @@ def test_openai_chat(client: openai.OpenAI) -> None:
 
 
 def test_openai_completions(client: openai.OpenAI) -> None:
-    whole = client.completions.create(
-        model="story", prompt="Jane visits", max_tokens=9, seed=3, n=2
-    )
+    whole = client.completions.create(model="story", prompt="Jane visits", max_tokens=9, seed=3, n=2)
     assert len(whole.choices) == 2 and whole.usage and whole.usage.completion_tokens == 18
-    stream = client.completions.create(
-        model="story", prompt="Jane visits", max_tokens=9, seed=3, stream=True
-    )
+    stream = client.completions.create(model="story", prompt="Jane visits", max_tokens=9, seed=3, stream=True)
     assert "".join(chunk.choices[0].text for chunk in stream) == whole.choices[0].text
 
 

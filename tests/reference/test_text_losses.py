@@ -21,17 +21,13 @@ from regard.train.loss import batch_loss
 LENGTHS = [7, 3, 11, 2, 5]
 
 
-def batch_of(
-    kind: str, packed: bool, vocab_size: int
-) -> tuple[Batch, list[tuple[list[int], list[int]]]]:
+def batch_of(kind: str, packed: bool, vocab_size: int) -> tuple[Batch, list[tuple[list[int], list[int]]]]:
     """Random sequences as a batch, and each as what is read and what is asked for there."""
     rng = np.random.default_rng(5)
     # Never 0, which stands for padding.
     texts = [rng.integers(5, vocab_size, length + 1).tolist() for length in LENGTHS]
     buffer = Buffer(0, 37, len(texts) + 5, 11) if packed else None
-    (batch,) = batches_of(
-        Ragged.of([()] * len(texts)), Ragged.of(texts), batch_tokens=1000, buffer=buffer, seed=[1]
-    )
+    (batch,) = batches_of(Ragged.of([()] * len(texts)), Ragged.of(texts), batch_tokens=1000, buffer=buffer, seed=[1])
     if kind == "gpt2":
         return batch, [(text[:-1], text[1:]) for text in texts]
     asked = rng.random(batch.target_output.shape) < 0.4
@@ -58,17 +54,13 @@ def test_the_loss_and_its_gradient_are_theirs(kind: str, packed: bool, tmp_path:
     vocab_size = min(manifest.model.source_vocab_size, manifest.model.target_vocab_size)
     batch, rows = batch_of(kind, packed, vocab_size)
     model.config = dataclasses.replace(model.config, pad_id=PAD_ID)
-    sums = batch_loss(
-        model.train(), to_tensors(batch), packed=packed, longest=11, label_smoothing=0.0
-    )
+    sums = batch_loss(model.train(), to_tensors(batch), packed=packed, longest=11, label_smoothing=0.0)
     sums.loss.backward()
     total = torch.zeros(())
     for read, asked in rows:
         labels = torch.tensor([[-100 if id == PAD_ID else id for id in asked]])
         logits = theirs(input_ids=torch.tensor([read])).logits
-        total = total + torch.nn.functional.cross_entropy(
-            logits[0], labels[0], reduction="sum", ignore_index=-100
-        )
+        total = total + torch.nn.functional.cross_entropy(logits[0], labels[0], reduction="sum", ignore_index=-100)
     total.backward()
     assert sums.negative_log_likelihood.item() == pytest.approx(total.item(), rel=1e-5)
     weights = {"gpt2": "transformer.wte.weight", "bert": "bert.embeddings.word_embeddings.weight"}

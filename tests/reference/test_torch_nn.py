@@ -68,9 +68,7 @@ def torch_stacks(activation: str, norm_first: bool) -> tuple[nn.Module, nn.Modul
     def norm() -> nn.Module | None:
         return nn.LayerNorm(18) if norm_first else None
 
-    encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(**shape), 2, norm(), enable_nested_tensor=False
-    )
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**shape), 2, norm(), enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shape), 3, norm())
     return randomized(encoder), randomized(decoder)
 
@@ -80,10 +78,7 @@ def embedded(model: EncoderDecoder, tokens: Tensor) -> Tensor:
     d_model = model.config.d_model
     table = model.source.embedding.weight
     rows = [
-        [
-            (math.cos if j % 2 else math.sin)(place / 10000 ** (2 * (j // 2) / d_model))
-            for j in range(d_model)
-        ]
+        [(math.cos if j % 2 else math.sin)(place / 10000 ** (2 * (j // 2) / d_model)) for j in range(d_model)]
         for place in range(tokens.shape[1])
     ]
     return table[tokens] * math.sqrt(d_model) + torch.tensor(rows)
@@ -92,12 +87,7 @@ def embedded(model: EncoderDecoder, tokens: Tensor) -> Tensor:
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("placement", ["post", "pre"])
 def test_logits_equal_a_stack_of_torch_layers(placement, activation, random_model, sentences):
-    model = random_model(
-        num_encoder_layers=2,
-        num_decoder_layers=3,
-        norm_placement=placement,
-        feed_forward=activation,
-    )
+    model = random_model(num_encoder_layers=2, num_decoder_layers=3, norm_placement=placement, feed_forward=activation)
     encoder, decoder = torch_stacks(activation, placement == "pre")
     for ours, theirs in ((model.encoder, encoder), (model.decoder, decoder)):
         for our_layer, their_layer in zip(ours.layers, theirs.layers, strict=True):
@@ -119,9 +109,7 @@ def test_logits_equal_a_stack_of_torch_layers(placement, activation, random_mode
 
     real = sentences.is_real(model)
     our_memory = model.encode(sentences.source, sentences.source_layout())
-    torch.testing.assert_close(
-        our_memory[~source_is_padding], memory[~source_is_padding], **TOLERANCE
-    )
+    torch.testing.assert_close(our_memory[~source_is_padding], memory[~source_is_padding], **TOLERANCE)
     torch.testing.assert_close(sentences.padded(model)[real], expected[real], **TOLERANCE)
     torch.testing.assert_close(sentences.packed(model)[0], expected[real], **TOLERANCE)
     assert expected[real].std() > 0.5  # else a tolerance of 1e-4 would prove little
@@ -143,12 +131,7 @@ def test_self_attention_equals_torch_multihead_attention(tiny_config):
         trace = Trace()
         layer(x, Visibility(words, words, causal=causal), trace=trace)
         output, weights = theirs(
-            x,
-            x,
-            x,
-            key_padding_mask=padding,
-            attn_mask=future if causal else None,
-            average_attn_weights=False,
+            x, x, x, key_padding_mask=padding, attn_mask=future if causal else None, average_attn_weights=False
         )
         torch.testing.assert_close(trace["weights"], weights, atol=1e-6, rtol=0)
         torch.testing.assert_close(trace["output"], output, atol=1e-5, rtol=0)

@@ -30,9 +30,4 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
 
 @pytest.fixture
 def manifest(tiny_config: Callable[..., ModelConfig]) -> Manifest:
-    return Manifest(
-        model=tiny_config(),
-        source_language="fr",
-        target_language="en",
-        decode=DecodeConfig(beam=5),
-    )
+    return Manifest(model=tiny_config(), source_language="fr", target_language="en", decode=DecodeConfig(beam=5))

@@ -56,10 +56,7 @@ def test_general():
 def test_additive():
     """W s = (1, 1), U h = half of h, v = (1, 2)."""
     trace = look(
-        "additive",
-        query__weight=[[1.0, 0.0], [1.0, 0.0]],
-        key__weight=[[0.5, 0.0], [0.0, 0.5]],
-        energy=[1.0, 2.0],
+        "additive", query__weight=[[1.0, 0.0], [1.0, 0.0]], key__weight=[[0.5, 0.0], [0.0, 0.5]], energy=[1.0, 2.0]
     )
     energies = [math.tanh(1 + 1) + 2 * math.tanh(1 + 0), math.tanh(1 + 0) + 2 * math.tanh(1 + 2)]
     assert_row(trace["query"], [1, 1])
@@ -79,8 +76,7 @@ def test_values_have_a_head_of_their_own():
 
 def test_additive_energies_and_their_gradient_are_those_of_the_formula():
     query, key, vector = (
-        torch.randn(*shape, dtype=torch.float64, requires_grad=True)
-        for shape in ((2, 3, 7), (2, 5, 7), (7,))
+        torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3, 7), (2, 5, 7), (7,))
     )
     ours = AdditiveEnergies.apply(query, key, vector)
     plain = ((query[:, :, None] + key[:, None]).tanh() * vector).sum(dim=-1)

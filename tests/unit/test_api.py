@@ -18,14 +18,7 @@ from regard.folder import catalogue
 from regard.folder.manifest import read_manifest
 from regard.translate import search as batched
 
-TEXTS = [
-    "Le chat dort.",
-    "",
-    "Jane visite l'Afrique en septembre.",
-    "  ",
-    "Bonjour",
-    "Je vais bien",
-]
+TEXTS = ["Le chat dort.", "", "Jane visite l'Afrique en septembre.", "  ", "Bonjour", "Je vais bien"]
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +49,7 @@ def test_a_text_is_translated_sentence_by_sentence(model: Model) -> None:
 
 def test_what_is_too_long_is_cut_and_said(model: Model) -> None:
     text = "le chat dort " * 500
-    with pytest.warns(
-        RegardWarning, match="1 sentence.* more than 256 tokens.* translated in parts"
-    ) as said:
+    with pytest.warns(RegardWarning, match="1 sentence.* more than 256 tokens.* translated in parts") as said:
         details = model.translate(text, details=True)
     assert said[0].filename == __file__
     assert "".join(s.source for s in details.sentences).replace(" ", "") == text.replace(" ", "")
@@ -78,9 +69,7 @@ def test_details(model: Model) -> None:
             assert candidate.log_probability == pytest.approx(sum(values))
             assert len(values) == len(candidate.tokens) + (candidate.stop == "end")
             assert candidate.stop in ("end", "length")
-            assert (
-                "".join(candidate.tokens).replace("\u2581", " ").strip() == candidate.text.strip()
-            )
+            assert "".join(candidate.tokens).replace("\u2581", " ").strip() == candidate.text.strip()
     assert details.to_dict()["sentences"][0]["source"] == "Le chat dort."
 
 
@@ -106,9 +95,7 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
     assert widths[0] == 4 and max(widths) in (8, 16)
 
 
-def test_a_part_that_comes_again_is_searched_once(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_part_that_comes_again_is_searched_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     num_sources: list[int] = []
 
     def searching(engine: object, sources: list, *args: object, **options: object) -> list:
@@ -123,9 +110,7 @@ def test_a_part_that_comes_again_is_searched_once(
     assert sum(num_sources) == len({sentence.source for sentence in details.sentences}) <= 2
 
 
-def test_a_word_without_end_is_copied_and_said(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_word_without_end_is_copied_and_said(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batched, "search", None)
     with pytest.warns(RegardWarning, match="1 word.* more than 256 tokens were copied") as said:
         details = model.translate("a" * 20_000, details=True)
@@ -133,9 +118,7 @@ def test_a_word_without_end_is_copied_and_said(
     assert [sentence.flags for sentence in details.sentences] == [["copied"]]
 
 
-def test_an_output_that_goes_round_in_circles_is_searched_again(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_that_goes_round_in_circles_is_searched_again(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = model.translate(["Le chat", "Bonjour"], no_repeat_ngram=3)
     loop = model.translator.target.encode("the cat " * 9)
     configs: list[tuple[int, int]] = []
@@ -149,9 +132,7 @@ def test_an_output_that_goes_round_in_circles_is_searched_again(
         return found
 
     monkeypatch.setattr(batched, "search", searching)
-    with pytest.warns(
-        RegardWarning, match=r"1 translation\(s\) went round in circles .*: '(Le chat|Bonjour)'"
-    ):
+    with pytest.warns(RegardWarning, match=r"1 translation\(s\) went round in circles .*: '(Le chat|Bonjour)'"):
         answers = model.translate(["Le chat", "Bonjour"], details=True)
     assert configs == [(0, 2), (3, 1)]
     flagged = [each for each in answers if each.sentences[0].flags]
@@ -162,9 +143,7 @@ def test_an_output_that_goes_round_in_circles_is_searched_again(
     assert model.translate(circles, details=True).sentences[0].flags == []
 
 
-def test_an_output_without_end_stops_and_is_said(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_output_without_end_stops_and_is_said(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that never ends its sentence is stopped in proportion to what it read."""
     step = model.translator.engine.step
 

@@ -148,9 +148,7 @@ def test_the_gpu_kernel_is_asked_the_right_question(kind, monkeypatch):
     assert_same(attention, query, key, value, visibility)
 
 
-def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(
-    tiny_config, monkeypatch
-):
+def test_a_layer_gives_the_gpu_kernel_queries_keys_and_values_side_by_side(tiny_config, monkeypatch):
     layer = MultiHeadAttention(tiny_config(), dropout=0.0)
     visibility, length, _ = packed_case("decoder")
     x = torch.randn(1, length, 18)

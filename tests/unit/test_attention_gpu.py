@@ -38,10 +38,7 @@ def test_the_packed_kernels_equal_written_out(head_dim, kind, dtype):
     """Forward and gradient, within the rounding of the narrow type."""
     seen = visibility(kind)
     lengths = (seen.query.length, seen.key.length, seen.key.length)
-    narrow = [
-        torch.randn(1, 3, length, head_dim, device="cuda", dtype=dtype, requires_grad=True)
-        for length in lengths
-    ]
+    narrow = [torch.randn(1, 3, length, head_dim, device="cuda", dtype=dtype, requires_grad=True) for length in lengths]
     exact = [tensor.detach().double().requires_grad_() for tensor in narrow]
     context, expected = attention(*narrow, seen), written_out(*exact, seen)
     assert context.dtype == dtype
@@ -57,17 +54,13 @@ def test_the_packed_kernels_equal_written_out(head_dim, kind, dtype):
 def test_side_by_side_is_one_by_one(kind):
     """Queries, keys and values in one tensor, as one product gives them."""
     seen = visibility(kind)
-    whole = torch.randn(
-        seen.query.length, 3, 5, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True
-    )
+    whole = torch.randn(seen.query.length, 3, 5, 64, device="cuda", dtype=torch.bfloat16, requires_grad=True)
     apart = [part[:, None].detach().requires_grad_() for part in whole.unbind(1)]
     together, expected = packed([whole], seen), packed(apart, seen)
     assert torch.equal(together, expected)
     toward = torch.randn_like(expected)
     (gradient,) = torch.autograd.grad(together, whole, toward)
-    for ours, theirs in zip(
-        gradient.unbind(1), torch.autograd.grad(expected, apart, toward), strict=True
-    ):
+    for ours, theirs in zip(gradient.unbind(1), torch.autograd.grad(expected, apart, toward), strict=True):
         assert torch.equal(ours, theirs[:, 0])
 
 

@@ -54,10 +54,7 @@ def test_the_users_own_comes_first(models: Path, made: Path) -> None:
     shutil.copytree(made, models / "fr-en")
     shutil.copytree(made, models / "best")
     assert find("fr-en") == models / "fr-en"
-    assert [(info.name, info.bundled) for info in available()] == [
-        ("best", False),
-        ("fr-en", False),
-    ]
+    assert [(info.name, info.bundled) for info in available()] == [("best", False), ("fr-en", False)]
 
 
 def test_the_one_that_searches(models: Path) -> None:

@@ -32,9 +32,7 @@ def test_recurrent_matrices_begin_orthogonal(kind):
         torch.testing.assert_close(gate @ gate.T, torch.eye(7), atol=1e-5, rtol=0)
     assert not weights.recurrent_bias.any()
     forget_gate = [0] * 7 + [1] * 7 + [0] * 14
-    assert weights.inputs_bias.tolist() == (
-        forget_gate if kind == "lstm" else [0] * len(weights.inputs)
-    )
+    assert weights.inputs_bias.tolist() == (forget_gate if kind == "lstm" else [0] * len(weights.inputs))
 
 
 # torch says so on a processor without bf16 arithmetic, and computes it in another way

@@ -157,9 +157,7 @@ def test_one_improbable_alarm_is_not_raised_and_several_are() -> None:
         ("Call an ambulance!", 0.85, "Call an ambulance!"),
     ],
 )
-def test_words_of_danger_that_the_model_does_not_know(
-    model: Model, reply: str, probability: float, said: str
-) -> None:
+def test_words_of_danger_that_the_model_does_not_know(model: Model, reply: str, probability: float, said: str) -> None:
     turns = ["My dad has collapsed."]
     judge = Judge(turns)
     for _ in search_plan(model._translator, DecodeConfig(), UNSURE_BELOW_HALF, turns, judge):
@@ -221,9 +219,7 @@ def test_the_command_answers_once(folder: Path, model: Model) -> None:
 
 
 def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
-    said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split(
-        "\n"
-    )
+    said = chat(folder, "--seed", "4", typed="Hello\n\nHello\n/new\nHello\n/quit\nHello\n").split("\n")
     talk = model.chat(seed=4)
     first, second = talk.say("Hello"), talk.say("Hello")
     assert said == [first, "", second, first, ""]
@@ -231,9 +227,7 @@ def test_the_command_answers_line_by_line(folder: Path, model: Model) -> None:
     assert [json.loads(line)["reply"] for line in shown] == [first, second]
 
 
-def test_without_a_model_there_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_model_there_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.folder.catalogue.BUNDLED", tmp_path)
     monkeypatch.setenv("REGARD_MODELS", str(tmp_path))
     ran = CliRunner().invoke(app, ["chat", "--once", "Hi"])

@@ -42,9 +42,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_names_and_shapes_are_the_modules(
-    random_model: Callable[..., Model], any_variant: dict[str, Any]
-) -> None:
+def test_names_and_shapes_are_the_modules(random_model: Callable[..., Model], any_variant: dict[str, Any]) -> None:
     model = random_model(**any_variant)
     ties = tied_names(model.config)
     state = model.state_dict()
@@ -53,15 +51,11 @@ def test_names_and_shapes_are_the_modules(
     assert expected_tensors(model.config) == shapes
 
 
-def test_state_dict_there_and_back(
-    random_model: Callable[..., Model], any_variant: dict[str, Any]
-) -> None:
+def test_state_dict_there_and_back(random_model: Callable[..., Model], any_variant: dict[str, Any]) -> None:
     model = random_model(**any_variant)
     copy = build(model.config)
     copy.load_state_dict(to_state_dict(to_tensors(model.state_dict(), model.config), model.config))
-    for (name, weight), (other_name, other) in zip(
-        model.named_parameters(), copy.named_parameters(), strict=True
-    ):
+    for (name, weight), (other_name, other) in zip(model.named_parameters(), copy.named_parameters(), strict=True):
         assert name == other_name
         assert weight.equal(other)
 
@@ -125,11 +119,7 @@ def test_saving_again_replaces_the_model_and_nothing_else(
 
 @pytest.mark.parametrize("how", ["by its path", "from inside", "by a link"])
 def test_a_model_joins_the_files_of_its_run(
-    tmp_path: Path,
-    manifest: Manifest,
-    tensors: dict[str, np.ndarray],
-    monkeypatch: pytest.MonkeyPatch,
-    how: str,
+    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     run = tmp_path / "run"
     (run / "checkpoints").mkdir(parents=True)
@@ -149,9 +139,7 @@ def test_a_model_joins_the_files_of_its_run(
         assert read_manifest(folder) == manifest
 
 
-def test_graphs_are_part_of_the_whole(
-    folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
-) -> None:
+def test_graphs_are_part_of_the_whole(folder: Path, manifest: Manifest, tensors: dict[str, np.ndarray]) -> None:
     def graphs(fresh: Path) -> None:
         assert read_manifest(fresh) == manifest
         assert not list(folder.glob("*.onnx"))
@@ -209,9 +197,7 @@ def test_missing_files_are_named(folder: Path, manifest: Manifest) -> None:
         (lambda v: v.update(weights="fp16"), "expected .'F16'.* got .'F32'.*; .* get it again"),
     ],
 )  # fmt: skip
-def test_a_config_of_another_model(
-    folder: Path, change: Callable[[dict[str, Any]], Any], message: str
-) -> None:
+def test_a_config_of_another_model(folder: Path, change: Callable[[dict[str, Any]], Any], message: str) -> None:
     edit_config(folder, change)
     manifest = read_manifest(folder)
     with pytest.raises(ModelError, match=message):
@@ -242,9 +228,7 @@ def test_hostile_weights_are_refused(folder: Path, manifest: Manifest) -> None:
         assert "\n" not in str(caught.value)
 
 
-def test_weights_that_are_not_numbers(
-    tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]
-) -> None:
+def test_weights_that_are_not_numbers(tmp_path: Path, manifest: Manifest, tensors: dict[str, np.ndarray]) -> None:
     manifest = replace(manifest, weights="int8")
     checkpoint.save(tmp_path / "m", manifest, tensors, FILES, "")
     path = tmp_path / "m" / "model.safetensors"

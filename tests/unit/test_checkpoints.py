@@ -16,15 +16,7 @@ import pytest
 import torch
 
 from regard.errors import RegardWarning, TrainingError
-from regard.train.checkpoints import (
-    STATE,
-    SUMS,
-    TENSORS,
-    average_best,
-    load_latest,
-    save_best,
-    save_checkpoint,
-)
+from regard.train.checkpoints import STATE, SUMS, TENSORS, average_best, load_latest, save_best, save_checkpoint
 
 CPU = torch.device("cpu")
 FILES = (TENSORS, STATE, SUMS)
@@ -47,9 +39,7 @@ def step_of(run: Path) -> int:
 def damaged(content: bytes, how: str, rng: random.Random) -> bytes:
     place = rng.randrange(len(content))
     if how == "bit":
-        return (
-            content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
-        )
+        return content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :]
     return {"cut": content[:place], "zero": bytes(len(content)), "empty": b""}[how]
 
 
@@ -69,13 +59,8 @@ def test_numbers_of_all_kinds_are_kept(tmp_path: Path) -> None:
         assert found[0][name].dtype == tensor.dtype and torch.equal(found[0][name], tensor), name
 
 
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [(TENSORS, "bit"), (STATE, "zero"), (SUMS, "empty"), (STATE, "gone")],
-)
-def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(
-    tmp_path: Path, name: str, how: str
-) -> None:
+@pytest.mark.parametrize(("name", "how"), [(TENSORS, "bit"), (STATE, "zero"), (SUMS, "empty"), (STATE, "gone")])
+def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(tmp_path: Path, name: str, how: str) -> None:
     rng = random.Random(5)
     for step in (1, 2):
         save(tmp_path, step)
@@ -84,9 +69,7 @@ def test_a_damaged_file_is_named_and_the_checkpoint_before_taken(
         path.unlink()
     else:
         path.write_bytes(damaged(path.read_bytes(), how, rng))
-    with pytest.warns(
-        RegardWarning, match=r"damaged: .*step-00000002.*going on from step-00000001"
-    ):
+    with pytest.warns(RegardWarning, match=r"damaged: .*step-00000002.*going on from step-00000001"):
         assert step_of(tmp_path) == 1
     save(tmp_path, 2)
     assert step_of(tmp_path) == 2, "a run that comes by again replaces it"
@@ -122,9 +105,7 @@ Calls = list[str]
 
 
 @contextmanager
-def failing(
-    patch: pytest.MonkeyPatch, calls: Calls, stop: int, error: Callable[[], BaseException]
-) -> Iterator[None]:
+def failing(patch: pytest.MonkeyPatch, calls: Calls, stop: int, error: Callable[[], BaseException]) -> Iterator[None]:
     """Whatever changes the disk is noted, and fails from the given call on."""
 
     def watched(module: Any, name: str) -> None:
@@ -185,16 +166,12 @@ def test_stopped_at_any_call_there_is_a_whole_checkpoint(
     assert order == sorted(order), "on the disk, then under its name, then the old one goes"
 
 
-def test_what_is_not_read_back_as_written_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_read_back_as_written_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import regard.train.checkpoints as module
 
     save(tmp_path, 1)
     real = module.save_file
-    monkeypatch.setattr(
-        module, "save_file", lambda t, p: real({name: value + 1 for name, value in t.items()}, p)
-    )
+    monkeypatch.setattr(module, "save_file", lambda t, p: real({name: value + 1 for name, value in t.items()}, p))
     with pytest.raises(TrainingError, match=r"weights\.a was not read back as it was written"):
         save(tmp_path, 2)
     assert step_of(tmp_path) == 1

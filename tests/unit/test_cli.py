@@ -24,9 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
 
 
-def test_a_folder_is_no_output_file(
-    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_is_no_output_file(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "out").mkdir()
     monkeypatch.setattr(Model, "translate", None)  # it is refused before anything is translated
     result = run("translate", "-m", folder, "Bonjour", "-o", tmp_path / "out")
@@ -35,9 +33,7 @@ def test_a_folder_is_no_output_file(
     assert [path.name for path in tmp_path.rglob("*")] == ["out"]
 
 
-def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
     for is_terminal, expected in ((True, b"a\\x1b[2J\tb\n"), (False, b"a\x1b[2J\tb\n")):
         stdout = io.TextIOWrapper(io.BytesIO())
         stdout.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign]
@@ -123,9 +119,7 @@ def test_a_closed_pipe_ends_in_silence(folder: str) -> None:
         ("<&-", 2, "standard input must be open: it is closed; give texts or files"),
     ],
 )
-def test_what_cannot_be_read_or_written(
-    folder: str, redirected: str, code: int, message: str
-) -> None:
+def test_what_cannot_be_read_or_written(folder: str, redirected: str, code: int, message: str) -> None:
     command = f"{' '.join(REGARD)} translate -m {folder} {redirected}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert ended.returncode == code and ended.stdout == ""

@@ -46,9 +46,7 @@ def test_many_documents_go_into_a_folder(folder: str, tmp_path: Path) -> None:
     written = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert set(written) == {path.name for path in paths}
     timings = [(cue.index, cue.start, cue.end) for cue in srt.parse(DOCUMENTS[".srt"])]
-    assert [
-        (cue.index, cue.start, cue.end) for cue in srt.parse(written["a.srt"].decode())
-    ] == timings
+    assert [(cue.index, cue.start, cue.end) for cue in srt.parse(written["a.srt"].decode())] == timings
     entry = polib.pofile(written["a.po"].decode())[0]
     assert entry.msgstr and placeholders(entry.msgstr) == placeholders(entry.msgid)
 

@@ -22,9 +22,7 @@ def test_score(folder: str, tmp_path: Path) -> None:
     from_files = run("score", "-m", folder, *files)
     from_stdin = run("score", "-m", folder, stdin=b"Bonjour\tHello\nLe chat\tThe cat\tmore\n")
     from_arguments = run("score", "-m", folder, "Bonjour", "Hello")
-    expected = [
-        sum(values) for values in load(folder).score(["Bonjour", "Le chat"], ["Hello", "The cat"])
-    ]
+    expected = [sum(values) for values in load(folder).score(["Bonjour", "Le chat"], ["Hello", "The cat"])]
     assert [float(line) for line in from_files.stdout.split()] == pytest.approx(expected, abs=1e-3)
     assert from_stdin.stdout == from_files.stdout
     assert float(from_arguments.stdout) == pytest.approx(expected[0], abs=1e-3)

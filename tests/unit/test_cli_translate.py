@@ -90,19 +90,14 @@ def test_n_best_lines_for_each_line(folder: str) -> None:
     assert as_arguments.stdout == result.stdout
 
 
-def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(
-    folder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sampled_line_does_not_depend_on_how_the_lines_arrive(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["Le chat dort. Bonjour", "", "Le chat dort. Bonjour", "Je vais bien"]
     options = {"method": "sample", "seed": 5, "temperature": 2.0}
     flags = [word for key, value in options.items() for word in ("--set", f"{key}={value}")]
     expected = load(folder).translate(texts, **options)
     assert expected[0] != expected[2]
     for size in (1, 2, 4):
-        portions = [
-            [Line(text, "\n") for text in texts[start : start + size]]
-            for start in range(0, len(texts), size)
-        ]
+        portions = [[Line(text, "\n") for text in texts[start : start + size]] for start in range(0, len(texts), size)]
         monkeypatch.setattr(cli_lines, "arriving_lines", lambda path, p=portions: iter(p))
         result = run("translate", "-m", folder, *flags)
         assert result.stdout == "".join(f"{on_one_line(text)}\n" for text in expected)

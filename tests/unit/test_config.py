@@ -47,9 +47,7 @@ def test_the_defaults_are_the_base_model_of_the_paper():
 def test_the_named_sizes():
     changed = sized("tiny", norm_placement="pre", d_ff=999)
     assert (changed.d_model, changed.d_ff, changed.norm_placement) == (128, 999, "pre")
-    with pytest.raises(
-        UsageError, match=r"tiny, small, base, big: got 'bigg' \(did you mean 'big'"
-    ):
+    with pytest.raises(UsageError, match=r"tiny, small, base, big: got 'bigg' \(did you mean 'big'"):
         sized("bigg")
     config = sized("small", architecture="gru")
     assert (config.num_encoder_layers, config.num_decoder_layers, config.d_model) == (1, 1, 256)
@@ -118,9 +116,7 @@ def test_numbers_out_of_range():
 
 
 def test_settings_of_the_other_kind_are_refused():
-    with pytest.raises(
-        UsageError, match="^num_heads is a setting of Transformers: got it with arc"
-    ):
+    with pytest.raises(UsageError, match="^num_heads is a setting of Transformers: got it with arc"):
         check_belongs({"architecture": "gru", "num_heads": 4})
     with pytest.raises(UsageError, match="^d_state is a setting of recurrent models: got it with"):
         check_belongs({"d_state": 64})

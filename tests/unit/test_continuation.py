@@ -66,10 +66,7 @@ def test_each_number_is_another_ending(model: Model) -> None:
 
 def test_the_weight_of_the_prompt(model: Model) -> None:
     def texts(beginning: str, **settings: float) -> list[str]:
-        return [
-            model.write(beginning, length=13, seed=seed, min_length=60, **settings)
-            for seed in range(3)
-        ]
+        return [model.write(beginning, length=13, seed=seed, min_length=60, **settings) for seed in range(3)]
 
     heavy = texts("Jane visits", context_weight=2.0)
     assert heavy != texts("Jane visits")
@@ -77,9 +74,7 @@ def test_the_weight_of_the_prompt(model: Model) -> None:
     assert texts("", context_weight=2.0) == texts(""), "there is none"
 
 
-def test_the_best_of_several_continuations_goes_on(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_best_of_several_continuations_goes_on(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     own = model._translator
     monkeypatch.setattr(continuation, "NUM_COMPARED", 6)
     decode = DecodeConfig(method="sample", max_length=20, min_length=30, seed=3)
@@ -171,9 +166,7 @@ def test_the_command_writes_several_endings(folder: Path, model: Model) -> None:
 
 
 @pytest.mark.parametrize("text", ["Il était une fois un petit chat", "Once upon a time a cat"])
-def test_a_beginning_in_another_language_is_told_and_goes_on(
-    folder: Path, model: Model, text: str
-) -> None:
+def test_a_beginning_in_another_language_is_told_and_goes_on(folder: Path, model: Model, text: str) -> None:
     options = ["--length", "5", "--seed", "3"]
     ran = CliRunner().invoke(app, ["write", "-m", str(folder), "--threads", "1", text, *options])
     assert ran.exit_code == 0
@@ -183,9 +176,7 @@ def test_a_beginning_in_another_language_is_told_and_goes_on(
     assert said == ([told] if text.startswith("Il") else [])
 
 
-def test_a_beginning_comes_through_a_pipe_and_an_early_end_is_told(
-    folder: Path, model: Model
-) -> None:
+def test_a_beginning_comes_through_a_pipe_and_an_early_end_is_told(folder: Path, model: Model) -> None:
     command = ["write", "-m", str(folder), "--threads", "1", "--length", "500", "--seed", "3"]
     written = model.write("Jane", length=500, seed=3)
     num_words = len(written.removeprefix("Jane").split())
@@ -198,8 +189,5 @@ def test_a_beginning_comes_through_a_pipe_and_an_early_end_is_told(
 
 def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:
     translator = regard.load("story")._translator
-    printed, plain = (
-        "\u201cI don\u2019t,\u201d said the of\ufb01cer.",
-        '"I don\'t," said the officer.',
-    )
+    printed, plain = ("\u201cI don\u2019t,\u201d said the of\ufb01cer.", '"I don\'t," said the officer.')
     assert text_prompt(translator, printed) == text_prompt(translator, plain)

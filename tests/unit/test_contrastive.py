@@ -34,24 +34,17 @@ def encoder(vocabulary: int = VOCABULARY) -> EncoderOnly:
 
 
 def loss_of(model: EncoderOnly, fed: DeviceBatch) -> Sums:
-    return contrastive_loss(
-        model, fed.tensors, packed=fed.packed, longest=31, temperature=TEMPERATURE
-    )
+    return contrastive_loss(model, fed.tensors, packed=fed.packed, longest=31, temperature=TEMPERATURE)
 
 
 def one_by_one(model: EncoderOnly, fed: DeviceBatch) -> tuple[Tensor, Tensor]:
     """The vectors of a padded batch, a text at a time: the mean of what the encoder makes of its words."""
     tensors = fed.tensors
     sides = []
-    for tokens, lengths in (
-        (tensors.source, tensors.source_lengths),
-        (tensors.target_output, tensors.target_lengths),
-    ):
+    for tokens, lengths in ((tensors.source, tensors.source_lengths), (tensors.target_output, tensors.target_lengths)):
         texts = [row[:length][None] for row, length in zip(tokens, lengths.tolist(), strict=True)]
         means = [
-            model.encode(text, Layout.padded(torch.tensor([text.shape[1]]), text.shape[1]))[0].mean(
-                dim=0
-            )
+            model.encode(text, Layout.padded(torch.tensor([text.shape[1]]), text.shape[1]))[0].mean(dim=0)
             for text in texts
         ]
         sides.append(torch.stack([mean / mean.norm() for mean in means]))

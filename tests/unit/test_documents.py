@@ -27,9 +27,7 @@ IN_PLACE = [suffix for suffix in DOCUMENTS if suffix not in BILINGUAL]
 
 
 def translated(suffix: str, kind: str) -> str:
-    document = translate_document(
-        encoded(suffix), suffix, translator(HOSTILE[kind]), languages=LANGUAGES
-    )
+    document = translate_document(encoded(suffix), suffix, translator(HOSTILE[kind]), languages=LANGUAGES)
     return document.data.decode("latin-1" if suffix == ".tmx" else "utf-8")
 
 
@@ -41,9 +39,7 @@ def test_the_same_words_give_the_same_bytes(suffix: str) -> None:
 
 
 MARKS = """<b> </b> <i\xa0a='1'> </i> <p> </p> <br> <!--x--> < > & &amp; &eacute; * ** _ ` [ ](u) \\ # -\xa0 >\xa0 | ---
-``` 1.\xa0 %s {0} a Été\xa0 é " ' <img\xa0alt=Oui\xa0b> <code> </code> <pre> <script> </script>""".split(
-    "\n"
-)
+``` 1.\xa0 %s {0} a Été\xa0 é " ' <img\xa0alt=Oui\xa0b> <code> </code> <pre> <script> </script>""".split("\n")
 MARKS = [mark.replace("\xa0", " ") for line in MARKS for mark in line.split(" ")]
 MARKS += [" ", "    ", "\n", "\r\n", "\n\n", "\t", "\u00a0", "\u2028"]
 MARKS += ["<i title='Un chat'>", '<a b="é" title="Un  chat &amp; %s">', "1\n00:00:01,000 --> 00:00:02,000\n"]  # fmt: skip
@@ -90,9 +86,7 @@ def test_html_has_the_same_tree_of_blocks(marks: list[str], kind: str) -> None:
     """An independent parser, which reads as browsers do, finds the same elements."""
     text = "<div>" + "".join(mark for mark in marks if mark != "<") + "</div>"
     document = translate_document(text.encode(), ".html", translator(HOSTILE[kind]))
-    before, after = (
-        html5lib.parse(each, namespaceHTMLElements=False) for each in (text, document.data.decode())
-    )
+    before, after = (html5lib.parse(each, namespaceHTMLElements=False) for each in (text, document.data.decode()))
     assert elements(after) == elements(before)
 
 
@@ -144,8 +138,7 @@ def test_a_catalogue_stays_one(kind: str) -> None:
 def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
     encoding = "latin-1" if suffix == ".tmx" else "utf-8"
     before, after = (
-        ElementTree.fromstring(text.encode(encoding))
-        for text in (DOCUMENTS[suffix], translated(suffix, kind))
+        ElementTree.fromstring(text.encode(encoding)) for text in (DOCUMENTS[suffix], translated(suffix, kind))
     )
     pairs = []
     for unit in after.iter():
@@ -159,18 +152,13 @@ def test_xml_stays_well_formed_with_every_code(suffix: str, kind: str) -> None:
         assert source is not None and target is not None and codes(target) == codes(source)
         assert placeholders("".join(target.itertext())) == placeholders("".join(source.itertext()))
     sources = [
-        [ElementTree.tostring(each) for each in tree.iter() if each.tag.endswith("source")]
-        for tree in (before, after)
+        [ElementTree.tostring(each) for each in tree.iter() if each.tag.endswith("source")] for tree in (before, after)
     ]
     assert sources[0] == sources[1]
 
 
 def codes(element: ElementTree.Element) -> Counter[tuple[str, str]]:
-    return Counter(
-        (each.tag, str(sorted(each.attrib.items())))
-        for each in element.iter()
-        if each is not element
-    )
+    return Counter((each.tag, str(sorted(each.attrib.items()))) for each in element.iter() if each is not element)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "silent"])
@@ -195,11 +183,7 @@ def test_a_document_is_cancelled_in_reading_and_in_writing(suffix: str) -> None:
     def translated_until(num_times: int) -> bytes:
         asked = count()
         document = translate_document(
-            encoded(suffix),
-            suffix,
-            loud,
-            languages=LANGUAGES,
-            is_cancelled=lambda: next(asked) >= num_times,
+            encoded(suffix), suffix, loud, languages=LANGUAGES, is_cancelled=lambda: next(asked) >= num_times
         )
         assert next(asked) > 2
         return document.data
@@ -231,9 +215,7 @@ def test_the_server_drops_a_file_when_its_client_has_gone(monkeypatch: pytest.Mo
 
     async def begin_and_leave() -> None:
         data = b"mot *a " * 10_007
-        task = asyncio.create_task(
-            answers.translate_file(cast(Any, Model()), data, ".md", LANGUAGES)
-        )
+        task = asyncio.create_task(answers.translate_file(cast(Any, Model()), data, ".md", LANGUAGES))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -145,9 +145,7 @@ def test_overlapping_tags_keep_their_order() -> None:
         ("Name:", "名前", "ja", "名前"),
     ],
 )  # fmt: skip
-def test_a_translation_has_the_edges_of_its_source(
-    source: str, target: str, language: str, expected: str
-) -> None:
+def test_a_translation_has_the_edges_of_its_source(source: str, target: str, language: str, expected: str) -> None:
     assert with_edges_of(source, target, language)[0] == expected
 
 
@@ -232,9 +230,7 @@ def test_whatever_the_model_says_stays_in_its_value(value: str) -> None:
     before = f"<p a=1 title={value} id=x>Oui</p><p>Un <b a=1 title={value} id=x>chat</b></p>"
     for answer in (*HOSTILE.values(), lambda text: 'the "cat" & l\'été < 5'):
         after = translate_document(before.encode(), ".html", translator(answer)).data.decode()
-        old, new = (
-            html5lib.parse(each, namespaceHTMLElements=False).iter() for each in (before, after)
-        )
+        old, new = (html5lib.parse(each, namespaceHTMLElements=False).iter() for each in (before, after))
         for one, other in zip(old, new, strict=True):
             assert (one.tag, [*one.keys()], one.get("id")) == (other.tag, [*other.keys()], other.get("id"))  # fmt: skip
 

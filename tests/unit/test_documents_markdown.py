@@ -16,9 +16,7 @@ def translate(text: str, kind: str = "loud") -> str:
     return translate_document(text.encode(), ".md", translator(HOSTILE[kind])).data.decode()
 
 
-@pytest.mark.parametrize(
-    "text", ["1986\\. une belle année.\n", "\\- un porte-clé\n", "- 1\\) bis (ou ter)\n"]
-)
+@pytest.mark.parametrize("text", ["1986\\. une belle année.\n", "\\- un porte-clé\n", "- 1\\) bis (ou ter)\n"])
 def test_what_is_escaped_where_a_paragraph_begins_may_come_again_in_it(text: str) -> None:
     document = translate_document(text.encode(), ".md", translator(str.upper))
     assert document.data.decode() == text.upper() and document.warnings == []

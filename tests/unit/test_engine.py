@@ -63,10 +63,7 @@ print(logits.shape)
         ({"kind": "onnxruntime", "precision": "bf16"}, "in fp32 or int8: got bf16; use torch"),
         ({"kind": "onnxruntime", "precision": "int8"}, "int8 needs a model stored as int8"),
         ({"kind": "torch", "precision": "int8"}, "in fp32 or bf16: got int8; use onnxruntime"),
-        (
-            {"kind": "tensorflow"},
-            "engine must be auto, onnxruntime or torch: got 'tensorflow'; auto",
-        ),
+        ({"kind": "tensorflow"}, "engine must be auto, onnxruntime or torch: got 'tensorflow'; auto"),
         ({"kind": "torch", "device": "foo"}, "device must be one .* got 'foo'; use cpu or auto"),
         ({"kind": "torch", "threads": 0}, "threads must be at least 1: got 0; leave it out"),
     ],
@@ -86,11 +83,7 @@ def test_what_an_engine_cannot_do(saved: Saver, arguments: dict[str, Any], messa
     ],
 )
 def test_what_needs_torch_is_named(
-    saved: Saver,
-    monkeypatch: pytest.MonkeyPatch,
-    graphs: bool,
-    arguments: dict[str, Any],
-    purpose: str,
+    saved: Saver, monkeypatch: pytest.MonkeyPatch, graphs: bool, arguments: dict[str, Any], purpose: str
 ) -> None:
     monkeypatch.setattr("regard.engine.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=f"^{purpose} needs the package torch"):
@@ -149,9 +142,7 @@ def test_exporting_twice_gives_the_same_bytes(saved: Saver) -> None:
     assert len(before["encoder.onnx"]) < len(before["model.safetensors"])
 
 
-def test_a_loaded_model_is_the_saved_one(
-    saved: Saver, random_model: Callable[..., Transformer]
-) -> None:
+def test_a_loaded_model_is_the_saved_one(saved: Saver, random_model: Callable[..., Transformer]) -> None:
     folder = saved(tied="decoder")
     before = torch.get_rng_state()
     model, manifest = load_model(folder)
@@ -183,9 +174,7 @@ def test_a_sentences_memory_is_shared_by_its_rows(saved: Saver) -> None:
 def test_threads_leave_room_for_others_or_are_those_of_the_environment(monkeypatch: Any) -> None:
     monkeypatch.delenv("REGARD_THREADS", raising=False)
     for cores, threads in ((1, 1), (6, 3), (64, 8)):
-        monkeypatch.setattr(
-            os, "sched_getaffinity", lambda process, n=cores: set(range(n)), raising=False
-        )
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, n=cores: set(range(n)), raising=False)
         assert default_threads() == threads
     monkeypatch.setenv("REGARD_THREADS", "3")
     assert default_threads() == 3

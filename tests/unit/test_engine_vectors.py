@@ -21,9 +21,7 @@ SHAPE = dict(num_encoder_layers=2, num_decoder_layers=1, d_model=26, d_ff=37, nu
 
 
 def saved(folder: Path, weights: str = "fp32", **changes: Any) -> Transformer:
-    config = ModelConfig(
-        source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **{**SHAPE, **changes}
-    )
+    config = ModelConfig(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **{**SHAPE, **changes})
     torch.manual_seed(5)
     model = build(config).eval()
     assert isinstance(model, Transformer)
@@ -47,9 +45,7 @@ def alone(model: Transformer, source: list[int]) -> np.ndarray:
     ids=["encoder-decoder", "encoder-only", "bert"],
 )
 @pytest.mark.parametrize("kind", ["onnxruntime", "torch"])
-def test_vectors_are_those_of_each_source_alone(
-    tmp_path: Path, kind: Any, changes: dict[str, Any]
-) -> None:
+def test_vectors_are_those_of_each_source_alone(tmp_path: Path, kind: Any, changes: dict[str, Any]) -> None:
     model = saved(tmp_path / "model", **changes)
     encoder = open_encoder(tmp_path / "model", kind)
     for source, found in zip(SOURCES, encoder.vectors(SOURCES), strict=True):
@@ -62,9 +58,7 @@ def test_int8_is_near_and_knows_itself(tmp_path: Path) -> None:
     quantized = open_encoder(tmp_path / "model")
     wide = open_encoder(tmp_path / "model", precision="fp32")
     assert (quantized.precision, wide.precision) == ("int8", "fp32")
-    for source, near, nearer in zip(
-        SOURCES, quantized.vectors(SOURCES), wide.vectors(SOURCES), strict=True
-    ):
+    for source, near, nearer in zip(SOURCES, quantized.vectors(SOURCES), wide.vectors(SOURCES), strict=True):
         expected = alone(model, source)
         scale = np.abs(expected).max()
         assert np.abs(near - expected).max() < 0.1 * scale

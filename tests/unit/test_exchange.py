@@ -97,9 +97,7 @@ def test_damaged_folders(
     assert sentence in refusal(folder, tmp_path / "ours")
 
 
-def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(
-    ours: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_damaged_tokenizer_is_named_when_the_model_is_opened(ours: dict[str, Path], tmp_path: Path) -> None:
     for kind, name, sentence in (
         ("marian", "source.spm", "must be a SentencePiece model"),
         ("marian", "vocab.json", "must be a JSON object of tokens"),
@@ -125,9 +123,7 @@ class Harmful:
         return os.mkdir, (str(self.mark),)
 
 
-def test_a_pickle_is_read_only_when_asked_and_only_its_weights(
-    foreign: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_pickle_is_read_only_when_asked_and_only_its_weights(foreign: dict[str, Path], tmp_path: Path) -> None:
     folder = copied(foreign["gpt2"], tmp_path / "theirs")
     weights = read_safetensors(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -197,10 +193,7 @@ def test_the_commands(foreign: dict[str, Path], tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("models")
-    return [
-        make_random_folder(folder / str(seed), SHAPE, seed=seed, weights="fp32")
-        for seed in range(3)
-    ]
+    return [make_random_folder(folder / str(seed), SHAPE, seed=seed, weights="fp32") for seed in range(3)]
 
 
 def test_each_weight_is_so_much_of_each(models: list[Path], tmp_path: Path) -> None:

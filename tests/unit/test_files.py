@@ -49,9 +49,7 @@ def held(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("old", [OLD, {}], ids=["over a model", "into a run"])
-def test_a_kill_at_any_moment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: dict[str, bytes]
-) -> None:
+def test_a_kill_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: dict[str, bytes]) -> None:
     seen = set()
     for number in range(100):
         folder = tmp_path / str(number)
@@ -83,9 +81,7 @@ def test_a_kill_at_any_moment(
     assert finished and seen == {old.get("config.json", b""), b"", b"new"}
 
 
-def test_a_kill_leaves_no_part_of_a_new_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_leaves_no_part_of_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(100):
         folder = tmp_path / str(number) / "model"
         folder.parent.mkdir()

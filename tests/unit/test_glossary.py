@@ -94,9 +94,7 @@ def test_the_alignment_and_the_scores_are_those_of_the_text(model: Model) -> Non
     source = "Le chat dort."
     plain = model.translate(source, details=True, glossary={"chat": "kitten"})
     assert plain.alignment is None
-    found = model.translate(
-        source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"}
-    )
+    found = model.translate(source, details=True, alignment=True, n_best=3, glossary={"chat": "kitten"})
     assert len(found.alternatives) > 1 and all("kitten" in each for each in found.alternatives)
     assert found.alignment is not None
     assert ("chat", "kitten") in [

@@ -74,9 +74,7 @@ def in_folder(models: Path) -> list[str]:
     return sorted(path.name for path in models.iterdir()) if models.exists() else []
 
 
-def test_an_archive_becomes_a_model_with_a_name(
-    web: Web, models: Path, archive: bytes, model: Path
-) -> None:
+def test_an_archive_becomes_a_model_with_a_name(web: Web, models: Path, archive: bytes, model: Path) -> None:
     web.pages["/some/tiny.tar.gz"] = Page(archive, cut_after=[5_000, 3_000])
     folder = bring(f"{web.url}/some/tiny.tar.gz", sha256=sha256(archive))
     assert folder == models / "tiny" and in_folder(models) == ["tiny"]
@@ -131,9 +129,7 @@ def test_wrong_checksums_are_refused_and_nothing_is_left_under_the_name(
 def command(*words: str) -> subprocess.Popen[str]:
     pipes: dict[str, Any] = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     environment = {**os.environ, "no_proxy": "127.0.0.1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "regard", "models", *words], env=environment, **pipes
-    )
+    return subprocess.Popen([sys.executable, "-m", "regard", "models", *words], env=environment, **pipes)
 
 
 def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: bytes) -> None:
@@ -169,9 +165,7 @@ def test_killed_in_the_middle_and_two_at_once(web: Web, models: Path, archive: b
         ({"config.json": b'{"model_type": "gpt2"}', "pytorch_model.bin": b"x"}, "has none"),
     ],
 )
-def test_archives_that_are_no_models_are_refused(
-    web: Web, models: Path, files: dict[str, bytes], message: str
-) -> None:
+def test_archives_that_are_no_models_are_refused(web: Web, models: Path, files: dict[str, bytes], message: str) -> None:
     web.pages["/x.tar.gz"] = Page(tar_of(files))
     with pytest.raises(ModelError, match=message):
         bring(f"{web.url}/x.tar.gz")

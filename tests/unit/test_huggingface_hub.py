@@ -30,9 +30,7 @@ def hub() -> Iterator[Hub]:
         yield server.hub  # type: ignore[attr-defined]
 
 
-def regard(
-    hub: Hub, folder: Path, *words: str, token: str = ""
-) -> subprocess.CompletedProcess[str]:
+def regard(hub: Hub, folder: Path, *words: str, token: str = "") -> subprocess.CompletedProcess[str]:
     """The client reads where its hub is when it is loaded, so each command is a process."""
     environment = {
         **os.environ,
@@ -46,11 +44,7 @@ def regard(
     if token:
         environment["HF_TOKEN"] = token
     return subprocess.run(
-        [sys.executable, "-m", "regard", "models", *words],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
+        [sys.executable, "-m", "regard", "models", *words], env=environment, capture_output=True, text=True, timeout=180
     )
 
 

@@ -10,13 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.model.dropout import (
-    HASH_RANGE,
-    Dropout,
-    hash_numbers,
-    hashed_dropout,
-    quartered_dropout,
-)
+from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropout, quartered_dropout
 from regard.model.embedding import InputEmbedding
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
@@ -34,17 +28,10 @@ def test_the_embedding_norm_follows_the_sum(tiny_config):
     torch.testing.assert_close(x, torch.nn.functional.layer_norm(total, [18]))
 
 
-@pytest.mark.parametrize(
-    ("tied", "num_tables"),
-    [("all", 1), ("decoder", 2), ("none", 3)],
-)
+@pytest.mark.parametrize(("tied", "num_tables"), [("all", 1), ("decoder", 2), ("none", 3)])
 def test_which_tables_are_one(tied, num_tables, tiny_config):
     model = build(tiny_config(tied=tied))
-    source, target, output = (
-        model.source.embedding.weight,
-        model.target.embedding.weight,
-        model.output.weight,
-    )
+    source, target, output = (model.source.embedding.weight, model.target.embedding.weight, model.output.weight)
     assert (source is target) == (tied == "all")
     assert (target is output) == (tied != "none")
     assert len({id(table) for table in (source, target, output)}) == num_tables
@@ -144,17 +131,13 @@ def test_the_future_and_padding_are_hidden_on_paper():
 def test_packed_sentences_do_not_see_one_another_on_paper():
     words = Layout.packed(torch.tensor([2, 1, 0]), 3, 2)
     assert Visibility(words, words).may_attend().tolist() == [[[[T, T, N], [T, T, N], [N, N, T]]]]
-    assert Visibility(words, words, causal=True).may_attend().tolist() == [
-        [[[T, N, N], [T, T, N], [N, N, T]]]
-    ]
+    assert Visibility(words, words, causal=True).may_attend().tolist() == [[[[T, N, N], [T, T, N], [N, N, T]]]]
 
 
 def test_a_packed_target_sees_its_own_source_on_paper():
     target = Layout.packed(torch.tensor([1, 2, 0]), 3, 2)
     source = Layout.packed(torch.tensor([3, 1, 0]), 4, 3)
-    assert Visibility(target, source).may_attend().tolist() == [
-        [[[T, T, T, N], [N, N, N, T], [N, N, N, T]]]
-    ]
+    assert Visibility(target, source).may_attend().tolist() == [[[[T, T, T, N], [N, N, N, T], [N, N, N, T]]]]
 
 
 def test_values_and_gradients_are_those_of_torch() -> None:
@@ -163,9 +146,7 @@ def test_values_and_gradients_are_those_of_torch() -> None:
     toward = torch.randn(3, 5, 11, dtype=torch.float64)
     ours, theirs = linear(*inputs), F.linear(*inputs)
     torch.testing.assert_close(ours, theirs)
-    torch.testing.assert_close(
-        torch.autograd.grad(ours, inputs, toward), torch.autograd.grad(theirs, inputs, toward)
-    )
+    torch.testing.assert_close(torch.autograd.grad(ours, inputs, toward), torch.autograd.grad(theirs, inputs, toward))
 
 
 Drop = Callable[[Tensor, float], Tensor]

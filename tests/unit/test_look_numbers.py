@@ -48,9 +48,7 @@ class Recomputed:
         tokens = self.trace[f"{side}.tokens"]
         d_model, kind = self.config.d_model, self.config.position
         table = self.weights[f"{side}.embedding.weight"]
-        self.values[f"{side}.embedding"] = table[tokens] * np.sqrt(
-            d_model if self.config.scaled_embedding else 1
-        )
+        self.values[f"{side}.embedding"] = table[tokens] * np.sqrt(d_model if self.config.scaled_embedding else 1)
         total = self.known(f"{side}.embedding")
         places = np.arange(len(tokens))[:, None]
         if kind == "sinusoidal":
@@ -138,18 +136,14 @@ class Recomputed:
         activated = {
             "relu": lambda: np.maximum(hidden, 0),
             "gelu": lambda: hidden * (1 + erf(hidden / np.sqrt(2))) / 2,
-            "gelu-tanh": lambda: (
-                hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3))) / 2
-            ),
+            "gelu-tanh": lambda: hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3))) / 2,
             "silu": lambda: hidden / (1 + np.exp(-hidden)),
         }[kind.removeprefix("gated-")]()
         if kind.startswith("gated-"):
             self.values[f"{path}.gate"] = self.linear(reads, f"{path}.gate")
             activated = activated * self.known(f"{path}.gate")
         self.values[f"{path}.activated"] = activated
-        self.values[f"{path}.output"] = self.linear(
-            self.known(f"{path}.activated"), f"{path}.output"
-        )
+        self.values[f"{path}.output"] = self.linear(self.known(f"{path}.activated"), f"{path}.output")
         return self.after(path, x)
 
     def before(self, path: str, x: np.ndarray) -> np.ndarray:
@@ -203,9 +197,7 @@ def assert_every_value_follows(trace, model) -> None:
     assert set(again) == {name for name in trace if not name.startswith("steps.")} - given
     for name, expected in again.items():
         seen = np.abs(expected[np.isfinite(expected)])
-        np.testing.assert_allclose(
-            trace[name], expected, rtol=1e-4, atol=1e-6 * max(seen.max(), 1), err_msg=name
-        )
+        np.testing.assert_allclose(trace[name], expected, rtol=1e-4, atol=1e-6 * max(seen.max(), 1), err_msg=name)
 
 
 def test_every_traced_value_follows_from_its_operands(writing_variant, random_model) -> None:
@@ -286,8 +278,6 @@ def test_the_steps_are_what_the_search_saw(session: Session) -> None:
                 # The cached step and the full pass are one computation.
                 row = trace["probabilities"][step]
                 expected = [row[each["token"]] for each in top]
-                np.testing.assert_allclose(
-                    [each["probability"] for each in top], expected, rtol=1e-4, atol=1e-7
-                )
+                np.testing.assert_allclose([each["probability"] for each in top], expected, rtol=1e-4, atol=1e-7)
                 on_the_way += 1
     assert on_the_way >= len(output)

@@ -43,10 +43,7 @@ def test_another_sentence_is_chosen(model: regard.Model) -> None:
     content, _ = get(session, "api/sentence", {"number": "1"})
     assert b"Jane mange" in content
     chosen = session.sentence(1)
-    assert (
-        chosen.stage("given") == "Jane mange une pomme."
-        and chosen.stage("restored") in chosen.translation
-    )
+    assert chosen.stage("given") == "Jane mange une pomme." and chosen.stage("restored") in chosen.translation
     assert session.sentence(0, chosen.number) is session.original
     assert document(session, chosen.number)["sentence"] == 1
     directly = model.look(text, sentence=1)

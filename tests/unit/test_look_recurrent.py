@@ -19,12 +19,7 @@ DECODE = DecodeConfig(no_repeat_ngram=3, max_length=9, beam=3)
 
 def recurrent(attention: str = "additive", cell: str = "gru") -> Subject:
     return make_subject(
-        architecture=cell,
-        attention=attention,
-        position="none",
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        d_state=34,
+        architecture=cell, attention=attention, position="none", num_encoder_layers=1, num_decoder_layers=1, d_state=34
     )
 
 
@@ -76,9 +71,7 @@ def test_a_row_is_written_by_hand_and_a_head_silenced() -> None:
         ("none", SILENT, "it has one fixed vector; change words instead"),
     ],
 )
-def test_what_a_recurrent_model_has_not(
-    attention: str, change: dict[str, object], message: str
-) -> None:
+def test_what_a_recurrent_model_has_not(attention: str, change: dict[str, object], message: str) -> None:
     look = Look(recurrent(attention), SENTENCE, DECODE)
     with pytest.raises(UsageError, match=message):
         look.session.whatif([change])

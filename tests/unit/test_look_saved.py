@@ -42,9 +42,7 @@ def look() -> Look:
 
 
 def carried(page: str) -> dict[str, Any]:
-    [text] = re.findall(
-        r'<script type="application/json" id="regard-data">(.*?)</script>', page, re.DOTALL
-    )
+    [text] = re.findall(r'<script type="application/json" id="regard-data">(.*?)</script>', page, re.DOTALL)
     return json.loads(text)
 
 
@@ -63,9 +61,7 @@ def test_a_saved_page_fetches_nothing(look: Look) -> None:
         assert address.startswith(("#", "data:")), address
     style = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
     assert "@import" not in style
-    assert all(
-        target.strip("'\"").startswith("data:") for target in re.findall(r"url\(([^)]*)\)", style)
-    )
+    assert all(target.strip("'\"").startswith("data:") for target in re.findall(r"url\(([^)]*)\)", style))
 
 
 def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
@@ -121,9 +117,7 @@ def test_weights_that_are_bytes_stay_bytes_and_exact() -> None:
     tensors = {name: value.numpy() for name, value in subject.network.state_dict().items()}
     exact = dequantize(quantize(tensors))
     subject.network.load_state_dict({name: torch.from_numpy(exact[name]) for name in exact})
-    session = make_session(
-        replace(subject, manifest=replace(subject.manifest, weights="int8")), beam=1
-    )
+    session = make_session(replace(subject, manifest=replace(subject.manifest, weights="int8")), beam=1)
     data = carried(single_file(session))["tensors"]
     name = "decoder.layers.0.feed_forward.hidden.weight"
     rows = np.frombuffer(base64.b64decode(data[f"param:{name}"]["int8"]), dtype=np.int8)
@@ -185,9 +179,7 @@ def test_what_the_linker_does_not_know_it_refuses() -> None:
 # ------------------------------------------------------------------------------------- pictures
 
 
-@pytest.mark.parametrize(
-    ("architecture", "position"), [("encoder-decoder", "rotary"), ("decoder-only", "sinusoidal")]
-)
+@pytest.mark.parametrize(("architecture", "position"), [("encoder-decoder", "rotary"), ("decoder-only", "sinusoidal")])
 def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     subject = make_subject(architecture=architecture, position=position)
     session = make_session(subject, "Il a $5 et $6.", beam=1, max_length=16)
@@ -204,9 +196,7 @@ def test_a_run_as_a_picture(architecture: str, position: str) -> None:
     assert any("positional encoding" in text for text in texts) == (position == "sinusoidal")
 
 
-def test_without_matplotlib_the_extra_is_named(
-    look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_the_extra_is_named(look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtra, match=r"\[plot\]"):
         look.save(tmp_path / "a.png")
@@ -229,9 +219,7 @@ def test_a_model_looks(folder: Path) -> None:
     described = seen.document()
     assert described["model"]["name"] == "mine"
     assert described["compare"]["target"] == described["target"]
-    assert np.array_equal(
-        seen.trace["probabilities"], model.trace(SENTENCE, beam=2)["probabilities"]
-    )
+    assert np.array_equal(seen.trace["probabilities"], model.trace(SENTENCE, beam=2)["probabilities"])
     silent = {"kind": "head-off", "attention": "decoder.layers.0.cross_attention", "head": 0}
     assert seen.whatif([silent])["changes"]["edits"] == [silent]
 
@@ -255,9 +243,7 @@ def test_the_command_writes_what_it_is_asked_for(folder: Path, tmp_path: Path) -
     assert points.read_bytes().startswith(b"\x89PNG")
     assert drawing.read_bytes().startswith(b"<?xml")
     loaded = Trace.load(trace)
-    np.testing.assert_allclose(
-        loaded["encoder.layers.0.self_attention.weights"].sum(axis=-1), 1, rtol=1e-5
-    )
+    np.testing.assert_allclose(loaded["encoder.layers.0.self_attention.weights"].sum(axis=-1), 1, rtol=1e-5)
     assert loaded["steps.0.beams"] == [[]]
     assert loaded.metadata["source"] == SENTENCE
     assert loaded.metadata["target"] == described["result"]

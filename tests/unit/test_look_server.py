@@ -150,9 +150,7 @@ def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) 
     asked = probability(run, 2, "September Africa")
     assert len(asked["tokens"]) > 1
     trace = trace_pair(run.subject.network, run.source, [*run.output[:2], *asked["tokens"]])
-    expected = [
-        trace["probabilities"][2 + place, token] for place, token in enumerate(asked["tokens"])
-    ]
+    expected = [trace["probabilities"][2 + place, token] for place, token in enumerate(asked["tokens"])]
     np.testing.assert_allclose(asked["probabilities"], expected, rtol=1e-4)
 
 
@@ -197,9 +195,7 @@ def test_a_foreign_page_is_refused_and_our_own_is_not(server: Server) -> None:
     assert ask(server, "/api/models", headers=forwarded)[0].status == 200
 
 
-def test_the_code_of_every_box_is_a_page_with_its_line_marked(
-    server: Server, session: Session
-) -> None:
+def test_the_code_of_every_box_is_a_page_with_its_line_marked(server: Server, session: Session) -> None:
     places = document(session, 0)["code"]
     assert {"scores", "weights", "embedding", "position", "norm", "hidden", "search"} <= set(places)
     for box, place in places.items():

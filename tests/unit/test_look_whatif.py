@@ -23,12 +23,8 @@ CHANGES = {
     "no-positions": [{"kind": "no-positions"}],
     "replace-word": [{"kind": "replace-word", "index": 4, "text": "Bonjour"}],
     "force-next": [{"kind": "force-next", "step": 2, "text": "cat"}],
-    "edit-row": [
-        {"kind": "edit-row", "attention": CROSS, "head": 3, "row": 2, "weights": FIRST},
-    ],
-    "edit-row-self": [
-        {"kind": "edit-row", "attention": SELF, "head": 0, "row": 3, "weights": [0, 0.25, 0.75, 0]}
-    ],
+    "edit-row": [{"kind": "edit-row", "attention": CROSS, "head": 3, "row": 2, "weights": FIRST}],
+    "edit-row-self": [{"kind": "edit-row", "attention": SELF, "head": 0, "row": 3, "weights": [0, 0.25, 0.75, 0]}],
 }
 CHANGES["several"] = [*CHANGES["head-off"], *CHANGES["no-positions"], *CHANGES["force-next"]]
 
@@ -53,9 +49,7 @@ def assert_search_is_the_pass(run: Run, first: int = 0) -> None:
     """What the search saw on its way to its output is what the shown pass holds: the edits held there too."""
     seen = 0
     for step, record in enumerate(run.found.history):
-        for tokens, top, probabilities in zip(
-            record.beams, record.top_tokens, record.top_probabilities, strict=True
-        ):
+        for tokens, top, probabilities in zip(record.beams, record.top_tokens, record.top_probabilities, strict=True):
             if tokens == run.output[:step] and step >= first:
                 row = run.trace["probabilities"][step]
                 np.testing.assert_allclose(probabilities, row[top], rtol=1e-3, atol=1e-6)
@@ -130,10 +124,7 @@ def test_another_word_is_another_sentence(session: Session) -> None:
     plain = make_session(session.original.subject, run.text).original
     assert changed(plain, run) == set() and plain.output == run.output
     twice = session.whatif(
-        [
-            {"kind": "replace-word", "index": 0, "text": "Le chat"},
-            {"kind": "replace-word", "index": 6, "text": " ! "},
-        ]
+        [{"kind": "replace-word", "index": 0, "text": "Le chat"}, {"kind": "replace-word", "index": 6, "text": " ! "}]
     )
     assert twice.text == "Le chat visite l'Afrique en septembre!"
 
@@ -156,10 +147,7 @@ def test_a_forced_word_stands_where_it_was_forced(session: Session) -> None:
     forced = [*session.original.output[:2], *encode("cat")]
     assert run.output[: len(forced)] == forced
     again = session.whatif(
-        [
-            {"kind": "force-next", "step": 2, "text": "cat"},
-            {"kind": "force-next", "step": len(forced), "text": "fine"},
-        ]
+        [{"kind": "force-next", "step": 2, "text": "cat"}, {"kind": "force-next", "step": len(forced), "text": "fine"}]
     )
     forced += encode("fine")
     assert again.output[: len(forced)] == forced[: len(again.output)]

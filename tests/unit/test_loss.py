@@ -14,12 +14,7 @@ from regard.model.transformer import EncoderDecoder, EncoderOnly, build
 from regard.train import linear_cross_entropy as kernels
 from regard.train import loss
 from regard.train.linear_cross_entropy import LinearCrossEntropy
-from regard.train.loss import (
-    Tensors,
-    batch_loss,
-    smoothed_cross_entropy,
-    symmetric_divergence,
-)
+from regard.train.loss import Tensors, batch_loss, smoothed_cross_entropy, symmetric_divergence
 
 PAD = 0
 
@@ -37,9 +32,7 @@ def test_label_smoothing_by_hand() -> None:
 def test_equal_to_torch_with_padding() -> None:
     logits, correct = torch.randn(11, 7), torch.tensor([3, 0, 5, 6, 1, 0, 2, 2, 4, 0, 6])
     sums = smoothed_cross_entropy(logits, correct, PAD, 0.1)
-    smoothed = F.cross_entropy(
-        logits, correct, ignore_index=PAD, label_smoothing=0.1, reduction="sum"
-    )
+    smoothed = F.cross_entropy(logits, correct, ignore_index=PAD, label_smoothing=0.1, reduction="sum")
     plain = F.cross_entropy(logits, correct, ignore_index=PAD, reduction="sum")
     torch.testing.assert_close(sums.loss, smoothed)
     torch.testing.assert_close(sums.negative_log_likelihood, plain)
@@ -48,9 +41,7 @@ def test_equal_to_torch_with_padding() -> None:
 @pytest.mark.parametrize("kernel", [kernels.by_formula, kernels.in_place])
 @pytest.mark.parametrize("scores_at_once", [7 * 5, 10**6])
 def test_the_fused_loss_is_the_plain_one(
-    monkeypatch: pytest.MonkeyPatch,
-    scores_at_once: int,
-    kernel: Callable[..., kernels.LossGradients],
+    monkeypatch: pytest.MonkeyPatch, scores_at_once: int, kernel: Callable[..., kernels.LossGradients]
 ) -> None:
     """Values and gradients, whatever part of the tokens is looked at together."""
     monkeypatch.setitem(kernels.SCORES_AT_ONCE, "cpu", scores_at_once)
@@ -63,9 +54,7 @@ def test_the_fused_loss_is_the_plain_one(
     for ours, theirs in zip(fused, plain, strict=True):
         torch.testing.assert_close(ours, theirs.float())
     expected = torch.autograd.grad(3 * plain.loss, (hidden, weight))
-    for ours, theirs in zip(
-        torch.autograd.grad(3 * fused[0], (hidden, weight)), expected, strict=True
-    ):
+    for ours, theirs in zip(torch.autograd.grad(3 * fused[0], (hidden, weight)), expected, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-6)
 
 
@@ -94,12 +83,8 @@ def test_on_a_processor_in_bf16_it_is_as_near_as_that_allows(
         assert (ours - theirs).norm() < 0.01 * theirs.norm()
 
 
-@pytest.mark.parametrize(
-    ("kernel", "error"), [(kernels.in_place, 1e-5), (kernels.by_softmax, 3e-3)]
-)
-def test_scores_far_apart_do_not_overflow(
-    kernel: Callable[..., kernels.LossGradients], error: float
-) -> None:
+@pytest.mark.parametrize(("kernel", "error"), [(kernels.in_place, 1e-5), (kernels.by_softmax, 3e-3)])
+def test_scores_far_apart_do_not_overflow(kernel: Callable[..., kernels.LossGradients], error: float) -> None:
     hidden, weight = torch.tensor([[1.0], [-1.0]]), torch.tensor([[300.0], [-300.0], [0.0]])
     found = kernel(hidden, weight, torch.tensor([2, 2]), PAD, 0.1)
     plain = smoothed_cross_entropy(hidden @ weight.T, torch.tensor([2, 2]), PAD, 0.1)
@@ -132,11 +117,7 @@ def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
     target = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 10, 0, 0]])
     output = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
     batch = Tensors(
-        torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]]),
-        torch.tensor([4, 2]),
-        target,
-        output,
-        torch.tensor([5, 3]),
+        torch.tensor([[5, 6, 7, 3], [8, 3, 0, 0]]), torch.tensor([4, 2]), target, output, torch.tensor([5, 3])
     )
     return model, batch
 
@@ -201,13 +182,7 @@ def test_a_share_of_the_places_is_scored_as_all_of_them_are(
             if share is None:
                 patched.setattr(loss, "_asked_positions", lambda asked, share: None)
             sums = batch_loss(
-                model,
-                batch,
-                packed=True,
-                longest=7,
-                label_smoothing=0.1,
-                r_drop=r_drop,
-                asked_share=share,
+                model, batch, packed=True, longest=7, label_smoothing=0.1, r_drop=r_drop, asked_share=share
             )
         sums.loss.backward()
         gradients = {name: p.grad for name, p in model.named_parameters() if p.grad is not None}

@@ -37,15 +37,10 @@ def test_what_was_written_is_read(folder: Path, manifest: Manifest) -> None:
         (lambda v: v["model"].update(d_model="18"), "d_model must be a whole number: got '18'"),
         (lambda v: v.update(task="sing"), "task must be one of"),
         (lambda v: v["tokenizer"].update(kind="pickle"), "kind must be"),
-        (
-            lambda v: v["tokenizer"].update(source="../x"),
-            "plain file name: got '../x'; get the model again",
-        ),
+        (lambda v: v["tokenizer"].update(source="../x"), "plain file name: got '../x'; get the model again"),
     ],
 )
-def test_a_wrong_config_is_named(
-    folder: Path, change: Callable[[dict[str, Any]], Any], message: str
-) -> None:
+def test_a_wrong_config_is_named(folder: Path, change: Callable[[dict[str, Any]], Any], message: str) -> None:
     values = json.loads((folder / "config.json").read_text())
     change(values)
     (folder / "config.json").write_text(json.dumps(values))

@@ -36,8 +36,7 @@ def test_bytes_grow_by_the_same_with_every_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("architecture", "packed"),
-    [("encoder-decoder", False), ("encoder-decoder", True), ("decoder-only", True)],
+    ("architecture", "packed"), [("encoder-decoder", False), ("encoder-decoder", True), ("decoder-only", True)]
 )
 def test_a_trial_is_a_batch_the_model_can_learn_from(architecture: str, packed: bool) -> None:
     sizes = dict(source_vocab_size=37, target_vocab_size=37)

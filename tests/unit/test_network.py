@@ -64,9 +64,7 @@ def test_rows_of_known_words_and_no_others(tmp_path: Path, tokenizer: Tokenizer)
     changed = (after != before).any(dim=1).nonzero().flatten().tolist()
     assert changed == sorted([ids["un"], ids["deux"]])
     assert model.output.weight is model.source.embedding.weight is model.target.embedding.weight
-    assert said == (
-        f"word vectors for 2 of the {len(ids)} whole words among {tokenizer.vocab_size} tokens"
-    )
+    assert said == (f"word vectors for 2 of the {len(ids)} whole words among {tokenizer.vocab_size} tokens")
 
 
 def test_vectors_of_another_language_or_width(tmp_path: Path, tokenizer: Tokenizer) -> None:
@@ -89,8 +87,5 @@ def test_in_a_run_rows_stay_or_are_tuned(freeze: bool, corpus: DataConfig, tmp_p
     assert known
     table = checkpoint_of(tmp_path / "run", 6)["weights.source.embedding.weight"]
     size = np.mean([np.linalg.norm(vector) for vector in known.values()])
-    apart = max(
-        np.abs(table[ids[word]].numpy() - np.array(vector) / size).max()
-        for word, vector in known.items()
-    )
+    apart = max(np.abs(table[ids[word]].numpy() - np.array(vector) / size).max() for word, vector in known.items())
     assert (apart < 1e-6) == freeze

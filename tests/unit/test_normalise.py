@@ -9,13 +9,7 @@ from typing import cast
 import pytest
 
 import regard
-from regard.text.normalise import (
-    Normalised,
-    Normaliser,
-    known_signs,
-    normalise_signs,
-    normalise_text,
-)
+from regard.text.normalise import Normalised, Normaliser, known_signs, normalise_signs, normalise_text
 from regard.text.tokenizer import Tokenizer, TokenizerBase
 
 ODD = (" ", "\t", "\u00a0", "\u200b", "e\u0301", "\ufb01", "\u2026", "\u2019", "\u2014")
@@ -123,8 +117,7 @@ def test_signs_change_neither_the_translation_nor_its_words() -> None:
     model = regard.load("fr-en")
     once, often = "L'officier a mangé là.", "L\u2019of\ufb01cier\u00a0 a\u200b mange\u0301 là."
     plain, printed = (
-        model.translate(text, details=True, alignment=True).sentences[0].candidates[0]
-        for text in (once, often)
+        model.translate(text, details=True, alignment=True).sentences[0].candidates[0] for text in (once, often)
     )
     assert printed.text == plain.text and plain.alignment and printed.alignment
     for one, other in zip(plain.alignment, printed.alignment, strict=True):

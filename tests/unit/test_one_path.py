@@ -36,11 +36,7 @@ TEXTS = {
         "money": ["Cela coûte {number},50 €.", "J'ai payé 1.299,99€ à {name}."],
         "capitals": ["LE CHAT EST {WORD}.", "ATTENTION À {NAME} !"],
         "haste": ["jai faim, svp {number}", "c  est  {word}…", "l’été «\u00a0{word}\u00a0»"],
-        "several": [
-            "Oui. {name} dort ! Et toi ?",
-            "- {word}\n- {number} ans\n\nFin.",
-            " a\t{word} ",
-        ],
+        "several": ["Oui. {name} dort ! Et toi ?", "- {word}\n- {number} ans\n\nFin.", " a\t{word} "],
     },
     "en": {
         "everyday": ["It rains.", "I am {word}.", "Where is {name}?", "You are {number}."],
@@ -52,11 +48,7 @@ TEXTS = {
         "money": ["It costs ${number}.50.", "I paid US$1,299.99 to {name}."],
         "capitals": ["THE CAT IS {WORD}.", "BEWARE OF {NAME}!"],
         "haste": ["i dont know, thx {number}", "it  is  {word}…", "it’s “{word}”"],
-        "several": [
-            "Yes. {name} sleeps! You?",
-            "- {word}\n- {number} years\n\nEnd.",
-            " a\t{word} ",
-        ],
+        "several": ["Yes. {name} sleeps! You?", "- {word}\n- {number} years\n\nEnd.", " a\t{word} "],
     },
 }
 WORDS = {
@@ -134,9 +126,7 @@ def server() -> Iterator[Running]:
         yield server
 
 
-def test_a_server_answers_the_translation(
-    pair: tuple[regard.Model, list[str], list[str]], server: Running
-) -> None:
+def test_a_server_answers_the_translation(pair: tuple[regard.Model, list[str], list[str]], server: Running) -> None:
     model, given, expected = pair
     languages = model.manifest.source_language, model.manifest.target_language
     asked = dict(zip(("source", "target"), languages, strict=True))

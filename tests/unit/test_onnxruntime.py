@@ -21,9 +21,7 @@ VOCABULARY = 640
 
 
 @pytest.fixture(params=["fp32", "int8"])
-def engine(
-    tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest
-) -> OnnxEngine:
+def engine(tmp_path: Path, random_model: Callable[..., Transformer], request: pytest.FixtureRequest) -> OnnxEngine:
     # Vectors of a multiple of 16 bytes: sums over others may differ in their last bit from place to place.
     sizes = dict(d_model=24, num_heads=3, d_ff=40)
     model = random_model(source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, **sizes)
@@ -67,9 +65,7 @@ def test_equal_values_come_in_the_order_of_their_tokens(
     assert tokens[0][128] < 5
 
 
-def test_reading_at_once_is_reading_step_by_step(
-    engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_at_once_is_reading_step_by_step(engine: OnnxEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.engine.onnxruntime.MAX_PLACES", 5)
     num_rows = 3
     # In int8 a difference in the last bit of a float may tip a byte.
@@ -107,9 +103,7 @@ def test_a_state_never_changes(engine: OnnxEngine) -> None:
 
 
 @pytest.mark.parametrize(("num_sentences", "num_steps"), [(2, 67), (21, 7)])
-def test_rows_that_repeat_and_change_places(
-    engine: OnnxEngine, num_sentences: int, num_steps: int
-) -> None:
+def test_rows_that_repeat_and_change_places(engine: OnnxEngine, num_sentences: int, num_steps: int) -> None:
     """Random selections within each sentence, each row against its own tokens read alone."""
     generator = np.random.default_rng(11)
     sources = [[4 + number, *SOURCES[number % 3]] for number in range(num_sentences)]
@@ -146,31 +140,23 @@ def test_what_is_offered_changes_no_search(engine: OnnxEngine, changes: dict[str
     config = DecodeConfig(max_length=11, **changes)
     constraints = [Constraints(prefix=prefix) for prefix in ((9, 8, 7), (), (8, 8))]
     found, expected = (
-        search(model, SOURCES, config, constraints=constraints, attention=True)
-        for model in (engine, Plain(engine))
+        search(model, SOURCES, config, constraints=constraints, attention=True) for model in (engine, Plain(engine))
     )
     assert found == expected
     short = search(engine, SOURCES, config, constraints=constraints)
     for hypotheses, others in zip(short, expected, strict=True):
         for hypothesis, other in zip(hypotheses, others, strict=True):
             assert hypothesis.tokens == other.tokens
-            assert hypothesis.score == pytest.approx(
-                other.score, abs=0.05 if engine.quantized else 1e-5
-            )
+            assert hypothesis.score == pytest.approx(other.score, abs=0.05 if engine.quantized else 1e-5)
 
 
-def test_a_decoder_alone_reads_a_long_beginning(
-    tmp_path: Path, random_model: Callable[..., Transformer]
-) -> None:
-    model = random_model(
-        architecture="decoder-only", position="rotary", target_vocab_size=VOCABULARY
-    )
+def test_a_decoder_alone_reads_a_long_beginning(tmp_path: Path, random_model: Callable[..., Transformer]) -> None:
+    model = random_model(architecture="decoder-only", position="rotary", target_vocab_size=VOCABULARY)
     engine = open_saved(model, tmp_path / "model", "int8")
     prefix = np.random.default_rng(3).integers(4, VOCABULARY, 300).tolist()
     config = DecodeConfig(method="greedy", max_length=307)
     found, expected = (
-        search(each, [[]], config, constraints=[Constraints(prefix=prefix)])
-        for each in (engine, Plain(engine))
+        search(each, [[]], config, constraints=[Constraints(prefix=prefix)]) for each in (engine, Plain(engine))
     )
     assert found[0][0].tokens == expected[0][0].tokens
     assert found[0][0].tokens[:300] == prefix

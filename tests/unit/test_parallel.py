@@ -14,13 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from train_fixtures import (
-    QUICK,
-    SHAPE,
-    checkpoint_of,
-    make_batch,
-    run,
-)
+from train_fixtures import QUICK, SHAPE, checkpoint_of, make_batch, run
 
 from regard.config import DataConfig, TrainConfig
 from regard.errors import UsageError
@@ -34,9 +28,7 @@ SETTINGS = dataclasses.replace(
 )
 
 
-def command(
-    num_processes: int, corpus: DataConfig, output: Path, settings: TrainConfig, *more: str
-) -> list[str]:
+def command(num_processes: int, corpus: DataConfig, output: Path, settings: TrainConfig, *more: str) -> list[str]:
     wishes = {
         field.name: getattr(settings, field.name)
         for field in dataclasses.fields(settings)
@@ -73,9 +65,7 @@ def alone(corpus: DataConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_two_sharded_processes_do_what_one_does(
-    corpus: DataConfig, alone: Path, tmp_path: Path
-) -> None:
+def test_two_sharded_processes_do_what_one_does(corpus: DataConfig, alone: Path, tmp_path: Path) -> None:
     settings = dataclasses.replace(SETTINGS, sharded=True)
     done = torchrun(2, corpus, tmp_path / "run", settings)
     assert done.returncode == 0, done.stderr
@@ -83,9 +73,7 @@ def test_two_sharded_processes_do_what_one_does(
     assert [line["step"] for line in two] == list(range(1, 7)), "one process writes"
     for expected, found in zip(one, two, strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-5), found["step"]
-    for expected, found in zip(
-        lines(alone, "valid"), lines(tmp_path / "run", "valid"), strict=True
-    ):
+    for expected, found in zip(lines(alone, "valid"), lines(tmp_path / "run", "valid"), strict=True):
         assert found["loss"] == pytest.approx(expected["loss"], rel=1e-4)
     assert position(alone, 6) == position(tmp_path / "run", 6)
     whole, other = checkpoint_of(alone, 6), checkpoint_of(tmp_path / "run", 6)
@@ -112,12 +100,8 @@ def wait_for(checkpoints: Path, after: int, process: subprocess.Popen[str]) -> i
         time.sleep(0.05)
 
 
-def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(
-    corpus: DataConfig, tmp_path: Path
-) -> None:
-    settings = dataclasses.replace(
-        SETTINGS, steps=100_000, validate_every=5, metric="loss", sharded=True
-    )
+def test_a_killed_process_costs_no_more_than_the_steps_since_the_checkpoint(corpus: DataConfig, tmp_path: Path) -> None:
+    settings = dataclasses.replace(SETTINGS, steps=100_000, validate_every=5, metric="loss", sharded=True)
     words = command(2, corpus, tmp_path / "run", settings, "--max-restarts=1")
     errors = (tmp_path / "errors").open("w")
     process = subprocess.Popen(words, stderr=errors, text=True)

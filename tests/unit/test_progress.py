@@ -43,9 +43,7 @@ def test_counted_in_minutes_it_ends_on_time_at_a_rate_of_nothing() -> None:
     progress, whole = Progress(TIMED), 180.0
     warm = WARMUP_SHARE * whole
     assert progress.rate(1, 0.0) == 0 == progress.rate(9, whole)
-    assert progress.rate(9, warm / 2) == pytest.approx(
-        0.25 * 0.5 * (1 + math.cos(math.pi * warm / 2 / whole))
-    )
+    assert progress.rate(9, warm / 2) == pytest.approx(0.25 * 0.5 * (1 + math.cos(math.pi * warm / 2 / whole)))
     assert progress.rate(9, whole / 2) == pytest.approx(0.25)
     rates = [progress.rate(9, second) for second in range(round(warm) + 1, 181)]
     assert rates == sorted(rates, reverse=True)
@@ -108,10 +106,7 @@ def test_a_run_of_minutes_goes_on_with_the_minutes_left(corpus: DataConfig, tmp_
 
 def test_the_best_are_kept_best_first() -> None:
     history = History(num_kept=2)
-    found = [
-        history.add(step, Validation(loss, None))
-        for step, loss in ((7, 3.0), (11, 2.0), (13, 2.5), (17, 4.0))
-    ]
+    found = [history.add(step, Validation(loss, None)) for step, loss in ((7, 3.0), (11, 2.0), (13, 2.5), (17, 4.0))]
     assert found == [True, True, False, False]
     assert history.best_steps == [11, 13]
     assert history.without_improvement == 2

@@ -107,6 +107,4 @@ def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
-    assert done.returncode == 2 and "pip install -c constraints.txt '.[ray]'" in done.stderr, (
-        done.stderr
-    )
+    assert done.returncode == 2 and "pip install -c constraints.txt '.[ray]'" in done.stderr, done.stderr

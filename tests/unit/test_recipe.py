@@ -7,14 +7,7 @@ import pytest
 
 from regard.config import DataConfig, TrainConfig, sized
 from regard.errors import UsageError
-from regard.train.recipe import (
-    SECTIONS,
-    Request,
-    check,
-    named_recipes,
-    parse_settings,
-    read_recipe,
-)
+from regard.train.recipe import SECTIONS, Request, check, named_recipes, parse_settings, read_recipe
 
 RECIPE = """
 [data]
@@ -59,10 +52,7 @@ def test_a_recipe_file(tmp_path: Path) -> None:
         ("[trian]\nsteps=1", r"unknown section \[trian\] \(did you mean 'train'\?\)"),
         ("[train]\nstep=1", r"\[train\]: unknown key 'step' \(did you mean 'steps'\?\)"),
         ("[train]\nsteps='many'", "steps must be a whole number: got 'many'; correct it"),
-        (
-            "[model]\nsize='huge'",
-            "size must be one of tiny, small, base, big: got 'huge'; use one of these",
-        ),
+        ("[model]\nsize='huge'", "size must be one of tiny, small, base, big: got 'huge'; use one of these"),
         ("[model]\nsize='tiny'\nnum_heads=3", "d_model must be a multiple of num_heads"),
         ("train = 3", "train must be a section"),
         ("[train", "must be TOML text"),

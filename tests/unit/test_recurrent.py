@@ -96,9 +96,7 @@ def test_the_torch_engine_runs_it(folder: Path):
     assert isinstance(open_engine(folder), TorchEngine)
     with pytest.raises(UsageError) as caught:
         open_engine(folder, "onnxruntime")
-    assert str(caught.value) == (
-        "the onnxruntime engine runs Transformers: got architecture=gru; use torch"
-    )
+    assert str(caught.value) == ("the onnxruntime engine runs Transformers: got architecture=gru; use torch")
 
 
 # torch says so on a processor without bf16 arithmetic, and computes it in another way
@@ -116,9 +114,7 @@ def test_a_gpu_gives_the_same(recurrent_variant, random_model, sentences):
     """Logits in full precision, and gradients that are numbers under autocast."""
     model = random_model(**recurrent_variant)
     expected = sentences.real(model)
-    there = type(sentences)(
-        *(getattr(sentences, name).cuda() for name in sentences.__dataclass_fields__)
-    )
+    there = type(sentences)(*(getattr(sentences, name).cuda() for name in sentences.__dataclass_fields__))
     model = model.cuda()
     is_real = sentences.is_real(model).cuda()
     close = dict(atol=2e-2, rtol=2e-2)  # cuDNN multiplies in TF32

@@ -104,9 +104,7 @@ def test_who_is_busy_is_not_given_up_and_who_stands_still_is(
 
 @pytest.mark.parametrize("way, says", [("waits", "regard: all processes"), ("held", "Timeout")])
 def test_who_does_not_meet_the_others_ends(way: str, says: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE, way], capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", ALONE, way], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert done.stderr.startswith(says)
 

@@ -31,9 +31,7 @@ def test_a_run_killed_before_it_had_a_plan_is_begun_anew(tmp_path: Path) -> None
     assert (output / "thesis.txt").read_text() == "mine"
 
 
-def test_no_room_for_the_text_is_told_with_what_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_room_for_the_text_is_told_with_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(self: Column) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -63,9 +61,7 @@ def test_a_second_trainer_in_a_folder_is_refused(corpus: DataConfig, tmp_path: P
     assert not (tmp_path / "run" / ".lock").exists()
 
 
-def test_a_refused_run_leaves_nothing_and_can_be_repeated(
-    corpus: DataConfig, tmp_path: Path
-) -> None:
+def test_a_refused_run_leaves_nothing_and_can_be_repeated(corpus: DataConfig, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="batch_tokens must have room"):
         run(corpus, tmp_path / "run", dataclasses.replace(QUICK, batch_tokens=4))
     assert not (tmp_path / "run").exists()

@@ -35,10 +35,7 @@ def test_fields_between_tabs_are_parts_of_their_own() -> None:
 def test_nothing_is_lost(language: str, text: str, limit: int, sentences: bool) -> None:
     parts = split(text, language, len, limit, sentences=sentences)
     assert parts.join(parts.sentences) == text
-    assert all(
-        (len(sentence) > limit) == (place in parts.endless)
-        for place, sentence in enumerate(parts.sentences)
-    )
+    assert all((len(sentence) > limit) == (place in parts.endless) for place, sentence in enumerate(parts.sentences))
     assert all(sentence == sentence.strip() for sentence in parts.sentences)
 
 

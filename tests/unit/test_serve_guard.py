@@ -44,9 +44,7 @@ def locked(folders: list[Path]) -> Iterator[Running]:
 class Held:
     """The model stopped in the middle of its work, until it is let go."""
 
-    def __init__(
-        self, server: Running, monkeypatch: pytest.MonkeyPatch, name: str = "fr-en"
-    ) -> None:
+    def __init__(self, server: Running, monkeypatch: pytest.MonkeyPatch, name: str = "fr-en") -> None:
         engine: Any = server.app.models.all[name].translator.engine
         self.is_open, self.num_steps = threading.Event(), 0
         for name in ("step", "step_best"):
@@ -91,9 +89,7 @@ def response(client: socket.socket) -> tuple[int, bytes]:
 
 
 def head(path: str, length: int, method: str = "POST") -> bytes:
-    return (
-        f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
-    )
+    return f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n".encode()
 
 
 def is_closed(client: socket.socket) -> bool:
@@ -106,18 +102,14 @@ def is_closed(client: socket.socket) -> bool:
 # bodies
 
 
-def test_a_large_body_is_refused_before_it_is_read_and_the_connection_goes_on(
-    server: Running,
-) -> None:
+def test_a_large_body_is_refused_before_it_is_read_and_the_connection_goes_on(server: Running) -> None:
     with server.connect() as client:
         client.sendall(head("/v1/chat/completions", 100_000_000))
         status, body = response(client)
     assert status == 413 and "error" in json.loads(body)
     chunk = b"2710\r\n" + b"a" * 10_000 + b"\r\n"
     with server.connect() as client:
-        client.sendall(
-            b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        client.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         client.sendall(chunk * 6)
         assert response(client)[0] == 413
     with server.connect() as client:
@@ -147,9 +139,7 @@ def test_what_is_no_http_is_answered_in_json(server: Running) -> None:
 # slow clients
 
 
-def test_slow_heads_idle_connections_and_slow_bodies_are_cut(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_heads_idle_connections_and_slow_bodies_are_cut(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HEAD_TIMEOUT", "BODY_TIMEOUT", "REFUSED_BODY_TIMEOUT"):
         monkeypatch.setattr(limits, name, 0.2)
     with server.connect() as silent, server.connect() as client:
@@ -166,9 +156,7 @@ def test_slow_heads_idle_connections_and_slow_bodies_are_cut(
         assert is_closed(client)
 
 
-def test_more_connections_than_there_is_room_for(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_connections_than_there_is_room_for(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 3)
     kept = [server.connect() for _ in range(3)]
     wait_until(lambda: len(server.server.server_state.connections) >= 3)
@@ -196,9 +184,7 @@ def test_who_does_not_read_is_cut(folders: list[Path], monkeypatch: pytest.Monke
 # too much, too long, cancelled, dead
 
 
-def test_more_than_can_wait_is_told_to_come_back(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_can_wait_is_told_to_come_back(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     with running(folders, queue=2) as server:
         held = Held(server, monkeypatch)
         answers: list[int] = []
@@ -215,9 +201,7 @@ def test_more_than_can_wait_is_told_to_come_back(
         assert server.post("/translate", ASK).status == 200
 
 
-def test_what_takes_too_long_is_given_up(
-    folders: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_too_long_is_given_up(folders: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     with running(folders, timeout=0.3) as server:
         held = Held(server, monkeypatch)
         answer = server.post("/translate", ASK)
@@ -229,9 +213,7 @@ def test_what_takes_too_long_is_given_up(
         assert held.num_steps <= before + 1
 
 
-def test_when_the_client_goes_the_work_stops(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_the_client_goes_the_work_stops(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     held = Held(server, monkeypatch)
     body = json.dumps({**ASK, "q": [SECRET] * 40}).encode()
     with server.connect() as client:
@@ -346,20 +328,14 @@ def test_a_key_opens_whichever_way_it_comes_and_is_never_told(locked: Running) -
 
 def test_a_rate_holds_for_each_client_whatever_it_claims(folders: list[Path]) -> None:
     with running(folders, rate=2) as server:
-        statuses = [
-            server.get("/languages", **{"X-Forwarded-For": f"10.0.0.{i}"}).status for i in range(3)
-        ]
+        statuses = [server.get("/languages", **{"X-Forwarded-For": f"10.0.0.{i}"}).status for i in range(3)]
         assert statuses == [200, 200, 429]
         refused = server.get("/v1/models")
         assert refused.status == 429 and int(refused.headers["Retry-After"]) > 0
         assert refused.json["error"]["type"] == "rate_limit_error"
         assert server.get("/health").status == 200
     behind = limits.Settings(proxies=("127.0.0.1", "10.0.0.9"))
-    for chain, client in (
-        ("6.6.6.6, 10.0.0.1", "10.0.0.1"),
-        ("10.0.0.1,10.0.0.9", "10.0.0.1"),
-        ("", "127.0.0.1"),
-    ):
+    for chain, client in (("6.6.6.6, 10.0.0.1", "10.0.0.1"), ("10.0.0.1,10.0.0.9", "10.0.0.1"), ("", "127.0.0.1")):
         assert behind.client_of("127.0.0.1", {"x-forwarded-for": chain}) == client
     assert behind.client_of("1.2.3.4", {"x-forwarded-for": "10.0.0.1"}) == "1.2.3.4"
 
@@ -429,9 +405,7 @@ def test_no_path_leads_outside(server: Running) -> None:
 # logs and metrics
 
 
-def test_the_log_is_json_without_anyones_words(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_log_is_json_without_anyones_words(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_file(*_: Any, **__: Any) -> Any:
         raise AssertionError("a file for what a client sent")
 
@@ -456,9 +430,7 @@ def test_the_log_is_json_without_anyones_words(
     assert "none" in {event["route"] for event in requests}
 
 
-def test_a_fault_of_ours_tells_nobody_anything(
-    server: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_tells_nobody_anything(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     break_model(server, monkeypatch, RuntimeError(SECRET))
     answer = server.post("/translate", ASK)
     assert answer.status == 500 and SECRET not in answer.body.decode()

@@ -48,9 +48,7 @@ def test_a_list_gives_lists_and_keeps_its_order(server: Running, model: regard.M
     assert answer["alternatives"][1:3] == [[], []]
     details = model.translate(SENTENCE, n_best=3, details=True)
     assert [answer["translatedText"][0], *answer["alternatives"][0]] == details.alternatives
-    assert (
-        model.manifest.decode.beam < 11
-    )  # as many as may be asked for are more than the beam is wide
+    assert model.manifest.decode.beam < 11  # as many as may be asked for are more than the beam is wide
     answer = translate(server, q=SENTENCE, alternatives=10)
     expected = model.translate(SENTENCE, n_best=11, beam=11, details=True).alternatives
     assert [answer["translatedText"], *answer["alternatives"]] == expected
@@ -73,9 +71,7 @@ def test_a_form_may_hold_letters_as_they_are(server: Running) -> None:
     fields = f"q={text}&source=en&target=en"
     assert server.form("/translate", fields).json["translatedText"] == text
     for wrong in (fields.encode("utf-16"), "&".join(f"a{i}=1" for i in range(500)).encode()):
-        answer = server.ask(
-            "POST", "/translate", wrong, {"Content-Type": "application/x-www-form-urlencoded"}
-        )
+        answer = server.ask("POST", "/translate", wrong, {"Content-Type": "application/x-www-form-urlencoded"})
         assert answer.status == 400 and "form" in answer.json["error"]
 
 
@@ -103,9 +99,7 @@ def test_languages_say_what_can_become_what(server: Running) -> None:
 
 
 def test_a_file_comes_back_translated(server: Running, model: regard.Model) -> None:
-    answer = server.upload(
-        "ma lettre.txt", b"Bonjour.\n\nLe chat dort.\n", source="fr", target="en"
-    )
+    answer = server.upload("ma lettre.txt", b"Bonjour.\n\nLe chat dort.\n", source="fr", target="en")
     assert answer.status == 200, answer.body
     parts = urlsplit(answer.json["translatedFileUrl"])
     assert f"{parts.scheme}://{parts.netloc}" == server.url

@@ -117,9 +117,7 @@ def test_numbers_of_forms_and_of_json() -> None:
             request.integer({"n": wrong}, "n", 0, 0, 9)
 
 
-def test_models_that_cannot_be_served_are_left_out_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_that_cannot_be_served_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_folders(tmp_path, ("fr-en", "story"))
     make_model_folder(tmp_path / "filler", task="fill")
     (tmp_path / "story" / "decoder.onnx").write_bytes(b"nonsense")
@@ -128,9 +126,7 @@ def test_models_that_cannot_be_served_are_left_out_and_named(
     served, left_out = models.load_models([], queue=3, metrics=counted, threads=1)
     assert {"fr-en"} <= set(served.all) and not {"story", "filler"} & set(served.all)
     assert "got one to fill" in left_out["filler"] and "decoder.onnx" in left_out["story"]
-    with pytest.raises(
-        ModelError, match="must be a model to translate, chat, write: got one to fill"
-    ):
+    with pytest.raises(ModelError, match="must be a model to translate, chat, write: got one to fill"):
         models.load_models(["filler"], queue=3, metrics=counted)
     with pytest.raises(UsageError, match="folder or the name"):
         models.load_models(["nobody"], queue=3, metrics=counted)

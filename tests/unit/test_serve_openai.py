@@ -106,10 +106,7 @@ def test_the_conversation_is_read_and_instructions_are_not(server: Running) -> N
         return float(answer["choices"][0]["logprobs"]["content"][0]["logprob"])
 
     earlier = [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}],
-        },
+        {"role": "user", "content": [{"type": "text", "text": "Le chat "}, {"type": "text", "text": "dort"}]},
         {"role": "assistant", "content": "Hello, Jane!"},
     ]
     assert sureness([{"role": "system", "content": "Be rude."}, *HELLO]) == sureness(HELLO)
@@ -126,9 +123,7 @@ STREAMS: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("path", "fields"), STREAMS)
-def test_a_stream_is_the_same_answer_bit_by_bit(
-    server: Running, path: str, fields: dict[str, Any]
-) -> None:
+def test_a_stream_is_the_same_answer_bit_by_bit(server: Running, path: str, fields: dict[str, Any]) -> None:
     whole = answered(server, path, **fields)
     chunks = streamed(server, path, **fields, stream_options={"include_usage": True})
     assert len({(chunk["id"], chunk["created"]) for chunk in chunks}) == 1
@@ -165,10 +160,7 @@ def test_penalties_change_what_is_drawn_and_zero_asks_for_nothing(server: Runnin
 
 def test_a_penalty_without_sampling_is_refused(server: Running) -> None:
     name = "presence_penalty"
-    for fields in (
-        {"model": "fr-en", "messages": HELLO},
-        {"model": "chat", "messages": HELLO, "temperature": 0},
-    ):
+    for fields in ({"model": "fr-en", "messages": HELLO}, {"model": "chat", "messages": HELLO, "temperature": 0}):
         refused(server.post(CHAT, {**fields, name: 1}), name)
         assert server.post(CHAT, {**fields, name: 0}).status == 200
     answered(server, CHAT, model="chat", messages=HELLO, temperature=0.7, **{name: 1})

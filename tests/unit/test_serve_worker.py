@@ -186,8 +186,7 @@ def test_conversations_share_batches_and_each_has_its_own_reply(thread: Thread) 
     prompts = [chat_prompt(thread.translator, [f"{word} {i}"]) for i, word in enumerate(WORDS)]
     thread.hold()
     jobs = [
-        ModelJob(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens])
-        for number, prompt in enumerate(prompts)
+        ModelJob(ReplyTask(decode), [(prompt, number)], [prompt.num_tokens]) for number, prompt in enumerate(prompts)
     ]
     for each in jobs:
         thread.worker.submit(each)

@@ -51,9 +51,7 @@ def test_what_may_be_cut_short_is_unless_others_take_part() -> None:
     assert signals.number == signal.SIGTERM
 
 
-def test_a_validation_that_was_broken_off_is_made_up_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_validation_that_was_broken_off_is_made_up_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     number = signal.SIGINT
     corpus, settings = counting_corpus(tmp_path), dataclasses.replace(QUICK, average=2)
     run(corpus, tmp_path / "whole", settings)

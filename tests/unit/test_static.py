@@ -61,9 +61,7 @@ def assert_same(found: list[list[Hypothesis]], expected: list[list[Hypothesis]])
         assert [each.stop for each in ours] == [each.stop for each in theirs]
         for mine, other in zip(ours, theirs, strict=True):
             assert mine.score == pytest.approx(other.score, abs=1e-4)
-            assert mine.token_log_probabilities == pytest.approx(
-                other.token_log_probabilities, abs=1e-4
-            )
+            assert mine.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=1e-4)
 
 
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
@@ -177,9 +175,7 @@ def is_power_of_two(number: int) -> bool:
 @pytest.mark.parametrize("beam", [1, 3, 5])
 @pytest.mark.parametrize("count", [1, 7, 301])
 @pytest.mark.parametrize(("source_len", "limit"), [(1, 1), (31, 83), (130, 310)])
-def test_a_shape_has_room_for_what_it_is_asked_for(
-    beam: int, count: int, source_len: int, limit: int
-) -> None:
+def test_a_shape_has_room_for_what_it_is_asked_for(beam: int, count: int, source_len: int, limit: int) -> None:
     config = DecodeConfig(beam=beam, n_best=beam, min_length=1, no_repeat_ngram=2)
     shape = Room().shape(MODEL, ITEMSIZE, config, count=count, source_len=source_len, limit=limit)
     assert shape.num_sentences >= count and shape.source_len >= source_len and shape.max_len > limit
@@ -191,9 +187,7 @@ def test_a_shape_has_room_for_what_it_is_asked_for(
 
 @pytest.mark.parametrize("memory", [BYTES_PER_TOKEN * 128 * 11, BYTES_PER_TOKEN * 128 * 16])
 def test_memory_is_for_sources_and_for_outputs(memory: int) -> None:
-    shape = Room(memory=memory).shape(
-        MODEL, ITEMSIZE, DecodeConfig(beam=2), count=97, source_len=101, limit=99
-    )
+    shape = Room(memory=memory).shape(MODEL, ITEMSIZE, DecodeConfig(beam=2), count=97, source_len=101, limit=99)
     assert shape.num_sentences < 97
     assert shape.num_sentences * shape.source_len * BYTES_PER_TOKEN <= memory
     assert shape.num_rows * shape.max_len * BYTES_PER_TOKEN <= memory

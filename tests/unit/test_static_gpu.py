@@ -62,9 +62,7 @@ def test_beams_attend_to_their_sentence_in_the_bank(dtype):
     query = random(ROWS, HEADS, 1, HEAD_DIM, dtype=dtype)
     found = SourceCache(*bank, lengths, sentence).attend(query, None, None)
     exact = [each.double().cpu() for each in bank]
-    expected = SourceCache(*exact, lengths.cpu(), sentence.cpu()).attend(
-        query.double().cpu(), None, None
-    )
+    expected = SourceCache(*exact, lengths.cpu(), sentence.cpu()).attend(query.double().cpu(), None, None)
     tolerance = 1e-5 if dtype == torch.float32 else 2e-2
     torch.testing.assert_close(found.double().cpu(), expected, atol=tolerance, rtol=tolerance)
 
@@ -122,9 +120,7 @@ def test_recorded_and_played_again_equals_the_search_over_steps(settings, positi
     with torch.no_grad():
         model.output.weight.mul_(4)
     generator = np.random.default_rng(3)
-    sources = [
-        [*generator.integers(4, 1009, length).tolist(), 3] for length in (0, 1, 7, 13, 5, 2, 19)
-    ]
+    sources = [[*generator.integers(4, 1009, length).tolist(), 3] for length in (0, 1, 7, 13, 5, 2, 19)]
     decode = DecodeConfig(max_length=11, **settings)
     engine = TorchEngine(model, "cuda", "fp32")
     engine.__dict__["search_whole"] = None
@@ -134,6 +130,4 @@ def test_recorded_and_played_again_equals_the_search_over_steps(settings, positi
         found = ours(sources, decode, np.full(len(sources), 11))
         for mine, other in zip(found, expected, strict=True):
             assert [each.tokens for each in mine] == [each.tokens for each in other]
-            assert [each.score for each in mine] == pytest.approx(
-                [each.score for each in other], abs=1e-3
-            )
+            assert [each.score for each in mine] == pytest.approx([each.score for each in other], abs=1e-3)

@@ -17,10 +17,7 @@ def ratios(script: str, **amounts: int) -> dict[str, float]:
     """What the script prints last."""
     words = [word for name, amount in amounts.items() for word in (f"--{name}", str(amount))]
     done = subprocess.run(
-        [sys.executable, str(SCRIPTS / script), *words],
-        capture_output=True,
-        text=True,
-        timeout=12_000,
+        [sys.executable, str(SCRIPTS / script), *words], capture_output=True, text=True, timeout=12_000
     )
     assert done.returncode == 0, done.stderr
     lines = re.findall(r"^(\w.* / .*?) +([\d.]+)$", done.stdout, re.MULTILINE)

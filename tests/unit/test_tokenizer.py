@@ -39,11 +39,7 @@ UNIGRAM = Tokenizer.train(sentences(301), vocabulary=331, kind="unigram", exact=
 
 ODD = "\u2581|\U000f2581|\U000f25810| |  |\t|\n|\0|\ufeff|<s>|</s>|<pad>|<unk>|<0x41>|\U0001f468\u200d\U0001f469|e\u0301|\u202e"
 HARD = st.lists(
-    st.one_of(
-        st.characters(exclude_categories=["Cs"]),
-        st.sampled_from(ODD.split("|")),
-        st.sampled_from(WORDS),
-    ),
+    st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(ODD.split("|")), st.sampled_from(WORDS)),
     max_size=13,
 ).map("".join)
 
@@ -125,10 +121,7 @@ def test_sampling_is_the_same_in_another_process(tokenizer: Tokenizer, tmp_path:
 def test_unigram_draws_in_proportion_to_the_weights() -> None:
     # All segmentations of a short word, weighted by hand, against how often each was drawn.
     alpha, word, draws = 0.2, "tomka", 20_000
-    scores = {
-        UNIGRAM.token_strings([id])[0]: UNIGRAM._processor.get_score(id)
-        for id in range(260, UNIGRAM.vocab_size)
-    }
+    scores = {UNIGRAM.token_strings([id])[0]: UNIGRAM._processor.get_score(id) for id in range(260, UNIGRAM.vocab_size)}
     marked, ways = "\u2581" + word, {}
     for cuts in range(2 ** (len(marked) - 1)):
         pieces, start = [], 0
@@ -138,10 +131,7 @@ def test_unigram_draws_in_proportion_to_the_weights() -> None:
                 start = place
         if all(piece in scores for piece in pieces):
             ways[tuple(pieces)] = 2.718281828459045 ** (alpha * sum(scores[p] for p in pieces))
-    drawn = Counter(
-        tuple(UNIGRAM.token_strings(ids))
-        for ids in UNIGRAM.sample([word] * draws, alpha, 3).lists()
-    )
+    drawn = Counter(tuple(UNIGRAM.token_strings(ids)) for ids in UNIGRAM.sample([word] * draws, alpha, 3).lists())
     assert set(drawn) <= set(ways) and len(ways) > 2
     for pieces, weight in ways.items():
         assert drawn[pieces] / draws == pytest.approx(weight / sum(ways.values()), abs=0.02)
@@ -199,9 +189,7 @@ def test_an_impossible_vocabulary_is_refused_or_replaced(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
 def test_a_rare_sign_of_common_text_has_a_token_of_its_own(kind: str) -> None:
     rare = "It costs 5 £ or $ 7, \u20ac & \u00ab \u00c9tat \u00bb; ~ \u4e2d"
-    tokenizer = Tokenizer.train(
-        [*sentences(2003), rare, 'é"#='], vocabulary=500, kind=kind, exact=False
-    )
+    tokenizer = Tokenizer.train([*sentences(2003), rare, 'é"#='], vocabulary=500, kind=kind, exact=False)
     for sign in '£$\u20ac&\u00ab\u00bb\u00c9;~é"#=':
         assert tokenizer.id_of(sign) is not None, sign
     assert tokenizer.id_of("\u4e2d") is None and tokenizer.id_of("@") is None

@@ -25,9 +25,7 @@ def model(folder: Path) -> Model:
 
 @pytest.mark.parametrize("target", [None, "The cat"], ids=["of the search", "of a translation"])
 @pytest.mark.parametrize("name", ["encoder.layer.0.norm", "steps.0.scores"])
-def test_an_edit_that_changes_nothing_is_refused(
-    model: Model, target: str | None, name: str
-) -> None:
+def test_an_edit_that_changes_nothing_is_refused(model: Model, target: str | None, name: str) -> None:
     with pytest.raises(UsageError, match=f"got '{name}'.*list\\(trace\\)"):
         model.trace("Le chat", target, edits={name: lambda value: value})
     with pytest.raises(UsageError, match=r"did you mean 'encoder.layers.0.self_attention.query'\?"):
@@ -43,9 +41,7 @@ def test_a_trace_of_the_search(model: Model) -> None:
     assert trace["memory"].shape == (len(source), 26)
     assert trace["probabilities"].shape == (len(target), model.manifest.model.target_vocab_size)
     steps = [name for name in trace if name.startswith("steps.")]
-    assert steps[:4] == [
-        f"steps.0.{name}" for name in ("beams", "scores", "top_tokens", "top_probabilities")
-    ]
+    assert steps[:4] == [f"steps.0.{name}" for name in ("beams", "scores", "top_tokens", "top_probabilities")]
     # What the full pass gives after the first token is what the search saw there.
     best = np.sort(trace["probabilities"][0])[::-1][:NUM_SHOWN]
     assert trace["steps.0.top_probabilities"][0] == pytest.approx(best, abs=1e-5)
@@ -114,10 +110,5 @@ def test_a_trace_saves_and_loads(model: Model, tmp_path: Path) -> None:
     assert again.metadata == trace.metadata
     assert all(np.array_equal(again[name], trace[name]) for name in trace)
     again.save(tmp_path / "two.safetensors")
-    assert (tmp_path / "one.safetensors").read_bytes() == (
-        tmp_path / "two.safetensors"
-    ).read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "one.safetensors",
-        "two.safetensors",
-    ]
+    assert (tmp_path / "one.safetensors").read_bytes() == (tmp_path / "two.safetensors").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one.safetensors", "two.safetensors"]

@@ -32,9 +32,7 @@ def test_a_card_names_each_language_once() -> None:
         manifest = Manifest(source_language=source, target_language=target, model=ModelConfig())
         card = model_card("mine", manifest, 7, {}, [])
         assert f"A Transformer (encoder-decoder) for {purpose}, trained with regard." in card
-    manifest = Manifest(
-        task="chat", source_language="en", target_language="en", model=ModelConfig()
-    )
+    manifest = Manifest(task="chat", source_language="en", target_language="en", model=ModelConfig())
     assert model_card("mine", manifest, 7, {}, []).count("- en\n") == 1
 
 
@@ -50,9 +48,7 @@ def test_raw_text_becomes_a_finished_folder(corpus: DataConfig, tmp_path: Path) 
     assert evidence["steps"] == 12 and evidence["scores"][0]["bleu"] == result.scores[0].bleu
     assert 0 < evidence["seconds"]["training"] < evidence["seconds"]["total"]
     assert evidence["hardware"] and set(evidence["versions"]) >= {"regard", "python", "torch"}
-    lines = [
-        json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]
-    ]
+    lines = [json.loads(line) for line in (result.folder / "metrics.jsonl").read_text().split("\n")[:-1]]
     assert [line["step"] for line in lines if line["kind"] == "valid"] == [6, 12]
     assert result.scores[0].bleu_signature.endswith(f"version:{sacrebleu.__version__}")
 
@@ -62,9 +58,7 @@ BATCH = {**SHAPE, "norm": "batch"}
 
 
 @pytest.mark.parametrize(
-    ("model", "packing"),
-    [(SHAPE, False), (LSTM, False), (BATCH, True)],
-    ids=["padded", "lstm", "batch-norm"],
+    ("model", "packing"), [(SHAPE, False), (LSTM, False), (BATCH, True)], ids=["padded", "lstm", "batch-norm"]
 )
 def test_a_run_in_parts_is_the_run_bit_for_bit(
     model: dict[str, Any], packing: bool, corpus: DataConfig, tmp_path: Path
@@ -129,10 +123,7 @@ def test_options_that_change_the_loop_all_run(corpus: DataConfig, tmp_path: Path
         precision="bf16",
     )
     result = run(corpus, tmp_path / "run", settings)
-    assert sorted(path.name for path in (result.folder / "best").iterdir()) == [
-        "step-00000002",
-        "step-00000004",
-    ]
+    assert sorted(path.name for path in (result.folder / "best").iterdir()) == ["step-00000002", "step-00000004"]
     assert list((result.folder / "tensorboard").iterdir())
 
 
@@ -147,9 +138,7 @@ def test_patience_ends_a_run_that_no_longer_improves(
     result = run(corpus, tmp_path / "run", settings)
     lines = (result.folder / "metrics.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["step"] < 1000
-    assert said[-1].startswith(
-        "stopped early: no better validation in the last 2; --set patience=0"
-    )
+    assert said[-1].startswith("stopped early: no better validation in the last 2; --set patience=0")
 
 
 def test_resume_refuses_changed_text(corpus: DataConfig, tmp_path: Path) -> None:
@@ -170,27 +159,17 @@ def test_paper_recipes_give_the_papers_models() -> None:
     tokenizer = Tokenizer.train(["a b c d e f g"], vocabulary=300, exact=False)
     for size in ("base", "big"):
         request = read_recipe(f"paper-{size}")
-        vocabulary = dict(
-            source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size
-        )
+        vocabulary = dict(source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
         assert choose_model(request, (tokenizer, tokenizer), 10**6) == sized(size, **vocabulary)
 
 
 def test_languages_come_from_suffixes_that_name_one() -> None:
-    for name, code in {
-        "train.fr": "fr",
-        "a.b.en.xz": "en",
-        "a.tok": "",
-        "a.in": "",
-        "fr": "",
-    }.items():
+    for name, code in {"train.fr": "fr", "a.b.en.xz": "en", "a.tok": "", "a.in": "", "fr": ""}.items():
         assert with_languages(DataConfig(source=(name,))).source_language == code
 
 
 def test_a_number_is_checked_before_anything_is_saved(corpus: DataConfig, tmp_path: Path) -> None:
-    settings = dataclasses.replace(
-        QUICK, steps=9, validate_every=3, learning_rate=1e30, warmup=1, clip=0.0
-    )
+    settings = dataclasses.replace(QUICK, steps=9, validate_every=3, learning_rate=1e30, warmup=1, clip=0.0)
     with pytest.raises(TrainingError, match="the loss must stay a number"):
         run(corpus, tmp_path / "run", settings)
     assert not list(tmp_path.rglob("*.safetensors"))
@@ -207,9 +186,7 @@ def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
 
 # After a dozen steps it says nothing of sense.
 @pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
-def test_a_recurrent_model_becomes_a_folder_that_translates(
-    corpus: DataConfig, tmp_path: Path
-) -> None:
+def test_a_recurrent_model_becomes_a_folder_that_translates(corpus: DataConfig, tmp_path: Path) -> None:
     shape = dict(architecture="rnn", attention="none", d_model=24, d_state=20)
     result = run(corpus, tmp_path / "run", model=shape)
     manifest = read_manifest(result.folder)
@@ -223,9 +200,7 @@ def test_a_recurrent_model_becomes_a_folder_that_translates(
     assert len(translated) == 2
 
 
-def test_resume_refuses_other_settings_and_knows_the_kind(
-    corpus: DataConfig, tmp_path: Path
-) -> None:
+def test_resume_refuses_other_settings_and_knows_the_kind(corpus: DataConfig, tmp_path: Path) -> None:
     shape = dict(architecture="gru", attention="additive")
     quick = dataclasses.replace(QUICK, steps=2, validate_every=1)
     run(corpus, tmp_path / "run", quick, model=shape, stop_at=1)

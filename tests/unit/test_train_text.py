@@ -30,9 +30,7 @@ WORDS = "one two three four five six seven eight nine ten".split()
 def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
     rng = random.Random(7)
     documents = [
-        "\n".join(
-            " ".join(rng.choices(WORDS, k=rng.randint(2, 7))) for _ in range(rng.randint(1, 9))
-        )
+        "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(2, 7))) for _ in range(rng.randint(1, 9)))
         for _ in range(101)
     ]
     folder = tmp_path_factory.mktemp("text")
@@ -46,9 +44,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> DataConfig:
     )
 
 
-@pytest.mark.parametrize(
-    ("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)]
-)
+@pytest.mark.parametrize(("architecture", "packing"), [("decoder-only", True), ("encoder-only", False)])
 def test_a_run_in_parts_is_the_run_bit_for_bit(
     text: DataConfig, tmp_path: Path, architecture: str, packing: bool
 ) -> None:
@@ -109,9 +105,7 @@ def test_rows_longer_than_the_positions_are_refused(text: DataConfig, tmp_path: 
 
 
 def test_whole_documents_are_held_out() -> None:
-    prose = RunningText(
-        [[f"document {number} line {line}" for line in range(5)] for number in range(211)]
-    )
+    prose = RunningText([[f"document {number} line {line}" for line in range(5)] for number in range(211)])
     train, valid = hold_out_text(prose, seed=3)
     assert 0 < len(valid) < 20 and len(train) + len(valid) == 211
     assert not {d[0] for d in train.documents} & {d[0] for d in valid.documents}

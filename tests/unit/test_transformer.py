@@ -66,9 +66,7 @@ def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, s
     source_real = torch.arange(7) < sentences.source_lengths[:, None]
     target_real = torch.arange(11) < sentences.target_lengths[:, None]
     other = replace(
-        sentences,
-        source=sentences.source.where(source_real, 19),
-        target=sentences.target.where(target_real, 17),
+        sentences, source=sentences.source.where(source_real, 19), target=sentences.target.where(target_real, 17)
     )
     assert not torch.equal(other.source, sentences.source)
     assert torch.equal(other.real(model), sentences.real(model))
@@ -103,9 +101,7 @@ def test_neighbours_in_the_batch_do_not_matter(any_variant, random_model, senten
     for row in range(5):
         alone = sentences.rows(row)
         source_len, target_len = int(alone.source_lengths), int(alone.target_lengths)
-        trimmed = replace(
-            alone, source=alone.source[:, :source_len], target=alone.target[:, :target_len]
-        )
+        trimmed = replace(alone, source=alone.source[:, :source_len], target=alone.target[:, :target_len])
         logits = trimmed.padded(model)[0]
         torch.testing.assert_close(logits, together[row, : len(logits)], **CLOSE)
 

@@ -78,9 +78,7 @@ def test_work_that_was_stopped_goes_on_with_what_is_left(job: Job) -> None:
         with pytest.raises(KeyboardInterrupt):
             job.run(stopping, silent)
     said: list[str] = []
-    job.run(
-        lambda _, blocks: (done.append(b.output) or b.translate(shout) for b in blocks), said.append
-    )
+    job.run(lambda _, blocks: (done.append(b.output) or b.translate(shout) for b in blocks), said.append)
     assert len(done) == len(set(done)), "no block was done twice"
     assert any("6 of" in line and "already" in line for line in said)
     written = (Path(job.output) / "text.fr").read_text().splitlines()
@@ -104,9 +102,7 @@ def test_packed_files_are_unpacked_for_the_time_being(job: Job, suffix: str, ope
         (2, "ONE\tone\nTHREE\tthree\tnews\t\r\nFOUR\tfour\n\t\n"),
     ],
 )
-def test_of_pairs_one_side_is_translated_in_the_place_of_the_other(
-    job: Job, side: int, expected: str
-) -> None:
+def test_of_pairs_one_side_is_translated_in_the_place_of_the_other(job: Job, side: int, expected: str) -> None:
     text = "\ufeffun\tone\ntrois\tthree\tnews\t\r\n\tfour\nune\u2028 fin\t\n"
     Path(job.inputs[0]).write_bytes(text.encode())
     executing = executing_with(lambda texts, _: [text.upper() for text in texts])

@@ -12,14 +12,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from train_fixtures import (
-    QUICK,
-    checkpoint_of,
-    counting_corpus,
-    make_batch,
-    make_updater,
-    run,
-)
+from train_fixtures import QUICK, checkpoint_of, counting_corpus, make_batch, make_updater, run
 
 from regard.config import TrainConfig
 from regard.data.batch_stream import PairStream
@@ -29,14 +22,7 @@ from regard.text.ragged import Ragged
 from regard.text.tokenizer import EOS_ID
 from regard.train.batches import Prefetcher
 from regard.train.checkpoints import load_latest
-from regard.train.optimizer import (
-    MOST_IN_A_ROW,
-    NUM_USUAL,
-    SPIKE,
-    Guard,
-    RunningAverage,
-    make_optimizer,
-)
+from regard.train.optimizer import MOST_IN_A_ROW, NUM_USUAL, SPIKE, Guard, RunningAverage, make_optimizer
 from regard.train.update import Updater
 
 
@@ -54,9 +40,7 @@ def judged(guard: Guard, *norms: float) -> list[bool]:
 
 
 @pytest.mark.parametrize(("bad", "clip"), [(math.nan, 0.0), (math.inf, 1.0)])
-def test_a_gradient_that_is_no_number_changes_nothing(
-    bad: float, clip: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gradient_that_is_no_number_changes_nothing(bad: float, clip: float, monkeypatch: pytest.MonkeyPatch) -> None:
     updater = make_updater(False)
     updater.settings = dataclasses.replace(updater.settings, clip=clip)
     updater([make_batch(False)], rate=1e-3)
@@ -105,17 +89,13 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_a_poisoned_step_is_skipped_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poisoned_step_is_skipped_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     poison(monkeypatch, {4, 5})
     assert run(counting_corpus(tmp_path), tmp_path / "run") is not None
     skipped = [line for line in lines(tmp_path / "run") if line["kind"] == "skipped"]
     assert [(line["step"], line["total"]) for line in skipped] == [(4, 1), (5, 2)]
     assert skipped[0]["position"]["lanes"] == {"0": [0, 4]}
-    trained = {
-        line["step"]: line["loss"] for line in lines(tmp_path / "run") if line["kind"] == "train"
-    }
+    trained = {line["step"]: line["loss"] for line in lines(tmp_path / "run") if line["kind"] == "train"}
     assert [step for step, loss in trained.items() if loss is None] == [4, 5]
     for tensor in checkpoint_of(tmp_path / "run", 12).values():
         assert not tensor.is_floating_point() or tensor.isfinite().all()
@@ -187,9 +167,7 @@ def test_prefetched_batches_are_those_of_the_stream(monkeypatch: pytest.MonkeyPa
             self.num_read += 1
             if self.num_read == 11:
                 raise TrainingError("the text ends")
-            return (
-                padded_batch(texts, texts, np.array([self.num_read])) if self.num_read % 3 else None
-            )
+            return padded_batch(texts, texts, np.array([self.num_read])) if self.num_read % 3 else None
 
         def state(self) -> dict[str, Any]:
             return {"read": self.num_read}

@@ -22,9 +22,7 @@ def packed_batch(seed: int) -> DeviceBatch:
     generator = torch.Generator().manual_seed(seed)
     tokens = torch.randint(4, 97, (3, 1, ROOM), generator=generator)
     lengths = torch.tensor([*LENGTHS, 0, 0], dtype=torch.int32)
-    return DeviceBatch(
-        Tensors(tokens[0], lengths, tokens[1], tokens[2], lengths), True, 2 * ROOM, ROOM, {}
-    )
+    return DeviceBatch(Tensors(tokens[0], lengths, tokens[1], tokens[2], lengths), True, 2 * ROOM, ROOM, {})
 
 
 def make_model() -> EncoderDecoder:
@@ -98,9 +96,7 @@ def test_recorded_updates_score_blanks_alone_and_are_the_plain_ones() -> None:
     for packing in (True, False):  # without it every place is scored
         torch.manual_seed(5)
         model = build(sized("tiny", architecture="encoder-only", **vocabulary)).cuda()
-        settings = TrainConfig(
-            objective="masked", compile=False, packing=packing, accumulate=1, mask_share=0.25
-        )
+        settings = TrainConfig(objective="masked", compile=False, packing=packing, accumulate=1, mask_share=0.25)
         update = Updater(model, make_optimizer(model, settings), settings, longest=max(LENGTHS))
         with update.own_stream():
             for step in range(STEPS_BEFORE_RECORDING + 4):

@@ -64,10 +64,7 @@ def test_all_spellings_are_found() -> None:
         if not text:
             return [[]]
         return [
-            [tokens[text[:n]], *rest]
-            for n in range(1, len(text) + 1)
-            if text[:n] in tokens
-            for rest in cuts(text[n:])
+            [tokens[text[:n]], *rest] for n in range(1, len(text) + 1) if text[:n] in tokens for rest in cuts(text[n:])
         ]
 
     assert sorted(Spellings(TOKENIZER).of("cats")) == sorted(cuts("\u2581cats") + cuts("cats"))

@@ -15,17 +15,12 @@ from regard.errors import UsageError
 
 def data(
     words: Annotated[
-        list[str] | None,
-        Argument(
-            metavar="[get NAME]", help="Fetch corpora; without any word all corpora are listed."
-        ),
+        list[str] | None, Argument(metavar="[get NAME]", help="Fetch corpora; without any word all corpora are listed.")
     ] = None,
-    folder: Annotated[
-        Path, Option("--data", metavar="FOLDER", help="Where files are put, or are already.")
-    ] = Path("data"),
-    accept: Annotated[
-        bool, Option("--accept", help="Accept files whose checksum is not the known one.")
-    ] = False,
+    folder: Annotated[Path, Option("--data", metavar="FOLDER", help="Where files are put, or are already.")] = Path(
+        "data"
+    ),
+    accept: Annotated[bool, Option("--accept", help="Accept files whose checksum is not the known one.")] = False,
     as_json: opt.AsJson = False,
 ) -> None:
     """List the public corpora that recipes use, or fetch some from their publishers.

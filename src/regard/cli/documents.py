@@ -29,14 +29,10 @@ def named_documents(texts: Sequence[str]) -> list[Path]:
         _check_kind(texts[0])
     paths = [Path(text) for text in texts if _is_name(text)]
     if paths and len(paths) < len(texts):
-        raise UsageError(
-            f"give texts or documents, not both: got {paths[0]} and a text; translate them one by one"
-        )
+        raise UsageError(f"give texts or documents, not both: got {paths[0]} and a text; translate them one by one")
     for path in paths:
         if not path.is_file():
-            raise UsageError(
-                f"{path} must be a file: there is none; check its name, or give a text on standard input"
-            )
+            raise UsageError(f"{path} must be a file: there is none; check its name, or give a text on standard input")
     return paths
 
 
@@ -125,9 +121,7 @@ def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> Sequenc
         return [None]
     if output is None or not output.is_dir() and len(paths) > 1:
         got = "got none" if output is None else f"{output} is none"
-        raise UsageError(
-            f"{len(paths)} documents need a folder to go to: {got}; make one and name it with --output"
-        )
+        raise UsageError(f"{len(paths)} documents need a folder to go to: {got}; make one and name it with --output")
     targets = [output / path.name for path in paths] if output.is_dir() else [output]
     for place, target in enumerate(targets):
         if target in targets[:place]:

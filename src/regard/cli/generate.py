@@ -93,9 +93,7 @@ def write(
     length: Annotated[int, Option("--length", "-n", help="Words to write at most.")] = 120,
     endings: Annotated[int, opt.option("How many different continuations.")] = 1,
     temperature: opt.Temperature = None,
-    top_p: Annotated[
-        float | None, opt.option("Sample from the tokens with this much probability.")
-    ] = None,
+    top_p: Annotated[float | None, opt.option("Sample from the tokens with this much probability.")] = None,
     seed: opt.Seed = None,
     settings: opt.SamplingSettings = None,
     as_json: opt.AsJson = False,
@@ -109,9 +107,7 @@ def write(
     """
     from regard.cli.lines import Writer
 
-    options = opt.decode_options(
-        settings, "generate", temperature=temperature, top_p=top_p, seed=seed
-    )
+    options = opt.decode_options(settings, "generate", temperature=temperature, top_p=top_p, seed=seed)
     is_piped = not text and sys.stdin is not None and not sys.stdin.isatty()
     # A pipe's last line end is not part of the text.
     text = _read("-" if is_piped else text).removesuffix("\n").removesuffix("\r")
@@ -120,8 +116,7 @@ def write(
         raise UsageError(f"--endings must be at least 1: got {endings}; leave it out for one")
     if endings > 1 and (options.get("temperature") == 0 or options.get("method") == "greedy"):
         raise UsageError(
-            f"--endings must be 1 where nothing is sampled, or all would be alike: got {endings}; "
-            "raise --temperature"
+            f"--endings must be 1 where nothing is sampled, or all would be alike: got {endings}; raise --temperature"
         )
     _check_language(text, loaded)
     with Writer(None) as writer:
@@ -155,9 +150,7 @@ def _check_language(text: str, model: Model) -> None:
 
 
 def fill(
-    text: Annotated[
-        str, Argument(help='With blanks: "Paris is the [MASK] of France."; - reads stdin.')
-    ],
+    text: Annotated[str, Argument(help='With blanks: "Paris is the [MASK] of France."; - reads stdin.')],
     model: opt.ModelName = None,
     n_best: Annotated[int, Option("--n-best", help="Words for each blank.")] = 5,
     as_json: opt.AsJson = False,

@@ -45,9 +45,7 @@ class Writer:
         try:
             self._file = open(f"{self._path}.unfinished", "wb")
         except OSError as error:
-            raise UsageError(
-                f"--output must be a file that can be written: {self._path}: {error.strerror}"
-            ) from error
+            raise UsageError(f"--output must be a file that can be written: {self._path}: {error.strerror}") from error
         return self
 
     def write(self, text: str) -> None:
@@ -85,9 +83,7 @@ def check_output(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"--output must be a file: {path} is a folder; name a file in it")
     if path.exists() and not force:
-        raise UsageError(
-            f"--output must be a new file: {path} is there already; name another, or add --force"
-        )
+        raise UsageError(f"--output must be a new file: {path} is there already; name another, or add --force")
 
 
 def arriving_lines(path: Path) -> Iterator[list[Line]]:

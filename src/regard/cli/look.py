@@ -27,9 +27,7 @@ def look(
     as_json: opt.AsJson = False,
     settings: Annotated[opt.Texts, opt.search_setting("beam=1")] = None,
     port: Annotated[int, opt.option("Port of the page; 0 takes a free one.")] = 0,
-    browser: Annotated[
-        bool, Option("--browser/--no-browser", help="Open the page in the browser.")
-    ] = True,
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
 ) -> None:
     """Show every number on the way from words to words.
 

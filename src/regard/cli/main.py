@@ -123,8 +123,7 @@ def _show_version(is_asked: bool) -> None:
 @app.callback()
 def regard(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """The Transformer of 2017: translate offline, train, and see every number."""

@@ -22,9 +22,7 @@ _MIN_PROBABILITY, _MIN_RATIO = 0.5, 20
 
 
 class ModelChoice:
-    def __init__(
-        self, model: str | None, source: str | None, target: str | None, **opening: Any
-    ) -> None:
+    def __init__(self, model: str | None, source: str | None, target: str | None, **opening: Any) -> None:
         self._model, self._source, self._target, self._opening = model, source, target, opening
         self._is_decided, self._is_checked = bool(model or source or target), source is not None
         self._seen = ""
@@ -50,9 +48,7 @@ class ModelChoice:
 
         return load(self._model, source_language=source, target_language=target, **self._opening)
 
-    def translate_lines(
-        self, texts: Sequence[str], **options: Any
-    ) -> tuple[Model | None, list[Translation]]:
+    def translate_lines(self, texts: Sequence[str], **options: Any) -> tuple[Model | None, list[Translation]]:
         """The model of most of the lines that have arrived, and the translations of these.
 
         Without any language named, the first lines with enough letters decide the direction.

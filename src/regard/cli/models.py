@@ -75,9 +75,7 @@ def _list(as_json: bool) -> None:
     typer.echo(f"{others} are looked for in {user_folder()}", err=True)
 
 
-def _get(
-    wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool
-) -> None:
+def _get(wanted: str, name: str, sha256: str, weights: str, *, convert_pickle: bool, as_json: bool) -> None:
     from regard.cli.lines import Bars
     from regard.exchange.formats import check_format
     from regard.exchange.hub import find_address, get
@@ -96,18 +94,11 @@ def _get(
 def export(
     model: Annotated[str, Argument(help="A model's name or folder.")],
     output: Output,
-    to: Annotated[
-        str, opt.option("regard, safetensors, huggingface, ctranslate2 or onnx.", "FORMAT")
-    ] = "regard",
-    weights: Annotated[
-        opt.Text, opt.option("int8, fp16 or fp32; regard's own default: int8.", "FORM")
-    ] = None,
+    to: Annotated[str, opt.option("regard, safetensors, huggingface, ctranslate2 or onnx.", "FORMAT")] = "regard",
+    weights: Annotated[opt.Text, opt.option("int8, fp16 or fp32; regard's own default: int8.", "FORM")] = None,
     mix: Annotated[
         opt.Texts,
-        opt.option(
-            "Mix in a share of another model's weights, such as runs/first=0.25; repeatable.",
-            "MODEL=SHARE",
-        ),
+        opt.option("Mix in a share of another model's weights, such as runs/first=0.25; repeatable.", "MODEL=SHARE"),
     ] = None,
 ) -> None:
     """Write a model in another format, with smaller or larger weights, or mixed with others.
@@ -152,9 +143,7 @@ def _share(text: str) -> tuple[str, float]:
     if model:
         with suppress(ValueError):
             return model, float(share)
-    raise UsageError(
-        f"--mix must be a model and a share, runs/first=0.25: got {text!r}; write it so"
-    )
+    raise UsageError(f"--mix must be a model and a share, runs/first=0.25: got {text!r}; write it so")
 
 
 def _tell_size(output: Path) -> None:

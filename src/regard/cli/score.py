@@ -22,15 +22,11 @@ Pair = tuple[str, str] | None
 
 
 def score(
-    pair: Annotated[
-        list[str] | None, Argument(metavar="[SOURCE TARGET]", help="A text, its translation.")
-    ] = None,
+    pair: Annotated[list[str] | None, Argument(metavar="[SOURCE TARGET]", help="A text, its translation.")] = None,
     model: opt.ModelName = None,
     source: opt.From = None,
     target: opt.To = None,
-    source_file: Annotated[
-        opt.File, opt.option("Source sentences, one a line.", "FILE", "--source")
-    ] = None,
+    source_file: Annotated[opt.File, opt.option("Source sentences, one a line.", "FILE", "--source")] = None,
     target_file: Annotated[opt.File, opt.option("Their translations.", "FILE", "--target")] = None,
     output: opt.OutputFile = None,
     as_json: opt.AsJson = False,
@@ -46,9 +42,7 @@ def score(
     from regard.cli.lines import Writer
 
     if pair and len(pair) != 2:
-        raise UsageError(
-            f"score takes a source and its translation: got {len(pair)} texts; quote each of the two"
-        )
+        raise UsageError(f"score takes a source and its translation: got {len(pair)} texts; quote each of the two")
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     loaded = load(model, source_language=source, target_language=target, **opening)
     with Writer(output) as writer:
@@ -56,9 +50,7 @@ def score(
             writer.write("".join(f"{line}\n" for line in _scored(loaded, pairs, as_json)))
 
 
-def _pairs(
-    pair: list[str] | None, source: Path | None, target: Path | None
-) -> Iterator[list[Pair]]:
+def _pairs(pair: list[str] | None, source: Path | None, target: Path | None) -> Iterator[list[Pair]]:
     from regard.cli.lines import portions
     from regard.data.corpus import read_pairs
 
@@ -114,9 +106,7 @@ def evaluate(
     model: Annotated[str, Argument(help="A model's name or folder.")],
     source: Annotated[Path, opt.option("Source sentences.", "FILE")],
     reference: Annotated[Path, opt.option("Their translations.", "FILE")],
-    output: Annotated[
-        opt.File, opt.option("Keep the model's translations here.", "FILE", "--output", "-o")
-    ] = None,
+    output: Annotated[opt.File, opt.option("Keep the model's translations here.", "FILE", "--output", "-o")] = None,
     beam: opt.Beam = None,
     settings: opt.BeamSettings = None,
     as_json: opt.AsJson = False,

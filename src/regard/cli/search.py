@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 def search(
     query: Annotated[str, Argument(help="What to look for, in the model's languages.")],
     files: Annotated[
-        list[Path] | None,
-        Argument(help="Text files and folders; none searches the --index as it is."),
+        list[Path] | None, Argument(help="Text files and folders; none searches the --index as it is.")
     ] = None,
     model: opt.ModelName = None,
     top: Annotated[int, opt.option("Passages to show.", None, "--top", "-n")] = 5,
@@ -53,9 +52,7 @@ def search(
         found = find(encoder, query, files or (), **options)
     told = [f"left out {each}" for each in found.left_out]
     if not found.num_passages:
-        told.append(
-            "there is no text to search: the files and folders hold none that can be read; name others"
-        )
+        told.append("there is no text to search: the files and folders hold none that can be read; name others")
     for message in told:
         warnings.warn(message, RegardWarning, stacklevel=2)
     if html is not None:

@@ -22,23 +22,13 @@ def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: 
 
 
 def serve(
-    models: Annotated[
-        Texts, _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE")
-    ] = None,
+    models: Annotated[Texts, _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE")] = None,
     host: Annotated[str, _option("--host", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, _option("--port", "Port; 0 takes a free one.")] = 8000,
-    key_file: Annotated[
-        Path | None, _option("--key-file", "Keys, one a line; or REGARD_KEYS.", "FILE")
-    ] = None,
-    allow_host: Annotated[
-        Texts, _option("--allow-host", "A host name of this server.", "NAME")
-    ] = None,
-    allow_origin: Annotated[
-        Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")
-    ] = None,
-    trust_proxy: Annotated[
-        Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")
-    ] = None,
+    key_file: Annotated[Path | None, _option("--key-file", "Keys, one a line; or REGARD_KEYS.", "FILE")] = None,
+    allow_host: Annotated[Texts, _option("--allow-host", "A host name of this server.", "NAME")] = None,
+    allow_origin: Annotated[Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")] = None,
+    trust_proxy: Annotated[Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")] = None,
     rate: Annotated[int, _option("--rate", "Requests a minute of one client; 0: any.")] = 0,
     queue: Annotated[int, _option("--queue", "Requests that may wait for a model.")] = 64,
     timeout: Annotated[float, _option("--timeout", "Seconds for one request.")] = 60.0,

@@ -36,9 +36,7 @@ def train(
     source: Annotated[Files, Option(help="Source sentences, one a line (.gz, .xz).")] = None,
     target: Annotated[Files, Option(help="Their translations.")] = None,
     pairs: Annotated[Files, Option(help="Files of source TAB target.")] = None,
-    text: Annotated[
-        Files, Option(help="Running text, for a decoder-only or encoder-only model.")
-    ] = None,
+    text: Annotated[Files, Option(help="Running text, for a decoder-only or encoder-only model.")] = None,
     valid_source: Annotated[Files, Option(help="Validation; else held out.")] = None,
     valid_target: Annotated[Files, Option(help="Its translations.")] = None,
     test_source: Annotated[Files, Option(help="Scored once at the end.")] = None,
@@ -47,26 +45,17 @@ def train(
     test_text: Annotated[Files, Option(help="Of running text: measured at the end.")] = None,
     size: Annotated[str | None, Option(help="tiny, small, base or big.")] = None,
     architecture: Annotated[
-        str | None,
-        Option(help="transformer, decoder-only, encoder-only, or the older rnn, gru, lstm."),
+        str | None, Option(help="transformer, decoder-only, encoder-only, or the older rnn, gru, lstm.")
     ] = None,
-    objective: Annotated[
-        str | None, Option(help="translation, language, masked, or contrastive, for search.")
-    ] = None,
-    attention: Annotated[
-        str | None, Option(help="Of rnn, gru, lstm: additive, dot, general or none.")
-    ] = None,
+    objective: Annotated[str | None, Option(help="translation, language, masked, or contrastive, for search.")] = None,
+    attention: Annotated[str | None, Option(help="Of rnn, gru, lstm: additive, dot, general or none.")] = None,
     embeddings: Annotated[Files, Option(help="Word vectors to start from.")] = None,
-    freeze_embeddings: Annotated[
-        bool, Option("--freeze-embeddings", help="Do not train those vectors.")
-    ] = False,
+    freeze_embeddings: Annotated[bool, Option("--freeze-embeddings", help="Do not train those vectors.")] = False,
     recipe: Annotated[str | None, Option(help="A named recipe or a TOML file.")] = None,
     data: opt.RecipeData = Path("data"),
     seed: Annotated[int | None, Option(help="Of everything random.")] = None,
     init: Annotated[str | None, Option(help="A model to start from.")] = None,
-    settings: Annotated[
-        Files, opt.option("Any setting, such as steps=2000.", "KEY=VALUE", "--set")
-    ] = None,
+    settings: Annotated[Files, opt.option("Any setting, such as steps=2000.", "KEY=VALUE", "--set")] = None,
     resume: Annotated[bool, Option("--resume", help="Continue the run in --output.")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
@@ -80,18 +69,12 @@ def train(
     }
     request = _request(recipe, data, flags, settings, init)
     if not (request.data.source or request.data.pairs or request.data.text or resume):
-        raise UsageError(
-            "training needs text: got none; give --source and --target, --pairs, or --text"
-        )
+        raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
     _run(request, output, resume=resume, quiet=quiet)
 
 
 def _request(
-    recipe: str | None,
-    data: Path,
-    flags: dict[str, dict[str, Any]],
-    settings: list[str] | None,
-    init: str | None,
+    recipe: str | None, data: Path, flags: dict[str, dict[str, Any]], settings: list[str] | None, init: str | None
 ) -> Request:
     """The recipe with the flags and then --set over it."""
     from regard.folder.catalogue import find
@@ -121,17 +104,12 @@ def _run(request: Request, output: Path, *, resume: bool, quiet: bool) -> None:
 
 def compare(
     recipe: Annotated[str, Option(help="A named comparison or a TOML file.")],
-    output: Annotated[
-        Path, opt.option("Models, results, report.", "FOLDER", "--output", "-o")
-    ] = Path("compare"),
+    output: Annotated[Path, opt.option("Models, results, report.", "FOLDER", "--output", "-o")] = Path("compare"),
     data: opt.RecipeData = Path("data"),
     jobs: Annotated[
-        int | None,
-        Option("--jobs", "-j", help="Parallel trainings; by default one a core, or one on a GPU."),
+        int | None, Option("--jobs", "-j", help="Parallel trainings; by default one a core, or one on a GPU.")
     ] = None,
-    only_report: Annotated[
-        bool, Option("--only-report", help="Write the report again; train nothing.")
-    ] = False,
+    only_report: Annotated[bool, Option("--only-report", help="Write the report again; train nothing.")] = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Train models alike, measure them, and write one report.

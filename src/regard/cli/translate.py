@@ -23,21 +23,15 @@ Show = Callable[["Translation"], list[str]]
 
 
 def translate(
-    texts: Annotated[
-        list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")
-    ] = None,
+    texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
     model: opt.ModelName = None,
-    source: Annotated[
-        opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")
-    ] = None,
+    source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")] = None,
     target: opt.To = None,
     inputs: Annotated[
-        list[Path] | None,
-        opt.option("Translate these files line by line.", "FILE", "--input", "-i"),
+        list[Path] | None, opt.option("Translate these files line by line.", "FILE", "--input", "-i")
     ] = None,
     output: Annotated[
-        opt.File,
-        opt.option("Write here, not to stdout; or into this folder.", "FILE", "--output", "-o"),
+        opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", "--output", "-o")
     ] = None,
     force: Annotated[bool, Option("--force", help="Replace an existing output.")] = False,
     encoding: opt.Encoding = None,
@@ -46,9 +40,7 @@ def translate(
     prefix: Annotated[str, opt.option("What the output begins with.")] = "",
     ban: Annotated[opt.Texts, opt.option("Not in the output, spelt so.", "WORD")] = None,
     require: Annotated[opt.Texts, opt.option("In the output, spelt so.", "WORD")] = None,
-    glossary: Annotated[
-        opt.File, opt.option("Words TAB their translations, one a line.", "FILE")
-    ] = None,
+    glossary: Annotated[opt.File, opt.option("Words TAB their translations, one a line.", "FILE")] = None,
     whole: opt.Whole = False,
     plain: Annotated[
         bool, Option("--plain", help="Neither normalise texts nor protect addresses and the like.")
@@ -108,9 +100,7 @@ def _n_best(answer: Translation, count: int) -> list[str]:
     return texts + texts[-1:] * (count - len(texts))
 
 
-def _translate_lines(
-    path: Path, choice: ModelChoice, options: dict[str, Any], show: Show, writer: Writer
-) -> None:
+def _translate_lines(path: Path, choice: ModelChoice, options: dict[str, Any], show: Show, writer: Writer) -> None:
     """Translate lines as they arrive; each answer keeps its line's own end."""
     from regard.cli import lines as cli_lines
     from regard.data.lines import on_one_line
@@ -137,12 +127,8 @@ def _translate_lines(
 
 
 def translate_corpus(
-    inputs: Annotated[
-        list[Path], Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")
-    ],
-    output: Annotated[
-        Path, opt.option("A translation of each file, there.", "FOLDER", "--output", "-o")
-    ],
+    inputs: Annotated[list[Path], Argument(metavar="FILE...", help="Texts, one a line (.gz, .xz).")],
+    output: Annotated[Path, opt.option("A translation of each file, there.", "FOLDER", "--output", "-o")],
     model: opt.ModelName = None,
     source: opt.From = None,
     target: opt.To = None,
@@ -157,9 +143,7 @@ def translate_corpus(
     ] = None,
     ray: Annotated[opt.Text, opt.option("A Ray cluster: local, auto, or where.", "ADDRESS")] = None,
     workers: Annotated[int | None, opt.option("Processes of the cluster; all by default.")] = None,
-    block_bytes: Annotated[
-        int, Option(min=1, help="Bytes translated, and lost if stopped, at a time.")
-    ] = 1 << 19,
+    block_bytes: Annotated[int, Option(min=1, help="Bytes translated, and lost if stopped, at a time.")] = 1 << 19,
     beam: opt.Beam = None,
     whole: opt.Whole = False,
     settings: Annotated[list[str] | None, opt.search_setting("seed=1")] = None,

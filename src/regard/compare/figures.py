@@ -28,21 +28,14 @@ def png(figure: Figure, footer: str) -> bytes:
     return file.getvalue()
 
 
-def _figure(
-    columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 4.2
-) -> tuple[Figure, Any]:
+def _figure(columns: int = 1, rows: int = 1, width: float = 7.0, height: float = 4.2) -> tuple[Figure, Any]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def draw_curves(
-    curves: Curves,
-    *,
-    marked: Mapping[str, tuple[str, float]] = {},
-    **settings: Any,
-) -> Figure:
+def draw_curves(curves: Curves, *, marked: Mapping[str, tuple[str, float]] = {}, **settings: Any) -> Figure:
     """A line for each model, with a bar for the spread over the seeds.
 
     marked: named lines across the figure, by name: x or y, and where. settings: of the axes.

@@ -63,9 +63,7 @@ def recall_texts(
 
 
 def training_batch(
-    sources: Int[Tensor, "texts length"],
-    targets: Int[Tensor, "texts target"],
-    device: torch.device | str = "cpu",
+    sources: Int[Tensor, "texts length"], targets: Int[Tensor, "texts target"], device: torch.device | str = "cpu"
 ) -> Tensors:
     """A batch without padding; the targets come without beginning and end."""
     count, length = targets.shape
@@ -79,9 +77,7 @@ def training_batch(
     return Tensors(*(each.to(device) for each in batch))
 
 
-def measure_recall(
-    contender: Contender, config: RecallConfig, seed: int, device: torch.device
-) -> dict[str, Any]:
+def measure_recall(contender: Contender, config: RecallConfig, seed: int, device: torch.device) -> dict[str, Any]:
     """Train on distances up to `longest_train`, and measure at all of them."""
     torch.manual_seed(seed)
     model = build(contender.config(_VOCABULARY), 0.0).to(device)
@@ -119,10 +115,7 @@ def _mean_loss(model: Translating, batch: Tensors, label_smoothing: float) -> Te
 
 @torch.inference_mode()
 def _accuracy(
-    model: Translating,
-    sources: Int[Tensor, "texts length"],
-    symbols: Int[Tensor, " texts"],
-    config: RecallConfig,
+    model: Translating, sources: Int[Tensor, "texts length"], symbols: Int[Tensor, " texts"], config: RecallConfig
 ) -> float:
     device = str(next(model.parameters()).device)
     engine = TorchEngine(model, device, "fp32")
@@ -222,9 +215,7 @@ def measure_alignments(
     return {"sentences": sentences, "heads": names if len(names) > 1 else ["attention"]}
 
 
-def right_share(
-    weights: np.ndarray, rows: Sequence[int], columns: Sequence[int], links: Links
-) -> float:
+def right_share(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int], links: Links) -> float:
     """The share of linked target words that attend most to a word they are linked to.
 
     rows, columns: the word of each target and source token; the weight between two words is the sum over their tokens.

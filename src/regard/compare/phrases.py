@@ -38,9 +38,7 @@ _ENGLISH = (
     "sixteen seventeen eighteen nineteen"
 ).split()
 _ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_IRREGULAR_ORDINALS = dict(
-    _table("one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth")
-)
+_IRREGULAR_ORDINALS = dict(_table("one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth"))
 _NOUNS = _table(
     "chat chats cat cats,chien chiens dog dogs,cheval chevaux horse horses,livre livres book books,"
     "oiseau oiseaux bird birds,maison maisons house houses,fleur fleurs flower flowers,"

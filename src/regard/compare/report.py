@@ -134,8 +134,7 @@ class Report:
             within, beyond = (len(corpus.parts[part]) for part in ("within", "beyond"))
             head = ("model", "seeds", "parameters", "updates", "seconds", "loss", "BLEU")
             scores = {
-                name: [corpus.bleu[name][part].text() for part in ("all", "within", "beyond")]
-                for name in corpus.models
+                name: [corpus.bleu[name][part].text() for part in ("all", "within", "beyond")] for name in corpus.models
             }
             self._table(
                 (*head, f"as in training ({within:,} sentences)", f"longer ({beyond:,})"),
@@ -152,10 +151,7 @@ class Report:
                     f"{corpus.name}: the mean over the seeds; bars are their standard deviation. Training ends at "
                     f"{longest} words.",
                     "BLEU by source words",
-                    {
-                        name: {group: corpus.bleu[name][group] for group in corpus.groups}
-                        for name in corpus.models
-                    },
+                    {name: {group: corpus.bleu[name][group] for group in corpus.groups} for name in corpus.models},
                     title=f"BLEU against sentence length, {corpus.name}",
                     xlabel=f"words of the source (at most {longest} in training)",
                     ylabel="BLEU",
@@ -195,10 +191,7 @@ class Report:
             "accuracy by distance",
             curves,
             digits=2,
-            marked={
-                "guessing": ("y", 1 / NUM_SYMBOLS),
-                "farthest in training": ("x", config.longest_train),
-            },
+            marked={"guessing": ("y", 1 / NUM_SYMBOLS), "farthest in training": ("x", config.longest_train)},
             title="reference window",
             xlabel="words since the symbol",
             ylabel="accuracy of recalling it",

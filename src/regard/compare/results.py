@@ -122,8 +122,7 @@ class Results:
             if task.kind == "recall":
                 of_seeds = self.of_seeds("recall", task.name)
                 self.recalls[task.name] = {
-                    int(key): Measurement(each["accuracy"][key] for each in of_seeds)
-                    for key in found["accuracy"]
+                    int(key): Measurement(each["accuracy"][key] for each in of_seeds) for key in found["accuracy"]
                 }
             elif task.kind == "speed":
                 self.speeds.setdefault(task.place, {})[task.name] = {
@@ -159,8 +158,7 @@ class CorpusResults:
         }
         """the groups, and beside them all sentences, those within the lengths of training, and those beyond"""
         self.bleu = {
-            model: {part: self._bleu(model, rows, text) for part, rows in self.parts.items()}
-            for model in self.files
+            model: {part: self._bleu(model, rows, text) for part, rows in self.parts.items()} for model in self.files
         }
         """by model and part"""
         self.models = [each for each in self.files if not study.contenders[each].varies]
@@ -168,9 +166,7 @@ class CorpusResults:
         self.variations = varied if len(varied) > 1 else []
         """the varied model and its variations"""
         found = {
-            each: [
-                a for f in self.files.get(each, ()) if (a := f.get("alignments", f.get("looks")))
-            ]
+            each: [a for f in self.files.get(each, ()) if (a := f.get("alignments", f.get("looks")))]
             for each in (study.alignment.models if study.alignment else ())
         }
         self.alignments = {each: of_seeds for each, of_seeds in found.items() if of_seeds}
@@ -201,9 +197,7 @@ def group_by_length(lengths: Sequence[int], ends: Sequence[int]) -> dict[str, li
     found: dict[str, list[int]] = {}
     for i, length in enumerate(lengths):
         place = sum(length > end for end in ends)
-        name = (
-            f"{([0, *ends][place]) + 1}–{ends[place]}" if place < len(ends) else f"over {ends[-1]}"
-        )
+        name = f"{([0, *ends][place]) + 1}–{ends[place]}" if place < len(ends) else f"over {ends[-1]}"
         found.setdefault(name, []).append(i)
     return dict(sorted(found.items(), key=lambda group: lengths[group[1][0]]))
 

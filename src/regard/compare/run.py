@@ -94,16 +94,12 @@ def _create_folder(study: Study, output: Path) -> None:
                 "name another folder, or remove it"
             )
     elif output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise UsageError(
-            f"--output must be a new or empty folder: {output} is a file or holds some; name another"
-        )
+        raise UsageError(f"--output must be a new or empty folder: {output} is a file or holds some; name another")
     output.mkdir(parents=True, exist_ok=True)
     write_file(path, json.dumps(study.values, indent=1, ensure_ascii=False).encode())
 
 
-def _do_tasks(
-    study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]
-) -> None:
+def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Callable[[str], None]) -> None:
     for name in study.corpus_names:
         folder = output / "text" / name
         prepare(study, name, folder, data, say)
@@ -132,9 +128,7 @@ def _do_tasks(
             _do_in_parallel(study, output, left, at_once, say)
 
 
-def _do_in_parallel(
-    study: Study, output: Path, tasks: Sequence[Task], jobs: int, say: Callable[[str], None]
-) -> None:
+def _do_in_parallel(study: Study, output: Path, tasks: Sequence[Task], jobs: int, say: Callable[[str], None]) -> None:
     """Do the tasks in child processes; the first that fails ends the others."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     jobs = min(jobs, len(tasks))
@@ -225,9 +219,7 @@ def _train(contender: Contender, text: Path, seed: int, folder: Path) -> dict[st
     """Train the model of this folder, or continue; the facts about a finished run."""
     recipe = contender.recipe
     request = dataclasses.replace(
-        recipe,
-        data=data_config(text, recipe.data),
-        train=dataclasses.replace(recipe.train, seed=seed),
+        recipe, data=data_config(text, recipe.data), train=dataclasses.replace(recipe.train, seed=seed)
     )
     if not (folder / RESULT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -152,8 +152,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
         raise UsageError(f"{where}: seeds must be whole numbers: got {seeds}; write [1, 2]")
     shared = parse_request({name: values.get(name, {}) for name in _SHARED}, where)
     corpora = {
-        name: _corpus(given, shared, f"{where} [corpora.{name}]")
-        for name, given in values.get("corpora", {}).items()
+        name: _corpus(given, shared, f"{where} [corpora.{name}]") for name, given in values.get("corpora", {}).items()
     }
     if not corpora and GENERATED not in values:
         raise UsageError(f"{where}: a comparison needs text: got none; write [generated]")
@@ -167,8 +166,7 @@ def parse_study(values: Mapping[str, Any], where: str) -> Study:
         for each in parts[name].models if parts[name] else ():
             if each not in contenders:
                 raise UsageError(
-                    f"{where} [{name}]: models must be those of [models]: got {each!r}"
-                    f"{suggest(each, contenders)}"
+                    f"{where} [{name}]: models must be those of [models]: got {each!r}{suggest(each, contenders)}"
                 )
     title = str(values.get("title", where))
     return Study(values, title, seeds, varied, corpora, contenders, **parts)

@@ -64,23 +64,17 @@ def data_config(folder: Path, given: DataConfig) -> DataConfig:
     return dataclasses.replace(given, **settings)
 
 
-def prepare(
-    study: Study, name: str, folder: Path, data_folder: Path, say: Callable[[str], None]
-) -> None:
+def prepare(study: Study, name: str, folder: Path, data_folder: Path, say: Callable[[str], None]) -> None:
     """Prepare the text of one corpus, unless that was done before; files named data/… are in `data_folder`."""
     if (folder / _FACTS).is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
     if name == GENERATED:
         assert study.generated is not None
-        data, languages = (
-            parse_request({"data": study.values.get("data", {})}, "the comparison").data,
-            ("fr", "en"),
-        )
+        data, languages = (parse_request({"data": study.values.get("data", {})}, "the comparison").data, ("fr", "en"))
         pairs = generate(study.generated)
         parts = {
-            part: Corpus([pair.source for pair in some], [pair.target for pair in some])
-            for part, some in pairs.items()
+            part: Corpus([pair.source for pair in some], [pair.target for pair in some]) for part, some in pairs.items()
         }
         write_file(folder / _LINKS, json.dumps([pair.links for pair in pairs["test"]]).encode())
     else:
@@ -128,14 +122,10 @@ def generate(config: GeneratedConfig) -> dict[str, list[SentencePair]]:
     return {"train": [short() for _ in range(config.num_train)], "valid": valid, "test": test}
 
 
-def _read_parts(
-    config: CorpusConfig, data: DataConfig, say: Callable[[str], None]
-) -> dict[str, Corpus]:
+def _read_parts(config: CorpusConfig, data: DataConfig, say: Callable[[str], None]) -> dict[str, Corpus]:
     corpus = read_pairs(data.source, data.target, data.pairs, swapped=data.swapped)
     if (longest := config.longest_train) is not None:
-        corpus = _select(
-            corpus, (i for i, s in enumerate(corpus.sources) if len(s.split()) <= longest)
-        )
+        corpus = _select(corpus, (i for i, s in enumerate(corpus.sources) if len(s.split()) <= longest))
     if config.max_pairs is not None and len(corpus) > config.max_pairs:
         rows = random.Random(1).sample(range(len(corpus)), config.max_pairs)
         corpus = _select(corpus, sorted(rows))

@@ -231,11 +231,7 @@ class GenerateConfig(Settings):
     """chat: below this probability of its tokens (geometric mean) a reply is replaced by "I am not sure", in English; 0 turns it off"""
 
 
-MOVED = {
-    "attempts": "best_of",
-    "prompt_strength": "context_weight",
-    "least_probability": "min_probability",
-}
+MOVED = {"attempts": "best_of", "prompt_strength": "context_weight", "least_probability": "min_probability"}
 """settings that older versions kept in [decode], with their names in [generate]"""
 
 

@@ -5,15 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from regard.errors import UsageError, suggest
 
@@ -52,9 +44,7 @@ class Settings:
             value, choices = getattr(self, name), _choices(hint)
             if choices and value not in choices:
                 near = suggest(str(value), map(str, choices))
-                raise UsageError(
-                    f"{name} must be {_type_name(hint)}: got {value!r}{near}; use one of these"
-                )
+                raise UsageError(f"{name} must be {_type_name(hint)}: got {value!r}{near}; use one of these")
             for holds, wanted, remedy in map(RULES.__getitem__, rules):
                 if value is not None and not holds(value):
                     raise UsageError(f"{name} must {wanted}: got {value}; {remedy}")
@@ -86,9 +76,7 @@ def check_types(kind: type, values: Mapping[str, Any], where: str) -> dict[str, 
             else:
                 found[key] = _converted(value, hint)
         except TypeError:
-            raise UsageError(
-                f"{where}: {key} must be {_type_name(hint)}: got {value!r}; correct it"
-            ) from None
+            raise UsageError(f"{where}: {key} must be {_type_name(hint)}: got {value!r}; correct it") from None
     return found
 
 

@@ -15,9 +15,7 @@ Attention = Literal["scaled-dot", "additive", "dot", "general", "none"]
 Position = Literal["sinusoidal", "learned", "rotary", "relative", "scaled", "integer", "none"]
 Norm = Literal["layer", "rms", "batch"]
 NormPlacement = Literal["post", "pre"]
-FeedForwardKind = Literal[
-    "relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"
-]
+FeedForwardKind = Literal["relu", "gelu", "gelu-tanh", "silu", "gated-gelu", "gated-gelu-tanh", "gated-silu"]
 Tying = Literal["all", "decoder", "none"]
 
 RECURRENT = ("rnn", "gru", "lstm")
@@ -151,10 +149,7 @@ class ModelConfig(Settings):
     @property
     def num_layers(self) -> tuple[int, int]:
         """Layers of the encoder and of the decoder; 0 for a stack that is not there."""
-        return (
-            self.num_encoder_layers if self.has_encoder else 0,
-            self.num_decoder_layers if self.has_decoder else 0,
-        )
+        return (self.num_encoder_layers if self.has_encoder else 0, self.num_decoder_layers if self.has_decoder else 0)
 
     @property
     def is_gated(self) -> bool:
@@ -200,9 +195,7 @@ def shape_of(size: str, changes: Mapping[str, Any]) -> dict[str, Any]:
     Bahdanau et al. 2015; its states are so wide that it has as many weights as the Transformer of that size.
     """
     if size not in SIZES:
-        raise UsageError(
-            f"size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}"
-        )
+        raise UsageError(f"size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}")
     if changes.get("architecture") in RUNNING_TEXT.values():
         one_stack = dict(num_decoder_layers=SIZES[size]["num_encoder_layers"])
         return {**SIZES[size], **one_stack, **changes}
@@ -221,9 +214,7 @@ def check_belongs(changes: Mapping[str, Any]) -> None:
     kind = "Transformers" if is_recurrent else "recurrent models"
     for name in changes:
         if name in foreign:
-            raise UsageError(
-                f"{name} is a setting of {kind}: got it with architecture={architecture}; leave it out"
-            )
+            raise UsageError(f"{name} is a setting of {kind}: got it with architecture={architecture}; leave it out")
 
 
 def _matched_state(size: Mapping[str, int], shape: Mapping[str, Any]) -> int:

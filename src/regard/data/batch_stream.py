@@ -201,12 +201,7 @@ class PairStream(BatchStream):
             folder = Path(tempfile.mkdtemp(prefix="regard-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._pairs = EncodedPairs(
-            corpus.sources,
-            corpus.targets,
-            plain,
-            folder,
-            keeps_tokens=not sampling,
-            num_processes=num_readers,
+            corpus.sources, corpus.targets, plain, folder, keeps_tokens=not sampling, num_processes=num_readers
         )
         facts = self._pairs.facts
         self.max_sequence_length = max_length + 1
@@ -233,9 +228,7 @@ class PairStream(BatchStream):
             self.buffer = Buffer.sized(batch_tokens, source_mean, target_mean, max_length)
             rooms = [self.buffer.target_room] + [self.buffer.source_room] * bool(self.buffer.source)
         max_length = min(max_length, *(room - 1 for room in rooms))
-        self._builder = dataclasses.replace(
-            plain, sampling=sampling, buffer=self.buffer, max_length=max_length
-        )
+        self._builder = dataclasses.replace(plain, sampling=sampling, buffer=self.buffer, max_length=max_length)
         self._check_room(facts.source_longest, facts.target_longest)
         super().__init__(num_windows, fingerprint, lanes)
         if num_workers:

@@ -36,9 +36,7 @@ class Buffer:
     max_length: int
 
     @classmethod
-    def sized(
-        cls, batch_tokens: int, source_mean: float, target_mean: float, max_length: int
-    ) -> Buffer:
+    def sized(cls, batch_tokens: int, source_mean: float, target_mean: float, max_length: int) -> Buffer:
         """Both sides in the proportion of the corpus, so that they fill up together."""
         source = round(batch_tokens * source_mean / (source_mean + target_mean))
         num_pairs = batch_tokens / (source_mean + target_mean)
@@ -68,10 +66,7 @@ class Buffer:
         num_dummies = -(-max(tails) // self.max_length)
         unused = np.zeros(self.slots - len(target) - num_dummies, np.int64)
         dummies = [_split(tail, num_dummies) for tail in tails]
-        return (
-            np.concatenate([source, dummies[0], unused]),
-            np.concatenate([target, dummies[1], unused]),
-        )
+        return (np.concatenate([source, dummies[0], unused]), np.concatenate([target, dummies[1], unused]))
 
 
 def _split(total: int, num_parts: int) -> Lengths:
@@ -108,9 +103,7 @@ def pack(source: Lengths, target: Lengths, buffer: Buffer) -> list[Rows]:
     return groups
 
 
-def _fill(
-    source: Lengths, target: Lengths, source_room: int, target_room: int, slots: int
-) -> list[int]:
+def _fill(source: Lengths, target: Lengths, source_room: int, target_room: int, slots: int) -> list[int]:
     """Which pairs of the pool to add, one by one the one that leaves the least and most even rest."""
     picked: list[int] = []
     free = np.ones(len(target), bool)
@@ -167,18 +160,11 @@ class Batch:
 def with_ids(batch: Batch, dtype: DTypeLike) -> Batch:
     """The batch with token ids of another type: int32 takes half the memory, int64 is what a model reads."""
     names = ("source", "target_input", "target_output")
-    return replace(
-        batch, **{name: getattr(batch, name).astype(dtype, copy=False) for name in names}
-    )
+    return replace(batch, **{name: getattr(batch, name).astype(dtype, copy=False) for name in names})
 
 
 def batches_of(
-    source: Ragged,
-    target: Ragged,
-    *,
-    batch_tokens: int,
-    buffer: Buffer | None,
-    seed: Sequence[int],
+    source: Ragged, target: Ragged, *, batch_tokens: int, buffer: Buffer | None, seed: Sequence[int]
 ) -> list[Batch]:
     """All sequences in batches: packed if there is a buffer, else rows of like length in random order."""
     source_lengths, target_lengths = source.lengths, target.lengths - 1

@@ -22,15 +22,7 @@ from regard.errors import DataError
 from regard.text import language
 
 KEPT, EMPTY, TOO_LONG, RATIO, DUPLICATE, COPY, LANGUAGE = range(7)
-_REASONS = (
-    "",
-    "empty side",
-    "too long",
-    "unlike lengths",
-    "duplicate",
-    "source = target",
-    "wrong language",
-)
+_REASONS = ("", "empty side", "too long", "unlike lengths", "duplicate", "source = target", "wrong language")
 
 _CHARACTERS_PER_TOKEN = 16
 """maximum characters of a SentencePiece token"""
@@ -155,9 +147,7 @@ def _scale(corpus: Corpus) -> float:
     return float(np.median(ratios)) if ratios else 1.0
 
 
-def _reasons(
-    sources: Iterable[str], targets: Iterable[str], scale: float, config: DataConfig
-) -> Iterator[int]:
+def _reasons(sources: Iterable[str], targets: Iterable[str], scale: float, config: DataConfig) -> Iterator[int]:
     limit = config.max_length * _CHARACTERS_PER_TOKEN
     for source, target in zip(sources, targets, strict=True):
         source_length, target_length = len(source), len(target)

@@ -50,9 +50,7 @@ class ReadingReport:
 
     def refuse(self, where: str, problem: str) -> None:
         if self.strict_advice:
-            raise DataError(
-                f"{where}: every line must be usable: this one is {problem}; {self.strict_advice}"
-            )
+            raise DataError(f"{where}: every line must be usable: this one is {problem}; {self.strict_advice}")
         self.unusable[problem] += 1
         if len(self.named) < _NUM_NAMED:
             self.named.append(f"{where}: {problem}")
@@ -104,9 +102,7 @@ def read_pairs(
     if folder is not None:
         from regard.data.storage import StoredTexts
 
-        corpus.sources, corpus.targets = (
-            StoredTexts(folder / side, new=True) for side in ("source", "target")
-        )
+        corpus.sources, corpus.targets = (StoredTexts(folder / side, new=True) for side in ("source", "target"))
     for source_path, target_path in zip(source, target, strict=True):
         found = _side_by_side(Path(source_path), Path(target_path), sides, corpus.report)
         _add(corpus, f"{source_path} and {target_path}", found)
@@ -129,9 +125,7 @@ def _add(corpus: Corpus, name: str, found: Iterable[NumberedPair]) -> None:
     corpus.report.warnings += alignment.warnings(name)
 
 
-def _side_by_side(
-    source: Path, target: Path, sides: tuple[str, str], report: ReadingReport
-) -> Iterable[NumberedPair]:
+def _side_by_side(source: Path, target: Path, sides: tuple[str, str], report: ReadingReport) -> Iterable[NumberedPair]:
     num_source = num_target = 0
     both = zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END)
     for number, (source_line, target_line) in enumerate(both, start=1):
@@ -170,9 +164,7 @@ def split_label(name: str) -> tuple[str, str]:
     return (name, "") if not label or Path(name).exists() else (path, label)
 
 
-def _tab_separated(
-    path: str, wanted: str, swapped: bool, report: ReadingReport
-) -> Iterable[NumberedPair]:
+def _tab_separated(path: str, wanted: str, swapped: bool, report: ReadingReport) -> Iterable[NumberedPair]:
     """wanted: a label, or one of its parts such as news/2008 of news; empty for the whole file."""
     number, num_before = 0, report.num_lines
     for number, line in enumerate(raw_lines(Path(path)), start=1):
@@ -192,10 +184,7 @@ def _tab_separated(
     if number == 0:
         raise _empty(path)
     if report.num_lines == num_before:
-        raise DataError(
-            f"{path} must hold lines whose third column is {wanted}: it has none; "
-            "check the label after #"
-        )
+        raise DataError(f"{path} must hold lines whose third column is {wanted}: it has none; check the label after #")
 
 
 def _empty(path: str | Path) -> DataError:

@@ -89,9 +89,7 @@ def fetch(
 
 def digest(path: Path, algorithm: str = "sha256") -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(
-            file, lambda: hashlib.new(algorithm, usedforsecurity=False)
-        ).hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
 def _transfer(url: str, part: Path, tag: Path, progress: Progress, timeout: float) -> None:
@@ -151,8 +149,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         allowed = ("https://",) if req.type == "https" else ("http://", "https://")
         if not newurl.startswith(allowed):
             raise DataError(
-                f"{req.full_url} must lead to an address as safe as itself: "
-                f"it leads to {newurl}; get the file by hand"
+                f"{req.full_url} must lead to an address as safe as itself: it leads to {newurl}; get the file by hand"
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

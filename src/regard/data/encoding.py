@@ -66,13 +66,7 @@ class Builder:
             source, target = self.encode(message["texts"], message["seed"])
         else:
             source, target = (Ragged(**side) for side in message["tokens"])
-        batches = batches_of(
-            source,
-            target,
-            batch_tokens=self.batch_tokens,
-            buffer=self.buffer,
-            seed=message["seed"],
-        )
+        batches = batches_of(source, target, batch_tokens=self.batch_tokens, buffer=self.buffer, seed=message["seed"])
         return [vars(with_ids(batch, np.int32)) for batch in batches]
 
     def to_message(self) -> dict[str, Any]:
@@ -178,9 +172,7 @@ class EncodedPairs:
             for _, *sides in chunks_of_pairs(*self._texts):
                 for number, texts in enumerate(sides):
                     joined = "".join(f"{text}\n" for text in texts)
-                    of_texts[number] = zlib.crc32(
-                        joined.encode("utf-8", "surrogatepass"), of_texts[number]
-                    )
+                    of_texts[number] = zlib.crc32(joined.encode("utf-8", "surrogatepass"), of_texts[number])
                 yield sides
 
         if len(self._texts[1]) < _WORTH_PROCESSES:

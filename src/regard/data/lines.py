@@ -25,12 +25,7 @@ _BLOCK_BYTES = 1 << 16
 _BUFFER_BYTES = 1 << 20
 
 _UTF8_MARK = b"\xef\xbb\xbf"
-_OTHER_MARKS = {
-    b"\xff\xfe\0\0": "UTF-32",
-    b"\0\0\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
+_OTHER_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error)
 """errors of a file that cannot be read or unpacked"""
 _LINE_ENDS = re.compile("\r\n|[\r\n]")
@@ -77,8 +72,7 @@ def _without_mark(line: bytes, path: Path) -> bytes:
     for mark, encoding in _OTHER_MARKS.items():
         if line.startswith(mark):
             raise DataError(
-                f"{path}:1: text must be UTF-8: got {encoding}; "
-                f"run  iconv -f {encoding} -t UTF-8 {path.name}"
+                f"{path}:1: text must be UTF-8: got {encoding}; run  iconv -f {encoding} -t UTF-8 {path.name}"
             )
     return line.removeprefix(_UTF8_MARK)
 

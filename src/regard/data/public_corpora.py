@@ -101,9 +101,7 @@ CORPORA = _read_corpora()
 def find_corpus(name: str) -> PublicCorpus:
     names = [corpus.name for corpus in CORPORA]
     if name not in names:
-        raise UsageError(
-            f"a corpus must be one of {', '.join(names)}: got {name!r}{suggest(name, names)}"
-        )
+        raise UsageError(f"a corpus must be one of {', '.join(names)}: got {name!r}{suggest(name, names)}")
     return CORPORA[names.index(name)]
 
 

@@ -62,11 +62,7 @@ class RunningText:
 
 
 def read_running_text(
-    files: Sequence[str | Path],
-    *,
-    each_line: bool = False,
-    strict: bool = False,
-    advice: str = "mend the file",
+    files: Sequence[str | Path], *, each_line: bool = False, strict: bool = False, advice: str = "mend the file"
 ) -> RunningText:
     """Read files of text. each_line: each line is a document of its own.
 
@@ -97,11 +93,7 @@ def read_running_text(
 
 def encode_documents(tokenizer: Tokenizer, documents: Sequence[list[str]]) -> Ragged:
     """The tokens of each document, without beginning and end."""
-    texts = [
-        line if number == 0 else f"\n{line}"
-        for document in documents
-        for number, line in enumerate(document)
-    ]
+    texts = [line if number == 0 else f"\n{line}" for document in documents for number, line in enumerate(document)]
     parts = []
     for start in range(0, len(texts), _LINES_AT_ONCE):
         chunk = texts[start : start + _LINES_AT_ONCE]
@@ -129,9 +121,7 @@ class TextChunks:
     @classmethod
     def of(cls, tokens: Ragged, max_length: int, *, masked: bool) -> TextChunks:
         if max_length < 2:
-            raise UsageError(
-                f"max_length must be at least 2 for running text: got {max_length}; raise it"
-            )
+            raise UsageError(f"max_length must be at least 2 for running text: got {max_length}; raise it")
         documents = tokens if masked else tokens.beginning_with(BOS_ID).ending_with(EOS_ID)
         return cls(documents, max_length, masked)
 
@@ -158,9 +148,7 @@ class TextChunks:
         starts, stops = starts + begin, stops + begin
         if self.masked and generator is not None:
             middles = starts + 1 + np.floor(generator.random(len(starts)) * (stops - starts - 1))
-            cut = np.flatnonzero(
-                (generator.random(len(starts)) < _SHARE_CUT) & (stops - starts > 1)
-            )
+            cut = np.flatnonzero((generator.random(len(starts)) < _SHARE_CUT) & (stops - starts > 1))
             at = middles[cut].astype(np.int64)
             starts, stops = np.concatenate([starts, at]), np.concatenate([stops, stops[cut]])
             stops[cut] = at
@@ -190,22 +178,14 @@ class TextChunks:
 
     def even_batches(self, batch_tokens: int, masking: Masking | None, seed: int) -> list[Batch]:
         """All of a text once in padded batches, always the same, blanks included: for comparable losses."""
-        return self.batches(
-            *self.cut(None), batch_tokens=batch_tokens, buffer=None, masking=masking, seed=[seed]
-        )
+        return self.batches(*self.cut(None), batch_tokens=batch_tokens, buffer=None, masking=masking, seed=[seed])
 
 
 class TextStream(BatchStream):
     """The batches of running text; nothing is left out, because long documents are cut."""
 
     def __init__(
-        self,
-        chunks: TextChunks,
-        *,
-        batch_tokens: int,
-        packing: bool,
-        masking: Masking | None = None,
-        seed: int = 1,
+        self, chunks: TextChunks, *, batch_tokens: int, packing: bool, masking: Masking | None = None, seed: int = 1
     ) -> None:
         assert chunks.masked == (masking is not None)
         self._chunks, self._masking = chunks, masking

@@ -47,9 +47,7 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vecto
         with open_bytes(path) as file:
             is_fasttext = file.read(4) == struct.pack("<i", MAGIC)
             if is_fasttext and path.suffix in (".gz", ".xz"):
-                raise DataError(
-                    f"{path} must be unpacked to be read as a fastText model: unpack it"
-                )
+                raise DataError(f"{path} must be unpacked to be read as a fastText model: unpack it")
             file.seek(0)
             read = _read_fasttext if is_fasttext else _read_plain
             for word, vector in read(path, file, set(wanted), width):
@@ -59,9 +57,7 @@ def read_vectors(path: str | Path, wanted: Collection[str], width: int) -> Vecto
         raise unreadable(path, error) from error
     for word, vector in vectors.items():
         if not np.isfinite(vector).all():
-            raise DataError(
-                f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file"
-            )
+            raise DataError(f"{path}: vectors must be finite numbers: that of {word!r} is not; mend the file")
     return vectors
 
 
@@ -113,8 +109,7 @@ def _read_text(path: Path, file: BinaryIO, wanted: set[str], width: int, number:
         fields = line.rstrip().rsplit(None, width)
         if fields and (len(fields) != width + 1 or len(line) == MAX_LINE_BYTES):
             raise DataError(
-                f"{path}:{number}: a line must be a word and {width} numbers: got {line[:40]!r}; "
-                "mend the file"
+                f"{path}:{number}: a line must be a word and {width} numbers: got {line[:40]!r}; mend the file"
             )
         word = fields[0].decode("utf-8", "replace") if fields else ""
         if word in wanted:
@@ -152,8 +147,7 @@ def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> 
         _, version = struct.unpack_from("<2i", data, 0)
         if version != VERSION:
             raise DataError(
-                f"{path} must be a fastText model of format {VERSION}: got format {version}; "
-                "use its .vec file"
+                f"{path} must be a fastText model of format {VERSION}: got format {version}; use its .vec file"
             )
         settings = _SETTINGS.unpack_from(data, 8)
         num_buckets, shortest, longest = settings[8:11]

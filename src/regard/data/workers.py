@@ -102,9 +102,7 @@ class Workers(contextlib.AbstractContextManager["Workers"]):
         self._finalizer()
 
 
-def answers(
-    worker: Worker, first: Any, messages: Iterable[Any], num_processes: int
-) -> Iterator[Any]:
+def answers(worker: Worker, first: Any, messages: Iterable[Any], num_processes: int) -> Iterator[Any]:
     """The answers to many messages in their order; few are in memory at a time. One process is this one."""
     if num_processes < 2:
         yield from map(worker(first), messages)
@@ -128,10 +126,7 @@ def _start(worker: Worker) -> subprocess.Popen[bytes]:
         f"serve({worker.__qualname__})"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=environment,
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )
 
 

@@ -13,14 +13,7 @@ from regard.decode.arrays import Array, arrays_for, arrays_of, log_probabilities
 from regard.decode.beam import BeamSearch
 from regard.decode.constraints import Constraints, Rules
 from regard.decode.context_aware import ContextAwareModel
-from regard.decode.interface import (
-    IMPOSSIBLE,
-    Emission,
-    Hypothesis,
-    State,
-    StepModel,
-    StepRecord,
-)
+from regard.decode.interface import IMPOSSIBLE, Emission, Hypothesis, State, StepModel, StepRecord
 from regard.decode.single_path import SinglePaths, check_single_path
 from regard.errors import UsageError
 
@@ -69,9 +62,7 @@ def search(
     if config.method == "beam":
         return BeamSearch(sources, config, rules, attention=attention, history=history).run(model)
     order = range(len(sources)) if numbers is None else numbers
-    return SinglePaths(
-        model, sources, config, rules, order, attention=attention, history=history
-    ).hypotheses()
+    return SinglePaths(model, sources, config, rules, order, attention=attention, history=history).hypotheses()
 
 
 def stream(
@@ -95,9 +86,7 @@ def stream(
         )
     config = replace(config, n_best=1)
     rules = Rules([source], config, [constraints or Constraints()], model.config)
-    path = SinglePaths(
-        model, [source], config, rules, [number], history=history, num_given=num_given
-    )
+    path = SinglePaths(model, [source], config, rules, [number], history=history, num_given=num_given)
     return (emission for emissions in _steps(path) for emission in emissions)
 
 
@@ -124,10 +113,7 @@ def _steps(paths: SinglePaths) -> Iterator[list[Emission]]:
 
 
 def whole_search(
-    model: StepModel,
-    config: DecodeConfig,
-    constraints: Sequence[Constraints] | None,
-    attention: bool,
+    model: StepModel, config: DecodeConfig, constraints: Sequence[Constraints] | None, attention: bool
 ) -> Callable[..., list[list[Hypothesis]]] | None:
     """The model's own search for any number of sources, where it has one: without sampling and constraints."""
     plain = (
@@ -138,9 +124,7 @@ def whole_search(
     return getattr(model, "search_whole", None) if plain and not attention else None
 
 
-def score(
-    model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
-) -> list[list[float]]:
+def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[list[float]]:
     """The log-probability of each token of each target, its end included."""
     if not sources:
         return []
@@ -172,18 +156,14 @@ def score(
     return results
 
 
-def _read(
-    model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]]
-) -> list[list[float]]:
+def _read(model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]]) -> list[list[float]]:
     """The same for a model that reads whole outputs, padded at their ends."""
     state, bos_id = model.start(sources), model.config.bos_id
     results: list[list[float]] = []
     while len(results) < len(outputs):
         group = _group(outputs, len(results))
         longest = max(map(len, outputs[group.start : group.stop]))
-        following = np.array(
-            [[*outputs[i], *[bos_id] * (longest - len(outputs[i]))] for i in group]
-        )
+        following = np.array([[*outputs[i], *[bos_id] * (longest - len(outputs[i]))] for i in group])
         tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
         values, _ = model.read(tokens, following, state.select(np.array(group)))
         for i, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):

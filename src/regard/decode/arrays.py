@@ -108,9 +108,7 @@ def _top_by_blocks(scores: Host, count: int) -> Host:
         pool[rows, place] = -np.inf
     chosen = np.minimum(places // _BLOCK, count - 1)
     tail = num_blocks * _BLOCK + places - count * _BLOCK
-    return np.where(
-        places < count * _BLOCK, best[rows[:, None], chosen] * _BLOCK + places % _BLOCK, tail
-    )
+    return np.where(places < count * _BLOCK, best[rows[:, None], chosen] * _BLOCK + places % _BLOCK, tail)
 
 
 class TorchArrays(Arrays):

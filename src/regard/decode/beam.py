@@ -19,14 +19,7 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Choice, Progress, Rules, share_slots
-from regard.decode.interface import (
-    Hypothesis,
-    State,
-    StepModel,
-    StepRecord,
-    best_attainable,
-    hypothesis,
-)
+from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, best_attainable, hypothesis
 from regard.decode.single_path import offers_best, read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
@@ -95,9 +88,7 @@ class BeamSearch:
             inputs = tokens[:, -1].tolist()
             for column, their_values in zip(tokens.T.tolist(), values.T.tolist(), strict=True):
                 extended = enumerate(zip(self.rows, column, their_values, strict=True))
-                self._extend(
-                    [(row.total + value, i, token, value) for i, (row, token, value) in extended]
-                )
+                self._extend([(row.total + value, i, token, value) for i, (row, token, value) in extended])
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
                 best, best_tokens, state = step_best(inputs, state, self.count)
@@ -203,9 +194,7 @@ class BeamSearch:
         if self.all_go_on and self.length < self.shortest and not self.settling:
             if not any(choice[2] == eos_id for choice in choices):
                 return choices
-        stuck = {row.source for row in rows}.difference(
-            rows[index].source for _, index, _, _ in choices
-        )
+        stuck = {row.source for row in rows}.difference(rows[index].source for _, index, _, _ in choices)
         stuck |= {row.source for row in rows if self.limits[row.source] <= self.length}
         kept: list[Choice] = []
         ended: set[int] = set()
@@ -241,11 +230,7 @@ class BeamSearch:
         """Replace the rows by the chosen ones, each with its new token."""
         rows, seen = self.rows, self.seen
         self.rows = [
-            Row(
-                rows[index].source,
-                total,
-                (rows[index].trail, token, value, None if seen is None else seen[index]),
-            )
+            Row(rows[index].source, total, (rows[index].trail, token, value, None if seen is None else seen[index]))
             for total, index, token, value in kept
         ]
         self.length += 1
@@ -273,7 +258,6 @@ class BeamSearch:
     def _best(self, source: int) -> list[Hypothesis]:
         """Ended outputs by score, then cut ones."""
         ranked = [
-            sorted(hypotheses, key=lambda each: -each.score)
-            for hypotheses in (self.ended[source], self.cut[source])
+            sorted(hypotheses, key=lambda each: -each.score) for hypotheses in (self.ended[source], self.cut[source])
         ]
         return (ranked[0] + ranked[1])[: self.config.n_best]

@@ -57,9 +57,7 @@ class Required:
         self.total = sum(map(len, self.words))
 
     def progress(self, tokens: list[int]) -> Progress:
-        return tuple(
-            len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words
-        )
+        return tuple(len(word) if contains(tokens, word) else _overlap(tokens, word) for word in self.words)
 
     def advance(self, progress: Progress, tokens: list[int]) -> Progress:
         """The progress with these tokens, where `progress` is that without the last of them."""
@@ -73,18 +71,12 @@ class Required:
 
         `wanted` always holds a token that lowers this by at least one.
         """
-        missing = [
-            (len(word), done)
-            for word, done in zip(self.words, progress, strict=True)
-            if done < len(word)
-        ]
+        missing = [(len(word), done) for word, done in zip(self.words, progress, strict=True) if done < len(word)]
         return sum(size for size, _ in missing) - max((done for _, done in missing), default=0)
 
     def wanted(self, progress: Progress) -> set[int]:
         """The next tokens of the missing words."""
-        return {
-            word[done] for word, done in zip(self.words, progress, strict=True) if done < len(word)
-        }
+        return {word[done] for word, done in zip(self.words, progress, strict=True) if done < len(word)}
 
 
 class Rules:
@@ -119,9 +111,7 @@ class Rules:
         for each, required, limit in zip(self.constraints, self.required, all_limits, strict=True):
             _check(each, required, limit)
 
-    def forced(
-        self, log_probabilities: Array, sources: Host, length: int
-    ) -> tuple[list[int], list[int], Host]:
+    def forced(self, log_probabilities: Array, sources: Host, length: int) -> tuple[list[int], list[int], Host]:
         """The rows still inside their prefix, their forced tokens and the tokens' log-probabilities, never -inf.
 
         sources: the source of each row.
@@ -137,9 +127,7 @@ class Rules:
         """Tokens that no row may write at this length."""
         return [*self._never, self.eos_id] if length < self._min_length else self._never
 
-    def forbid(
-        self, scores: Array, sources: Host, length: int, written: Sequence[list[int]]
-    ) -> None:
+    def forbid(self, scores: Array, sources: Host, length: int, written: Sequence[list[int]]) -> None:
         """Set the scores of forbidden tokens to -inf; written: the tokens so far, needed where `look_back` is true."""
         for token in self.excluded(length):
             scores[:, token] = -np.inf
@@ -164,11 +152,7 @@ class Rules:
         }
 
     def wanted(
-        self,
-        log_probabilities: Array,
-        sources: Host,
-        written: Sequence[list[int]],
-        forced: list[int],
+        self, log_probabilities: Array, sources: Host, written: Sequence[list[int]], forced: list[int]
     ) -> dict[int, tuple[Progress, dict[int, float]]]:
         """For each row with required words its progress, and the words' next tokens with their log-probabilities."""
         found: dict[int, tuple[Progress, dict[int, float]]] = {}
@@ -189,9 +173,7 @@ class Rules:
             found[row][1][token] = value
         return found
 
-    def need_after(
-        self, source: int, progress: Progress, tokens: list[int], *, forced: bool
-    ) -> float:
+    def need_after(self, source: int, progress: Progress, tokens: list[int], *, forced: bool) -> float:
         """Tokens of required words that these tokens lack; the end may only come when none is missing.
 
         progress: that without the last token; forced: whether the last token was, so that it is no end.
@@ -234,11 +216,7 @@ def repeats(tokens: list[int], size: int) -> set[int]:
     context = tokens[len(tokens) - size + 1 :] if size > 1 else []
     if len(context) < size - 1:
         return set()
-    return {
-        tokens[end]
-        for end in range(size - 1, len(tokens))
-        if tokens[end - size + 1 : end] == context
-    }
+    return {tokens[end] for end in range(size - 1, len(tokens)) if tokens[end - size + 1 : end] == context}
 
 
 def _pick(log_probabilities: Array, rows: list[int], tokens: list[int]) -> Host:

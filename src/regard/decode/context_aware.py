@@ -31,9 +31,7 @@ class _BothStates:
     attention: Array | None = None
 
     def select(self, indices: Array) -> _BothStates:
-        return _BothStates(
-            self.with_prompt.select(indices), self.without.select(indices), self.length
-        )
+        return _BothStates(self.with_prompt.select(indices), self.without.select(indices), self.length)
 
 
 class ContextAwareModel:

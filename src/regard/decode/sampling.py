@@ -22,23 +22,17 @@ draw always falls on a possible token."""
 class TokenSampler:
     """Draws the next token of each path."""
 
-    def __init__(
-        self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], num_given: Sequence[int]
-    ) -> None:
+    def __init__(self, config: DecodeConfig, keys: Sequence[tuple[int, ...]], num_given: Sequence[int]) -> None:
         """keys: besides the seed, what seeds a path's generator; num_given: its tokens that penalties do not count."""
         self._config, self._num_given = config, num_given
         entropy = np.random.SeedSequence(config.seed).entropy
         assert isinstance(entropy, int)
         self._generators = [np.random.default_rng([entropy, *key]) for key in keys]
 
-    def __call__(
-        self, log_probabilities: Array, paths: list[int], so_far: Sequence[list[int]]
-    ) -> tuple[Host, Host]:
+    def __call__(self, log_probabilities: Array, paths: list[int], so_far: Sequence[list[int]]) -> tuple[Host, Host]:
         """The next tokens and their log-probabilities; paths and tokens so far: of each row."""
         uniforms = np.array([self._generators[path].random() for path in paths])
-        written = [
-            tokens[self._num_given[path] :] for path, tokens in zip(paths, so_far, strict=True)
-        ]
+        written = [tokens[self._num_given[path] :] for path, tokens in zip(paths, so_far, strict=True)]
         scores = penalise(log_probabilities, written, self._config)
         scores = apply_temperature(scores, self._config.temperature)
         scores = keep_top_p(keep_top_k(scores, self._config.top_k), self._config.top_p)

@@ -11,15 +11,7 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Rules
-from regard.decode.interface import (
-    IMPOSSIBLE,
-    Emission,
-    Hypothesis,
-    State,
-    StepModel,
-    StepRecord,
-    hypothesis,
-)
+from regard.decode.interface import IMPOSSIBLE, Emission, Hypothesis, State, StepModel, StepRecord, hypothesis
 from regard.decode.sampling import TokenSampler
 from regard.errors import UsageError
 
@@ -53,9 +45,7 @@ class SinglePaths:
         self._sampler: TokenSampler | None = None
         if config.method == "sample":
             keys = [(number, path) for number in numbers for path in range(num_paths)]
-            given = [
-                len(each.prefix) if num_given is None else num_given for each in rules.constraints
-            ]
+            given = [len(each.prefix) if num_given is None else num_given for each in rules.constraints]
             self._sampler = TokenSampler(config, keys, np.repeat(given, num_paths).tolist())
         self._step_best = None if self._sampler else offers_best(model, rules, history)
         self._arrays = arrays_for(model)
@@ -117,9 +107,7 @@ class SinglePaths:
         """Read the forced prefixes at once, where the model can."""
         every_step = self._attention or self._history is not None
         owners = self._paths // self._config.n_best
-        beginning = read_beginning(
-            self._model, self._rules, owners, self._state, every_step=every_step
-        )
+        beginning = read_beginning(self._model, self._rules, owners, self._state, every_step=every_step)
         if beginning is None:
             return False
         tokens, values, self._state = beginning
@@ -181,13 +169,9 @@ class SinglePaths:
 def check_single_path(config: DecodeConfig, rules: Rules) -> None:
     """Refuse what only a beam can do."""
     if rules.has_required:
-        raise UsageError(
-            f"required words need beam search: got method={config.method}; use method=beam"
-        )
+        raise UsageError(f"required words need beam search: got method={config.method}; use method=beam")
     if config.method == "greedy" and config.n_best > 1:
-        raise UsageError(
-            f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1"
-        )
+        raise UsageError(f"greedy search has one output: got n_best={config.n_best}; use method=beam or n_best=1")
 
 
 def offers_best(
@@ -230,9 +214,7 @@ def first_allowed(
     return found[:, 0].astype(np.int64), found[:, 1]
 
 
-def record(
-    log_probabilities: Array, owners: list[int], beams: Sequence[list[int]], totals: list[float]
-) -> StepRecord:
+def record(log_probabilities: Array, owners: list[int], beams: Sequence[list[int]], totals: list[float]) -> StepRecord:
     values, tokens = arrays_of(log_probabilities).top(log_probabilities, NUM_SHOWN)
     copied = [list(tokens) for tokens in beams]
     return StepRecord(owners, copied, totals, tokens.tolist(), np.exp(values).tolist())

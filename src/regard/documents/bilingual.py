@@ -43,9 +43,7 @@ def _is_open(text: str, unit: Element, source: Element, target: Element) -> bool
     return not content.strip() or (state in _UNTRANSLATED and is_copy)
 
 
-def _target_slot(
-    text: str, unit: Element, source: Element, target: Element | None, parts: list[Part]
-) -> Slot:
+def _target_slot(text: str, unit: Element, source: Element, target: Element | None, parts: list[Part]) -> Slot:
     closing = f"</{source.prefixed('target')}>"
     if target is None:
         end = (unit.child("seg-source") or source).end
@@ -98,9 +96,7 @@ def _variant(unit: Element, language: str) -> Element | None:
     return None
 
 
-def _variant_slots(
-    text: str, source: Element, target: Element | None, language: str, parts: list[Part]
-) -> list[Slot]:
+def _variant_slots(text: str, source: Element, target: Element | None, language: str, parts: list[Part]) -> list[Slot]:
     variant, seg = source.prefixed("tuv"), source.prefixed("seg")
     if target is None:
         opening = f'{_space_before(text, source)}<{variant} xml:lang="{quote(language)}"><{seg}>'

@@ -150,17 +150,13 @@ def translate_segments(
 
 def _with_codes(segment: Segment, known: dict[Segment, TranslatedSegment]) -> Segment:
     items = tuple(
-        replace(item, raw=_filled(item.parts, known), parts=())
-        if isinstance(item, Code) and item.parts
-        else item
+        replace(item, raw=_filled(item.parts, known), parts=()) if isinstance(item, Code) and item.parts else item
         for item in segment.items
     )
     return replace(segment, items=items)
 
 
-def _translated(
-    shown: Sequence[ShownSegment], translate: Translate, language: str
-) -> dict[Segment, TranslatedSegment]:
+def _translated(shown: Sequence[ShownSegment], translate: Translate, language: str) -> dict[Segment, TranslatedSegment]:
     """The translations of those segments that lost no placeholder and no tag."""
     texts = list(dict.fromkeys(each.text for each in shown))
     answers = dict(zip(texts, translate(texts), strict=True)) if texts else {}
@@ -175,9 +171,7 @@ def _translated(
     return found
 
 
-def _in_parts(
-    segments: Sequence[Segment], translate: Translate, language: str
-) -> dict[Segment, TranslatedSegment]:
+def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) -> dict[Segment, TranslatedSegment]:
     """Only the words between codes are translated; words that gain a placeholder stay as they were."""
     cut = {segment: _between_codes(segment) for segment in segments}
     wanted = dict.fromkeys(segments_of(part for parts in cut.values() for part in parts))

@@ -15,22 +15,16 @@ _INLINE = frozenset(
     "small span strike strong sub sup time tt u var wbr".split()
 )
 _CODE = frozenset("code kbd samp var tt".split())
-_OPAQUE = _CODE | frozenset(
-    "script style xmp iframe noembed noframes template svg math object canvas pre".split()
-)
+_OPAQUE = _CODE | frozenset("script style xmp iframe noembed noframes template svg math object canvas pre".split())
 _HEADING = re.compile("h([1-6])")
 _NUM_SHOWN = 40
 """maximum characters of inline code that the model sees"""
 
 _SEEN_ATTRIBUTES = frozenset("alt title placeholder aria-label".split())
 _BUTTONS = frozenset("submit button reset".split())
-_DESCRIPTIONS = frozenset(
-    "description og:title og:description twitter:title twitter:description".split()
-)
+_DESCRIPTIONS = frozenset("description og:title og:description twitter:title twitter:description".split())
 # One attribute after another, as a browser reads them: a value without quotation marks ends at white space.
-_ATTRIBUTE = re.compile(
-    r"""[\s/]*+(=?[^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?"""
-)
+_ATTRIBUTE = re.compile(r"""[\s/]*+(=?[^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?""")
 _QUOTES = {2: '"', 3: "'", 4: ""}
 """quotation mark of each group of the pattern"""
 _SURELY_TEXT = re.compile(r"[\w&;#.,!?-]+")
@@ -89,9 +83,7 @@ class _PageReader:
     def _page_tag(self, token: MarkupToken) -> str:
         """A page that declared the source language declares the target language."""
         source, target = self.languages
-        declared = re.compile(
-            rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE
-        )
+        declared = re.compile(rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE)
         return declared.sub(lambda match: match[1] + target, self.text[token.start : token.end])
 
 
@@ -116,10 +108,7 @@ def _value_parts(raw: str, quote: str) -> list[Part]:
     if quote:
         return parts
     # Several words need quotation marks.
-    return [
-        part if isinstance(part, str) else replace(part, finish=lambda value: f'"{value}"')
-        for part in parts
-    ]
+    return [part if isinstance(part, str) else replace(part, finish=lambda value: f'"{value}"') for part in parts]
 
 
 def _seen_names(tag: MarkupToken, values: dict[str, tuple[int, str, str]]) -> list[str]:

@@ -40,14 +40,10 @@ _MAX_WORK = 10_000_000
 """brackets times characters of a paragraph; markdown-it takes time by it, and of a longer one the marks are not read"""
 # What markdown-it does not know gets another spelling for it, line by line.
 _LEFT_ALONE = re.compile(
-    r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*$|^[ \t>]*\$\$[^$]*+\$\$[ \t]*$",
-    re.MULTILINE,
+    r"\A(---|\+\+\+)[ \t]*\n(?:.*\n)*?(?:\1|\.\.\.)[ \t]*$|^[ \t>]*\$\$[^$]*+\$\$[ \t]*$", re.MULTILINE
 )
 """front matter, which is for programs, and mathematics on lines of their own"""
-_NOTE = re.compile(
-    r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))",
-    re.MULTILINE,
-)
+_NOTE = re.compile(r"^([ \t>]*)(?:\[\^[^\[\]\s]{1,100}\]:[ \t]*|:[ \t]+(?=\S)|(?=\[[^\[\]\n]{1,200}\]:))", re.MULTILINE)
 """beginning of a footnote, of a term's meaning, or of the definition of a link, which may be right below these"""
 _AS_ITEM = r"\1-   "
 """a footnote as a list item: its further lines are indented by four as well"""
@@ -257,9 +253,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _noting_its_end(
-    rule: Callable[[StateInline, bool], bool],
-) -> Callable[[StateInline, bool], bool]:
+def _noting_its_end(rule: Callable[[StateInline, bool], bool]) -> Callable[[StateInline, bool], bool]:
     def noting(state: StateInline, silent: bool) -> bool:
         num_tokens = len(state.tokens)
         is_found = rule(state, silent)

@@ -16,24 +16,16 @@ _SIGNS = "©§¶†‡×÷←↑↓↩⇐⇒⇔"
 # No-break spaces are not breaks: they are typography, and each language has its own.
 _TEXT_CODE = re.compile(rf"(?P<kept>(?x:{PLACEHOLDER.pattern}))|[ \t\n\r\f\v]+|[{_SIGNS}]")
 # Possessive repetitions (*+) keep the time linear for hostile texts.
-_TAG = re.compile(
-    r"""<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>])*+)>""",
-)
+_TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:=\s*+"[^"]*+"|=\s*+'[^']*+'|[^>])*+)>""")
 _TAG_BEGINS = re.compile("<[A-Za-z]")
-_SPECIAL = re.compile(
-    r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?/][^>]*(?:>|\Z)", re.DOTALL
-)
-_REFERENCE = re.compile(
-    r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&(?=[\w#])|<"
-)
+_SPECIAL = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[.*?(?:\]\]>|\Z)|<[!?/][^>]*(?:>|\Z)", re.DOTALL)
+_REFERENCE = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|&(?=[\w#])|<")
 _ENDS_A_WORD = re.compile(r"(?![\w#])")
 
 # Elements whose content has no tags; a browser looks only for their end.
 _RAW = frozenset("script style xmp iframe noembed noframes textarea title".split())
 
-VOID = frozenset(
-    "area base br col embed hr img input link meta param source track wbr basefont".split()
-)
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr basefont".split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,11 +54,7 @@ class _Node:
 
 
 def place(
-    marks: Sequence[Mark],
-    source: str,
-    target: str,
-    links: Sequence[Link | WordLink] | None,
-    whole: Sequence[Span],
+    marks: Sequence[Mark], source: str, target: str, links: Sequence[Link | WordLink] | None, whole: Sequence[Span]
 ) -> list[tuple[int, int]] | None:
     """(position in the target, index of the mark) in writing order; None where a tag finds no room.
 
@@ -78,9 +74,7 @@ def place(
     return None
 
 
-def _unchanged_words(
-    marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]
-) -> list[WordLink]:
+def _unchanged_words(marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]) -> list[WordLink]:
     """Source words with a mark inside, linked to the same words of the target."""
     ours, theirs = _spans_of_words(source), _spans_of_words(target)
     return [
@@ -138,8 +132,7 @@ class _Planner:
         self.links = [
             WordLink(link.source, (starts[first], ends[last]))
             for link in links
-            if (first := bisect_right(ends, link.target[0]))
-            <= (last := bisect_left(starts, link.target[1]) - 1)
+            if (first := bisect_right(ends, link.target[0])) <= (last := bisect_left(starts, link.target[1]) - 1)
         ]
 
     def lay(self, nodes: list[_Node], room: Span, found: list[tuple[int, int]]) -> bool:
@@ -173,9 +166,7 @@ class _Planner:
         inside = [word for word in self.words if _is_in(word, room)]
         if not inside or start == end:
             return self._between(start, room)
-        linked = [
-            link.target for link in self.links if by_links and meet(link.source, (start, end))
-        ]
+        linked = [link.target for link in self.links if by_links and meet(link.source, (start, end))]
         chosen = [span for span in linked if _is_in(span, room)]
         if not chosen:
             scale = len(self.target) / max(len(self.source), 1)

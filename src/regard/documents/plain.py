@@ -14,11 +14,7 @@ from regard.documents.markup import text_items
 from regard.documents.segments import LINE, Languages, Slot, parts_of
 from regard.errors import DataError, UsageError
 
-_BYTE_ORDER_MARKS = {
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
-}
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _NUM_FIRST = 4096
 """bytes in which a file declares its encoding"""
 _XML = re.compile(rb"""<\?xml[^<>]{0,200}?encoding\s*=\s*["']([\w.-]{1,40})["']""")
@@ -109,6 +105,4 @@ def _is_wrapped(lines: list[str]) -> bool:
     if len(lines) < 2 or not any(line[0].islower() for line in lines[1:]):
         return False
     least = max(_WRAPPED_LENGTH, max(map(len, lines)) - _MAX_DIFFERENCE)
-    return all(len(line) >= least for line in lines[:-1]) and not any(
-        line[0].isspace() for line in lines[1:]
-    )
+    return all(len(line) >= least for line in lines[:-1]) and not any(line[0].isspace() for line in lines[1:])

@@ -176,9 +176,7 @@ class ShownSegment:
             for match in _SPACE.finditer(target.rstrip(), 1)
             if not meets_any(match.span(), whole) and not _STARTS_A_BLOCK.match(target, match.end())
         ]
-        ends, target_ends = (
-            [match.end() for match in _SENTENCE_END.finditer(text)] for text in (self.text, target)
-        )
+        ends, target_ends = ([match.end() for match in _SENTENCE_END.finditer(text)] for text in (self.text, target))
         paired = dict(zip(ends, target_ends, strict=True)) if len(ends) == len(target_ends) else {}
         found: list[tuple[int, Code]] = []
         free = 0

@@ -29,9 +29,7 @@ _WITHOUT_END = VOID | {"v"}
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
     is_vtt = text.startswith("WEBVTT")
     slots = [
-        Slot(start, end, _parts(text[start:end], is_vtt))
-        for cue in _cues(text)
-        for start, end in _speeches(text, cue)
+        Slot(start, end, _parts(text[start:end], is_vtt)) for cue in _cues(text) for start, end in _speeches(text, cue)
     ]
     if not slots and text.strip():
         return [], ["no subtitle was found: there is no line like 00:00:01,000 --> 00:00:02,000"]

@@ -100,14 +100,11 @@ def parse(text: str, root: str) -> Element:
         parser.Parse(re.sub("[^\x00-\x7f]", "x", text).encode(), True)
     except expat.ExpatError as error:
         raise DataError(
-            f"the file must be well-formed XML: {expat.ErrorString(error.code)} in line {error.lineno}; "
-            "mend it first"
+            f"the file must be well-formed XML: {expat.ErrorString(error.code)} in line {error.lineno}; mend it first"
         ) from error
     [outermost] = top.children
     if outermost.name != root:
-        raise DataError(
-            f"the outermost element must be <{root}>: got <{outermost.name}>; check the file's suffix"
-        )
+        raise DataError(f"the outermost element must be <{root}>: got <{outermost.name}>; check the file's suffix")
     return outermost
 
 

@@ -62,9 +62,7 @@ class EngineOptions(TypedDict, total=False):
     precision: Precision
 
 
-def open_engine(
-    folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]
-) -> Engine:
+def open_engine(folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]) -> Engine:
     """The engine for a model folder.
 
     `auto` is onnxruntime where the folder has graphs, and torch where it has none or a device is named.
@@ -73,9 +71,7 @@ def open_engine(
     return engine
 
 
-def open_encoder(
-    folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]
-) -> VectorEngine:
+def open_encoder(folder: str | Path, kind: EngineKind = "auto", **options: Unpack[EngineOptions]) -> VectorEngine:
     """The encoder of a model folder, by the engine that `open_engine` would take."""
     config = read_manifest(folder).model
     if not config.has_encoder:
@@ -107,9 +103,7 @@ def _open(
     encoder_alone: bool = False,
 ) -> Any:
     if threads is not None and threads < 1:
-        raise UsageError(
-            f"threads must be at least 1: got {threads}; leave it out to have it chosen"
-        )
+        raise UsageError(f"threads must be at least 1: got {threads}; leave it out to have it chosen")
     model = read_manifest(folder).model
     on_cpu = device in ("auto", "cpu")
     purpose = "the torch engine"
@@ -120,21 +114,15 @@ def _open(
         if has_graphs:
             purpose = f"device={device}" if precision != "bf16" else "precision=bf16"
     if kind == "torch":
-        return _open_torch(
-            folder, "cpu" if device == "auto" else device, threads, precision, purpose
-        )
+        return _open_torch(folder, "cpu" if device == "auto" else device, threads, precision, purpose)
     if kind != "onnxruntime":
-        raise UsageError(
-            f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits"
-        )
+        raise UsageError(f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits")
     if not on_cpu:
         raise UsageError(f"the onnxruntime engine runs on cpu only: got device={device}; use torch")
     if precision == "bf16":
         raise UsageError("the onnxruntime engine computes in fp32 or int8: got bf16; use torch")
     if model.is_recurrent:
-        raise UsageError(
-            f"the onnxruntime engine runs Transformers: got architecture={model.architecture}; use torch"
-        )
+        raise UsageError(f"the onnxruntime engine runs Transformers: got architecture={model.architecture}; use torch")
     if encoder_alone or not model.has_decoder:
         from regard.engine.graphs import OnnxEncoder
 
@@ -144,9 +132,7 @@ def _open(
     return OnnxEngine(folder, threads, precision)
 
 
-def _open_torch(
-    folder: str | Path, device: str, threads: int | None, precision: Precision, purpose: str
-) -> Any:
+def _open_torch(folder: str | Path, device: str, threads: int | None, precision: Precision, purpose: str) -> Any:
     if precision == "int8":
         raise UsageError("the torch engine computes in fp32 or bf16: got int8; use onnxruntime")
     if find_spec("torch") is None:
@@ -158,9 +144,7 @@ def _open_torch(
     try:
         torch.zeros(1, device=device).tolist()
     except (RuntimeError, AssertionError) as error:  # the latter: torch without CUDA
-        raise UsageError(
-            f"device must be one this machine has: got {device!r}; use cpu or auto"
-        ) from error
+        raise UsageError(f"device must be one this machine has: got {device!r}; use cpu or auto") from error
     if threads is not None:
         torch.set_num_threads(threads)
     return TorchEngine(load_model(folder)[0], device, precision)

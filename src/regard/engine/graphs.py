@@ -56,9 +56,7 @@ class Graphs:
             session = onnxruntime.InferenceSession(path, self._options, providers=providers)
         except Exception as error:  # onnxruntime's own errors have no common base
             reason = str(error).splitlines()[0]
-            raise ModelError(
-                f"{path} is not a graph that runs here ({reason}); export it again"
-            ) from None
+            raise ModelError(f"{path} is not a graph that runs here ({reason}); export it again") from None
         if session.get_modelmeta().custom_metadata_map.get("layout") != self._layout:
             raise ModelError(
                 f"{path} was made for another {checkpoint.WEIGHTS} than the one beside it; export it again"
@@ -71,12 +69,7 @@ class Graphs:
 class OnnxEncoder:
     """The encoder's graph alone: fills in blanks, and gives vectors to search."""
 
-    def __init__(
-        self,
-        folder: str | Path,
-        threads: int | None = None,
-        precision: GraphPrecision = "auto",
-    ) -> None:
+    def __init__(self, folder: str | Path, threads: int | None = None, precision: GraphPrecision = "auto") -> None:
         graphs = Graphs(folder, threads, precision)
         self.config, self._folder = graphs.config, folder
         self.precision = "int8" if graphs.quantized else "fp32"

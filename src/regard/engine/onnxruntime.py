@@ -79,12 +79,7 @@ class OnnxEngine:
 
     normalised = True
 
-    def __init__(
-        self,
-        folder: str | Path,
-        threads: int | None = None,
-        precision: GraphPrecision = "auto",
-    ) -> None:
+    def __init__(self, folder: str | Path, threads: int | None = None, precision: GraphPrecision = "auto") -> None:
         graphs = Graphs(folder, threads, precision)
         self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None
@@ -125,9 +120,7 @@ class OnnxEngine:
         values, best = outputs["best_values"].tolist(), outputs["best_tokens"].tolist()
         return [values[row] for row in newer.rows], [best[row] for row in newer.rows], newer
 
-    def read(
-        self, tokens: np.ndarray, following: np.ndarray, state: State
-    ) -> tuple[np.ndarray, OnnxState]:
+    def read(self, tokens: np.ndarray, following: np.ndarray, state: State) -> tuple[np.ndarray, OnnxState]:
         """Many steps in one: for tokens [rows, length], the log-probabilities of the `following` tokens."""
         state = cast(OnnxState, state)
         num_rows, length = tokens.shape
@@ -138,9 +131,7 @@ class OnnxEngine:
             at_once = MAX_PLACES if num_rows == 1 else length if state.position == 0 else 1
             end = min(begin + at_once, length)
             outputs, state = self._pass(tokens[:, begin:end], state, "log_probabilities")
-            found = outputs["log_probabilities"].reshape(
-                num_rows, -1, self.config.target_vocab_size
-            )
+            found = outputs["log_probabilities"].reshape(num_rows, -1, self.config.target_vocab_size)
             wanted = following[:, begin:end, None]
             values[:, begin:end] = np.take_along_axis(found[state.rows], wanted, axis=2)[..., 0]
             begin = end
@@ -184,9 +175,7 @@ class OnnxEngine:
         moved = cache.moved(state.sources, rows, state.position, room)
         return moved, list(range(len(state.rows)))
 
-    def _prepared(
-        self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int
-    ) -> Call:
+    def _prepared(self, cache: Cache, state: OnnxState, length: int, wanted: str, count: int) -> Call:
         key = wanted, length, count, state.sources.shape if state.wants_attention else None
         call = cache.block.calls.get(key)
         if call is not None:

@@ -71,9 +71,7 @@ def load_model(folder: str | Path, dropout: float = 0.0) -> tuple[Model, Manifes
 class _SkipInitialisation(TorchFunctionMode):
     """Skips random initialisation of weights that are about to be loaded: it takes longer than reading."""
 
-    def __torch_function__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         if function.__name__ in ("normal_", "uniform_", "xavier_uniform_", "kaiming_uniform_"):
             return args[0] if args else kwargs["tensor"]
@@ -103,12 +101,7 @@ class TorchState:
 class TorchEngine:
     """The step interface over a module, which stays accessible as `model`."""
 
-    def __init__(
-        self,
-        model: Model,
-        device: str = "cpu",
-        precision: Literal["auto", "fp32", "bf16"] = "auto",
-    ) -> None:
+    def __init__(self, model: Model, device: str = "cpu", precision: Literal["auto", "fp32", "bf16"] = "auto") -> None:
         self.config = model.config
         self.device = torch.device(device)
         self.model = model.to(self.device).eval()
@@ -134,8 +127,7 @@ class TorchEngine:
             raise UsageError(WRITES_NOTHING)
         if attention and not cross_attentions(self.config):
             raise UsageError(
-                "an alignment needs a model that attends to its source: got one with attention=none; "
-                "use another model"
+                "an alignment needs a model that attends to its source: got one with attention=none; use another model"
             )
         source, lengths = pad(sources, self.config.pad_id)
         with self._autocast():
@@ -214,11 +206,7 @@ class WrittenState:
     attention: Tensor | None = None
 
     def select(self, indices: Tensor) -> WrittenState:
-        chosen = {
-            name: values.index_select(0, indices)
-            for name, values in vars(self).items()
-            if values is not None
-        }
+        chosen = {name: values.index_select(0, indices) for name, values in vars(self).items() if values is not None}
         return replace(self, **chosen)
 
 

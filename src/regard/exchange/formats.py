@@ -43,13 +43,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 """what a hub reads of a card, scores among it"""
 
 
-def write(
-    folder: Path,
-    output: Path,
-    to: str,
-    weights: str | None,
-    others: Sequence[tuple[Path, float]] = (),
-) -> None:
+def write(folder: Path, output: Path, to: str, weights: str | None, others: Sequence[tuple[Path, float]] = ()) -> None:
     """Write the model of a folder in another format, or in ours with other weights.
 
     others: models, and the share of their weights that is mixed into its own.
@@ -95,9 +89,7 @@ def check_format(to: str, weights: str | None) -> WeightForm:
     for form in forms:
         if weights in (form, None):
             return form
-    raise UsageError(
-        f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; use one of these"
-    )
+    raise UsageError(f"weights must be one of {', '.join(forms)} in the format {to}: got {weights!r}; use one of these")
 
 
 def check_output(output: Path, to: str) -> None:
@@ -109,8 +101,7 @@ def check_output(output: Path, to: str) -> None:
             read_manifest(output)
             return
     raise UsageError(
-        f"a model is written into a new, an empty or a model's folder: {output} holds other "
-        "files; name another folder"
+        f"a model is written into a new, an empty or a model's folder: {output} holds other files; name another folder"
     )
 
 

@@ -43,9 +43,7 @@ _MAX_EXPANSION = 50
 _BROKEN = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile)
 _MODEL_FILES = "*.json *.safetensors *.model *.spm *.txt *.onnx tokenizer* vocab* merges*".split()
 """patterns of the files that are downloaded from a repository"""
-_ADVICE = Advice(
-    "check the address, or ask its publisher", "it is another model: ask its publisher"
-)
+_ADVICE = Advice("check the address, or ask its publisher", "it is another model: ask its publisher")
 ProgressOf = Callable[[str], Progress]
 """from a file's name to what is told about its transfer"""
 
@@ -69,9 +67,7 @@ def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddre
         raise UsageError(f"a model's name must be letters, digits, . _ and -: got {name!r}")
     if wanted.startswith(HUB):
         if sha256:
-            raise UsageError(
-                "--sha256 is of one file: pin a repository as hf:owner/name@revision instead"
-            )
+            raise UsageError("--sha256 is of one file: pin a repository as hf:owner/name@revision instead")
         repository, revision = split_repository(wanted)
         return ModelAddress(name or PurePosixPath(repository).name, HUB + repository, revision)
     if "://" not in wanted:
@@ -82,9 +78,7 @@ def find_address(wanted: str, *, name: str = "", sha256: str = "") -> ModelAddre
     parts = urlsplit(wanted)
     is_local = parts.hostname in ("localhost", "127.0.0.1", "::1")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_local):
-        raise UsageError(
-            f"a model is got over https://, or http:// from this machine: got {wanted}"
-        )
+        raise UsageError(f"a model is got over https://, or http:// from this machine: got {wanted}")
     last = PurePosixPath(unquote(parts.path)).name
     stem = next((last.removesuffix(end) for end in _ARCHIVES if last.endswith(end)), last)
     if not name and not re.fullmatch(_NAME, stem):
@@ -106,9 +100,7 @@ def split_repository(wanted: str) -> tuple[str, str]:
 
 
 def get(
-    address: ModelAddress,
-    options: ImportOptions,
-    progress: ProgressOf = lambda name: lambda done, total: None,
+    address: ModelAddress, options: ImportOptions, progress: ProgressOf = lambda name: lambda done, total: None
 ) -> Path:
     """The new folder of a model; a foreign model is imported with these options."""
     models = user_folder()
@@ -137,9 +129,7 @@ def _fetch(url: str, file: Path, sha256: str, progress: ProgressOf) -> None:
     fetch(url, file, checksum=checksum, advice=_ADVICE, progress=progress(file.name))
 
 
-def _fetch_archive(
-    address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf
-) -> dict[str, Any]:
+def _fetch_archive(address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf) -> dict[str, Any]:
     """Fill the folder `files`; what origin.json says of it."""
     archive = files.with_name(address.url.rpartition("/")[2])
     if not archive.exists():
@@ -187,9 +177,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, IO[bytes]]]:
                     yield info.name, info.size, content
 
 
-def _fetch_folder(
-    address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf
-) -> dict[str, Any]:
+def _fetch_folder(address: ModelAddress, files: Path, wants_pickle: bool, progress: ProgressOf) -> dict[str, Any]:
     """Every file that the folder's own list names, each with its checksum."""
     sums = files.with_name(SUMS)
     sums.unlink(missing_ok=True)
@@ -204,9 +192,7 @@ def _fetch_folder(
             )
         listed[name] = sha256
     if CONFIG not in listed:
-        raise ModelError(
-            f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; ask its publisher"
-        )
+        raise ModelError(f"{SUMS} must list every file of a model, {CONFIG} among them: it does not; ask its publisher")
     files.mkdir(exist_ok=True)
     for file in files.iterdir():
         if file.name not in listed:  # from an earlier call, when the folder had other files

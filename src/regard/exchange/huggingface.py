@@ -54,8 +54,7 @@ def import_folder(
     kind = values.get("model_type")
     if kind not in FAMILIES:
         raise ModelError(
-            f"a model to import must be one of {', '.join(FAMILIES)}: {folder} holds {kind!r}; "
-            "name another"
+            f"a model to import must be one of {', '.join(FAMILIES)}: {folder} holds {kind!r}; name another"
         )
     family = FAMILIES[kind]
     theirs = huggingface_files.read_weights(folder, options.convert_pickle)
@@ -63,8 +62,7 @@ def import_folder(
         config = family.config_of(values, theirs)
     except KeyError as error:
         raise ModelError(
-            f"{folder / CONFIG} must have the key {error.args[0]!r}, as a {kind} has: it has not; "
-            "get the model again"
+            f"{folder / CONFIG} must have the key {error.args[0]!r}, as a {kind} has: it has not; get the model again"
         ) from error
     except UsageError as error:  # it describes an impossible model
         raise ModelError(f"{folder / CONFIG}: {error}") from error

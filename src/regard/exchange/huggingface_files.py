@@ -61,9 +61,7 @@ def read_json(folder: Path, name: str, optional: bool = False) -> dict[str, Any]
     try:
         values = json.loads(path.read_bytes())
     except OSError:
-        raise ModelError(
-            f"{folder} must be a Hugging Face folder: it has no {name}; name another"
-        ) from None
+        raise ModelError(f"{folder} must be a Hugging Face folder: it has no {name}; name another") from None
     except ValueError as error:
         raise ModelError(f"{path} must be JSON: it is not ({error}); get the model again") from None
     if not isinstance(values, dict):
@@ -112,9 +110,7 @@ def read_safetensors(path: Path) -> Tensors:
 def _read_pickled(folder: Path, convert: bool) -> Tensors:
     path = folder / PICKLED
     if not path.is_file():
-        raise ModelError(
-            f"{folder} must have its weights in {WEIGHTS}: it has none; get the model again"
-        )
+        raise ModelError(f"{folder} must have its weights in {WEIGHTS}: it has none; get the model again")
     if not convert:
         raise ModelError(
             f"{folder} has its weights only in {PICKLED}, a pickle, which can hold a program: add "

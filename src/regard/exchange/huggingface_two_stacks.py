@@ -33,9 +33,7 @@ _BART_SETTINGS = {
     "eos_token_id": "eos_id",
 }
 # Copies of the shared table, sinusoids, and heads of other tasks.
-_BART_IGNORED = (
-    r"embed_tokens\.weight$|lm_head\.(weight|bias)$|embed_positions\.weight$|^classification_head\."
-)
+_BART_IGNORED = r"embed_tokens\.weight$|lm_head\.(weight|bias)$|embed_positions\.weight$|^classification_head\."
 _BART_OFFSET = 2
 """unused rows at the beginning of BART's position table"""
 
@@ -104,9 +102,7 @@ def _reordered(tensors: Mapping[str, np.ndarray], order: np.ndarray) -> Tensors:
     moved: Tensors = {}
     for name, tensor in tensors.items():
         *_, part, kind = name.split(".")
-        if name == "output.weight" or (
-            part in ("embedding", "query", "key", "value", "hidden") and kind == "weight"
-        ):
+        if name == "output.weight" or (part in ("embedding", "query", "key", "value", "hidden") and kind == "weight"):
             tensor = np.ascontiguousarray(tensor[:, order])
         elif part in ("norm", "final_norm", "output") and name != "output.bias":
             tensor = np.ascontiguousarray(tensor[order])
@@ -114,9 +110,7 @@ def _reordered(tensors: Mapping[str, np.ndarray], order: np.ndarray) -> Tensors:
     return moved
 
 
-def to_bart(
-    config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int
-) -> tuple[dict[str, Any], Tensors]:
+def to_bart(config: ModelConfig, ours: Mapping[str, np.ndarray], longest: int) -> tuple[dict[str, Any], Tensors]:
     """config.json and tensors of a Marian folder, or a Pegasus one where the norm comes first."""
     kind = "pegasus" if config.norm_placement == "pre" else "marian"
     names.require_exportable(
@@ -158,9 +152,7 @@ _T5_FEED_FORWARDS: dict[str, FeedForwardKind] = {
     "gated-gelu": "gated-gelu-tanh", "gated-silu": "gated-silu",
 }  # fmt: skip
 # Copies of the shared table, and an unused bias of the cross-attention in old files.
-_T5_IGNORED = (
-    r"embed_tokens\.weight$|lm_head\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
-)
+_T5_IGNORED = r"embed_tokens\.weight$|lm_head\.weight$|EncDecAttention\.relative_attention_bias\.weight$"
 
 
 def _t5_config(values: Values, theirs: Tensors) -> ModelConfig:

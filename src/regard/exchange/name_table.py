@@ -53,9 +53,7 @@ def their_name(table: NameTable, ours: str) -> str:
     return f"{theirs.format(stack=stack, i=i)}.{kind}"
 
 
-def to_ours(
-    table: NameTable, names: Iterable[str], theirs: Mapping[str, np.ndarray], ignored: str
-) -> Tensors:
+def to_ours(table: NameTable, names: Iterable[str], theirs: Mapping[str, np.ndarray], ignored: str) -> Tensors:
     """Their tensors under these names of ours; a missing or an unknown one is refused.
 
     ignored: a pattern of names without content of their own.
@@ -128,6 +126,5 @@ def require_exportable(where: str, config: ModelConfig, **allowed: tuple[Any, ..
             *others, last = (str(each) for each in values if each is not None)
             expected = f"{', '.join(others)} or {last}" if others else last
             raise UsageError(
-                f"{where} can only hold a model with {name}={expected}: got {getattr(config, name)}; "
-                "use another format"
+                f"{where} can only hold a model with {name}={expected}: got {getattr(config, name)}; use another format"
             )

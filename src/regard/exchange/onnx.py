@@ -163,9 +163,7 @@ def _shape(g: Graph, *last: str | int) -> list[str | int]:
     return ["sentences", g.config.num_heads, *last]
 
 
-def _encoder_attention(
-    g: Graph, name: str, x: str, turn: blocks.Rotation | None, fill: str, bias: str
-) -> str:
+def _encoder_attention(g: Graph, name: str, x: str, turn: blocks.Rotation | None, fill: str, bias: str) -> str:
     # Three products: splitting one product for whole sentences would cost more than it saves.
     inputs = blocks.before(g, name, x)
     query, key, value = (linear(g, inputs, part) for part in parts(name))

@@ -68,9 +68,7 @@ def rotate(g: Graph, x: str, by: Rotation | None) -> str:
     return g.op("RotaryEmbedding", *inputs, domain=CONTRIB, interleaved=1, num_heads=heads)
 
 
-def attention(
-    g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = ""
-) -> str:
+def attention(g: Graph, query: str, key: str, value: str, bias: str, weights_called: str = "") -> str:
     """Equation 1 over [rows, heads, length, head_dim].
 
     The key is transposed, [rows, heads, head_dim, length], and scaled: see `keys`.
@@ -96,9 +94,7 @@ def join_heads(g: Graph, x: str, shape: str) -> str:
     return g.op("Reshape", g.op("Transpose", x, perm=[0, 2, 1, 3]), shape)
 
 
-def cached_attention(
-    g: Graph, query: str, key: str, value: str, past: tuple[str, str], new: tuple[str, str]
-) -> str:
+def cached_attention(g: Graph, query: str, key: str, value: str, past: tuple[str, str], new: tuple[str, str]) -> str:
     """Masked self-attention of the newest tokens, whose keys and values are appended to the cache.
 
     `past` and `new` name the same memory, before and after.
@@ -208,9 +204,7 @@ def best(g: Graph, values: str, count: str) -> None:
     maxima = g.op("ReduceMax", in_blocks, g.integers(2), keepdims=0)
     num_kept = g.op("Min", count, g.integers(num_blocks))
     g.op("TopK", maxima, num_kept, called="best_maxima", more_outputs=["best_blocks"])
-    blocks = g.op(
-        "TopK", "best_blocks", num_kept, largest=0, called="blocks", more_outputs=["unused"]
-    )
+    blocks = g.op("TopK", "best_blocks", num_kept, largest=0, called="blocks", more_outputs=["unused"])
     pool = g.op("GatherND", in_blocks, g.column(blocks), batch_dims=1)
     shape = g.op("Concat", g.integers(0), g.op("Mul", num_kept, g.integers(size)), axis=0)
     pool = g.op("Reshape", pool, shape)

@@ -34,9 +34,7 @@ class Graph:
     many_rows: inputs are whole sentences, not one token of each.
     """
 
-    def __init__(
-        self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool
-    ) -> None:
+    def __init__(self, config: ModelConfig, header: bytes, *, widened: bool, many_rows: bool) -> None:
         self.config, self.header, self.ties = config, header, tied_names(config)
         self.tensors = json.loads(header[8:])
         """for each tensor of the weight file its dtype, shape and data_offsets"""
@@ -127,13 +125,9 @@ class Graph:
         return rows if times == 1.0 else self.op("Mul", rows, self.constant(times))
 
     def model(self, name: str) -> ModelProto:
-        graph = helper.make_graph(
-            self.nodes, name, self.inputs, self.outputs, list(self.initializers.values())
-        )
+        graph = helper.make_graph(self.nodes, name, self.inputs, self.outputs, list(self.initializers.values()))
         sets = [helper.make_opsetid("", OPSET), helper.make_opsetid(CONTRIB, 1)]
-        model = helper.make_model(
-            graph, producer_name="regard", ir_version=IR_VERSION, opset_imports=sets
-        )
+        model = helper.make_model(graph, producer_name="regard", ir_version=IR_VERSION, opset_imports=sets)
         helper.set_model_props(model, {"layout": sha256(self.header).hexdigest()})
         return model
 
@@ -153,9 +147,7 @@ def scores(g: Graph, x: str, name: str) -> str:
     return _product(g, x, [name], bias, wide=True)
 
 
-def _product(
-    g: Graph, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False
-) -> str:
+def _product(g: Graph, x: str, names: list[str], bias: str, *, wide: bool = False, positive: bool = False) -> str:
     is_int8 = g.tensors[names[0]]["dtype"] == "I8"
     by_row = not is_int8 or is_table(names[0])
     if g.widened or not is_int8:
@@ -174,9 +166,7 @@ def _sizes(g: Graph, names: list[str], by_row: bool) -> tuple[int, int]:
     return shapes[0][by_row], sum(shape[1 - by_row] for shape in shapes)
 
 
-def _integer_product(
-    g: Graph, x: str, names: list[str], by_row: bool, *, flat: bool, positive: bool
-) -> str:
+def _integer_product(g: Graph, x: str, names: list[str], by_row: bool, *, flat: bool, positive: bool) -> str:
     """Each row of x scaled by its largest value to bytes around 128, multiplied, and scaled back.
 
     The fastest product there is, but for the nodes around it: for many rows, or very many outputs.

@@ -141,8 +141,7 @@ def find_by_task(task: str) -> Path:
     for info in _models_for(task):
         return info.folder
     raise UsageError(
-        f"no model is there to {task}: name one with --model, or import one and put its folder into "
-        f"{user_folder()}"
+        f"no model is there to {task}: name one with --model, or import one and put its folder into {user_folder()}"
     )
 
 
@@ -163,9 +162,7 @@ def find_for_search(name_or_folder: str | Path | None = None) -> Path:
 
 
 def find_model(
-    name_or_folder: str | Path | None,
-    source_language: str | None = None,
-    target_language: str | None = None,
+    name_or_folder: str | Path | None, source_language: str | None = None, target_language: str | None = None
 ) -> Path:
     if name_or_folder is None:
         return find_by_languages(source_language, target_language)
@@ -174,9 +171,7 @@ def find_model(
     for side, wanted in (("source", source_language), ("target", target_language)):
         got = getattr(manifest, f"{side}_language")
         if wanted and got and wanted != got:
-            raise UsageError(
-                f"the {side} language of {folder.name} is {got}: got {wanted}; name another model"
-            )
+            raise UsageError(f"the {side} language of {folder.name} is {got}: got {wanted}; name another model")
     return folder
 
 
@@ -193,6 +188,5 @@ def find_by_languages(source: str | None, target: str | None) -> Path:
     wanted = f"{source or 'any language'} to {target or 'any language'}"
     known = ", ".join(" to ".join(info.languages) for info in models) or "none"
     raise UsageError(
-        f"no model translates from {wanted}: there is {known}; train one, or put a model folder into "
-        f"{user_folder()}"
+        f"no model translates from {wanted}: there is {known}; train one, or put a model folder into {user_folder()}"
     )

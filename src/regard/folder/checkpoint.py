@@ -98,14 +98,10 @@ def read_tokenizer_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ModelError(
-            f"{path} must be a tokenizer file: {error.strerror}; get the model again"
-        ) from error
+        raise ModelError(f"{path} must be a tokenizer file: {error.strerror}; get the model again") from error
 
 
-def open_tokenizers(
-    folder: str | Path, files: TokenizerFiles
-) -> tuple[TokenizerBase, TokenizerBase]:
+def open_tokenizers(folder: str | Path, files: TokenizerFiles) -> tuple[TokenizerBase, TokenizerBase]:
     """The tokenizers of source and target; the same one twice where they do not differ."""
     folder = Path(folder)
     for name in sorted(files.names):
@@ -164,8 +160,7 @@ def check_sum(path: Path) -> None:
     for expected, _, name in (line.partition("  ") for line in known):
         if name == path.name and _sha256(path) != expected:
             raise ModelError(
-                f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the "
-                "model again"
+                f"{path} must be the file that was written: its checksum is not the one in {SUMS}; get the model again"
             )
 
 
@@ -204,9 +199,7 @@ def _replaced(folder: Path, new: set[str]) -> set[str]:
     """The files of the old model in a folder that the new one does not have."""
     if not (folder / CONFIG).is_file():
         if clash := sorted(name for name in new if (folder / name).exists()):
-            raise ModelError(
-                f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder"
-            )
+            raise ModelError(f"{folder} holds a {clash[0]} that is not a model's: move it or name another folder")
         return set()
     own = {CONFIG, WEIGHTS, CARD, SUMS, *(path.name for path in folder.glob("*.onnx"))}
     with contextlib.suppress(ModelError):

@@ -8,14 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from regard.config import (
-    DecodeConfig,
-    GenerateConfig,
-    ModelConfig,
-    from_dict,
-    to_dict,
-    with_generate_section,
-)
+from regard.config import DecodeConfig, GenerateConfig, ModelConfig, from_dict, to_dict, with_generate_section
 from regard.config.fields import Settings
 from regard.errors import ModelError, UsageError
 from regard.folder.tensors import WeightForm

@@ -87,9 +87,7 @@ def _of_recurrent(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     d_model, d_state, attention = config.d_model, config.d_state, config.attention
     num_gates = {"rnn": 1, "gru": 3, "lstm": 4}[config.architecture]
     num_parts = 2 if config.architecture == "lstm" else 1
-    shapes: dict[str, tuple[int, ...]] = {
-        "source.embedding.weight": (config.source_vocab_size, d_model)
-    }
+    shapes: dict[str, tuple[int, ...]] = {"source.embedding.weight": (config.source_vocab_size, d_model)}
 
     def cell(name: str, inputs: int, width: int) -> None:
         shapes[f"{name}.weight_ih_l0"] = (num_gates * width, inputs)

@@ -68,11 +68,7 @@ class Conversation:
     """The turns of a person, who speaks first, and a model."""
 
     def __init__(
-        self,
-        translator: Translator,
-        decode: DecodeConfig,
-        options: GenerateConfig,
-        turns: Sequence[str] = (),
+        self, translator: Translator, decode: DecodeConfig, options: GenerateConfig, turns: Sequence[str] = ()
     ) -> None:
         self._translator, self._decode, self._options = translator, decode, options
         self.turns = list(turns)
@@ -149,11 +145,7 @@ class Judge:
 
 
 def search_plan(
-    translator: Translator,
-    decode: DecodeConfig,
-    options: GenerateConfig,
-    turns: Sequence[str],
-    judge: Judge,
+    translator: Translator, decode: DecodeConfig, options: GenerateConfig, turns: Sequence[str], judge: Judge
 ) -> Iterator[tuple[Prompt, DecodeConfig]]:
     """The searches to run, one after another, until the judge is content with what they find."""
     prompt, wide = _first_search(translator, decode, turns)
@@ -171,9 +163,7 @@ def search_plan(
             yield prompt, replace(wide, method="sample", temperature=temperature, seed=seed)
 
 
-def _first_search(
-    translator: Translator, decode: DecodeConfig, turns: Sequence[str]
-) -> tuple[Prompt, DecodeConfig]:
+def _first_search(translator: Translator, decode: DecodeConfig, turns: Sequence[str]) -> tuple[Prompt, DecodeConfig]:
     prompt = chat_prompt(translator, turns)
     num_tokens = len(prompt.prefix) + (decode.max_length or prompt.num_default)
     return prompt, replace(
@@ -186,11 +176,7 @@ def _first_search(
 
 
 def reply_candidates(
-    translator: Translator,
-    prompts: Sequence[Prompt],
-    decode: DecodeConfig,
-    numbers: Sequence[int],
-    num_top: int = 0,
+    translator: Translator, prompts: Sequence[Prompt], decode: DecodeConfig, numbers: Sequence[int], num_top: int = 0
 ) -> list[list[ReplyCandidate]]:
     """Candidates for each prompt, best first, all searched together; each ends at its first line end."""
     history: list[StepRecord] | None = [] if num_top else None
@@ -218,9 +204,7 @@ def reply_candidates(
     return results
 
 
-def stream_reply(
-    translator: Translator, reply: ReplyCandidate, stops: Sequence[str]
-) -> Iterator[TextChunk]:
+def stream_reply(translator: Translator, reply: ReplyCandidate, stops: Sequence[str]) -> Iterator[TextChunk]:
     """The reply token by token, up to a stop text."""
     if not reply.steps:
         end, is_stopped = settled(reply.text, stops)

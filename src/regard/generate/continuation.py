@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig, GenerateConfig
-from regard.decode import (
-    Constraints,
-    ContextAwareModel,
-    Emission,
-    Hypothesis,
-    StepModel,
-    StepRecord,
-    best_of_n,
-    stream,
-)
+from regard.decode import Constraints, ContextAwareModel, Emission, Hypothesis, StepModel, StepRecord, best_of_n, stream
 from regard.errors import ModelError, UsageError
 from regard.generate.prompts import Prompt, max_output, text_after, text_prompt
 from regard.generate.stream import Step, TextChunk, replay, stream_text, top_tokens, tops_of
@@ -143,12 +134,7 @@ def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
 
 
 def write(
-    translator: Translator,
-    text: str,
-    decode: DecodeConfig,
-    options: GenerateConfig,
-    length: int,
-    number: int = 0,
+    translator: Translator, text: str, decode: DecodeConfig, options: GenerateConfig, length: int, number: int = 0
 ) -> Iterator[str]:
     """The continuation word by word, at most `length` words; near the end it stops after a sentence."""
     if length < 1:
@@ -156,8 +142,7 @@ def write(
     room = max_output(translator)
     if length >= room:
         raise UsageError(
-            f"length must be below {room}, for the model has {room + 1} positions: got {length}; "
-            "give a smaller one"
+            f"length must be below {room}, for the model has {room + 1} positions: got {length}; give a smaller one"
         )
     num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length))
     if decode.max_length:
@@ -202,11 +187,7 @@ class Choice:
 
 def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
     """The most probable words for each blank, best first."""
-    tokenizer, config, mask = (
-        translator.source,
-        translator.config,
-        translator.manifest.tokenizer.mask,
-    )
+    tokenizer, config, mask = (translator.source, translator.config, translator.manifest.tokenizer.mask)
     if not mask:
         raise ModelError("the model must have a token that stands for a blank: it has none")
     parts = text.split(mask)
@@ -215,8 +196,7 @@ def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
     ids = translator.source_ids(text)
     if config.position == "learned" and len(ids) > config.max_positions:
         raise UsageError(
-            f"a text to fill must have at most {config.max_positions} tokens: got {len(ids)}; "
-            "give a part of it"
+            f"a text to fill must have at most {config.max_positions} tokens: got {len(ids)}; give a part of it"
         )
     engine: Any = translator.engine
     places = [place for place, id in enumerate(ids) if id == tokenizer.id_of(mask)]

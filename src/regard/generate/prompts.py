@@ -58,9 +58,7 @@ def chat_prompt(translator: Translator, turns: Sequence[str]) -> Prompt:
 def text_prompt(translator: Translator, text: str, num_default: int = STORY_TOKENS) -> Prompt:
     """The end of the text, as much as leaves room for the continuation."""
     if translator.config.has_encoder:
-        raise UsageError(
-            "going on with a text takes a language model: got one that reads a source; name another"
-        )
+        raise UsageError("going on with a text takes a language model: got one that reads a source; name another")
     ids = translator.target.encode(known_signs(text, translator.target))
     room = max_output(translator)
     return Prompt([], ids[-max(room - num_default, room // 2, 1) :], num_default)

@@ -33,8 +33,7 @@ _SIGNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         DESPAIR,
         (
-            _WANTS
-            + r"(?:kill|hang|shoot|hurt|harm|cut)(?:ing)? myself\b(?! (?:laughing|a piece|some))",
+            _WANTS + r"(?:kill|hang|shoot|hurt|harm|cut)(?:ing)? myself\b(?! (?:laughing|a piece|some))",
             _WANTS + r"end(?:ing)? (?:it all|my (?:own )?life)\b(?! with)",
             _WANTS + r"(?:commit suicide|die\b(?! (?:of|from|laughing|lol|haha)))",
             r"\bi(?:'ve| have|ve)? been cutting (?:myself|my (?:arms?|wrists?|legs?))\b(?! shaving)",
@@ -88,8 +87,7 @@ _PATTERNS = tuple((re.compile(sign), reply) for reply, signs in _SIGNS for sign 
 _MOST_CHARACTERS = 2000
 """characters of a turn that are searched"""
 _HELP = re.compile(
-    r"\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b",
-    re.IGNORECASE,
+    r"\b(?:crisis line|help ?line|emergency number|ambulance|fire brigade|call the police)\b", re.IGNORECASE
 )
 
 

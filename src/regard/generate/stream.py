@@ -48,10 +48,7 @@ def settled(text: str, stops: Sequence[str]) -> tuple[int, bool]:
 
 
 def stream_text(
-    tokenizer: TokenizerBase,
-    decode: Callable[[Sequence[int]], str],
-    steps: Iterable[Step | None],
-    stops: Sequence[str],
+    tokenizer: TokenizerBase, decode: Callable[[Sequence[int]], str], steps: Iterable[Step | None], stops: Sequence[str]
 ) -> Iterator[TextChunk]:
     """A chunk for each step, an empty one where a step has no token yet; `decode` turns all tokens so far into text."""
     ids: list[int] = []
@@ -79,14 +76,10 @@ def stream_text(
 def top_tokens(tokenizer: TokenizerBase, record: StepRecord, row: int, count: int) -> TopTokens:
     tokens, probabilities = record.top_tokens[row][:count], record.top_probabilities[row][:count]
     shown = _shown(tokenizer, tokens)
-    return tuple(
-        (token, math.log(max(p, 1e-300))) for token, p in zip(shown, probabilities, strict=True)
-    )
+    return tuple((token, math.log(max(p, 1e-300))) for token, p in zip(shown, probabilities, strict=True))
 
 
-def tops_of(
-    tokenizer: TokenizerBase, history: Sequence[StepRecord], count: int
-) -> dict[tuple[int, ...], TopTokens]:
+def tops_of(tokenizer: TokenizerBase, history: Sequence[StepRecord], count: int) -> dict[tuple[int, ...], TopTokens]:
     """The top tokens of every step of a search, by (source, *tokens so far)."""
     return {
         (source, *tokens): top_tokens(tokenizer, record, row, count)
@@ -95,15 +88,11 @@ def tops_of(
     }
 
 
-def replay(
-    found: Hypothesis, start: int, tops: Mapping[tuple[int, ...], TopTokens], source: int = 0
-) -> list[Step]:
+def replay(found: Hypothesis, start: int, tops: Mapping[tuple[int, ...], TopTokens], source: int = 0) -> list[Step]:
     """The steps in which a finished output was written, from token `start` on."""
     return [
         (Emission(token, value), tops.get((source, *found.tokens[:place]), ()))
-        for place, (token, value) in enumerate(
-            zip(found.tokens, found.token_log_probabilities, strict=False)
-        )
+        for place, (token, value) in enumerate(zip(found.tokens, found.token_log_probabilities, strict=False))
         if place >= start
     ]
 

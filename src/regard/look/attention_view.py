@@ -79,11 +79,7 @@ class AttentionView:
             "source": _side(self.source),
             "target": _side(self.target),
             "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
-            "hidden": {
-                "encoder.self": None,
-                "decoder.self": "future" if hides else None,
-                "cross": None,
-            },
+            "hidden": {"encoder.self": None, "decoder.self": "future" if hides else None, "cross": None},
             "steps": [],
             "hypotheses": [],
             "output": [],

@@ -65,20 +65,12 @@ def describe(run: Run) -> Document:
         "sentences": [each["given"] for each in sentences],
         "sentence": run.sentence,
         "result": run.translation,
-        "source": _side(subject, "source", run.source, run.stage("protected"))
-        if run.source
-        else None,
+        "source": _side(subject, "source", run.source, run.stage("protected")) if run.source else None,
         "target": target,
         "tensors": {
-            name: {"shape": list(value.shape)}
-            for name, value in run.trace.items()
-            if not name.startswith("steps.")
+            name: {"shape": list(value.shape)} for name, value in run.trace.items() if not name.startswith("steps.")
         },
-        "hidden": {
-            "encoder.self": None,
-            "decoder.self": None if run.plan.sees_future else "future",
-            "cross": None,
-        },
+        "hidden": {"encoder.self": None, "decoder.self": None if run.plan.sees_future else "future", "cross": None},
         "steps": _steps(run),
         "hypotheses": [
             {
@@ -92,9 +84,7 @@ def describe(run: Run) -> Document:
             for each in run.found.hypotheses
         ],
         "output": _output(run),
-        "parameters": {
-            name: list(value.shape) for name, value in subject.network.state_dict().items()
-        },
+        "parameters": {name: list(value.shape) for name, value in subject.network.state_dict().items()},
         "criteria": None if config.is_recurrent else criteria(config),
         "code": places(config.is_recurrent),
         "changes": _changes(run),
@@ -215,11 +205,7 @@ _RECURRENT = {
 @functools.cache
 def places(is_recurrent: bool = False) -> dict[str, Document]:
     """For each box of the page: the file and line where its value is kept in the trace."""
-    boxes = {
-        box: (file, f'keep(trace, "{box}"')
-        for file, names in _KEPT.items()
-        for box in names.split()
-    }
+    boxes = {box: (file, f'keep(trace, "{box}"') for file, names in _KEPT.items() for box in names.split()}
     boxes |= _DEFINED | (_RECURRENT if is_recurrent else {})
     return {box: _place(file, text) for box, (file, text) in boxes.items()}
 

@@ -97,20 +97,13 @@ class Session:
     """The runs of a page: 0 is the sentence itself, 1 the second model's where there is one."""
 
     def __init__(
-        self,
-        subject: Subject,
-        text: str,
-        decode: DecodeConfig,
-        compare: Subject | None = None,
-        sentence: int = 0,
+        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None, sentence: int = 0
     ) -> None:
         self.decode = decode
         self._lock = threading.Lock()
         self._kept: dict[int, Run] = {}
         subjects = [subject] if compare is None else [subject, compare]
-        self.unchanged = [
-            self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)
-        ]
+        self.unchanged = [self._run(i, each, text, model=i, sentence=sentence) for i, each in enumerate(subjects)]
         """the run of each model as it is"""
         self.original = self.unchanged[0]
         self._next = len(subjects)
@@ -201,13 +194,9 @@ class Session:
         trace = trace_pair(subject.network, source, written, plan.edits_at(0))
         record_run(trace, translator, text, found.history)
         trace.metadata |= {"changes": [dict(change) for change in plan.changes], **stages}
-        return Run(
-            number, subject, text, source, num_given, found, trace, plan, model, sentence, original
-        )
+        return Run(number, subject, text, source, num_given, found, trace, plan, model, sentence, original)
 
-    def _continue(
-        self, translator: Translator, text: str, plan: Plan
-    ) -> tuple[list[int], int, Found]:
+    def _continue(self, translator: Translator, text: str, plan: Plan) -> tuple[list[int], int, Found]:
         """A model that does not translate: the source it reads, how many tokens it is given, and what it wrote."""
         config, own = translator.config, translator.target
         source = translator.source_ids(text) if config.has_encoder else []

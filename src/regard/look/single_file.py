@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-_IMPORT = re.compile(
-    r'^import\s+\{((?:\s*\w+\s*,)*\s*\w*\s*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE
-)
-_DECLARED = re.compile(
-    r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE
-)
+_IMPORT = re.compile(r'^import\s+\{((?:\s*\w+\s*,)*\s*\w*\s*)\}\s+from\s+"\./([\w./-]+)";?[ \t]*$', re.MULTILINE)
+_DECLARED = re.compile(r"^export\s+((?:async\s+)?function(?:\s*\*)?|class|const)\s+(\w+)", re.MULTILINE)
 _LEFT = re.compile(r"^[ \t]*(?:import\b(?!\.)|export\b).*$", re.MULTILINE)
 _STYLE = re.compile(r'<link rel="stylesheet" href="(?:\./)?([\w.-]+)"\s*/?>')
 _SCRIPT = re.compile(r'<script type="module" src="(?:\./)?([\w.-]+)"></script>')

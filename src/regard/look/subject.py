@@ -36,9 +36,7 @@ class Subject:
     """the engine that `translate` uses; without it torch searches"""
 
     @classmethod
-    def open(
-        cls, folder: Path, network: Model | None = None, engine: StepModel | None = None
-    ) -> Subject:
+    def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:
         """Load a model folder, or take the network and the engine that were loaded from it."""
         manifest = read_manifest(folder)
         source, target = open_tokenizers(folder, manifest.tokenizer)
@@ -60,9 +58,7 @@ class Subject:
         return embedding.weight.detach().numpy()
 
 
-def words(
-    tokens: Sequence[int], strings: Sequence[str], special: Collection[int]
-) -> list[list[int]]:
+def words(tokens: Sequence[int], strings: Sequence[str], special: Collection[int]) -> list[list[int]]:
     """The first and last token of each word: words are separated by spaces and punctuation.
 
     >>> words([8, 5, 6, 7, 9, 3], ["▁l", "'", "Af", "rique", ".", "</s>"], {3})
@@ -81,6 +77,4 @@ def words(
 
 
 def _is_punctuation(text: str) -> bool:
-    return bool(text) and all(
-        unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text
-    )
+    return bool(text) and all(unicodedata.category(each).startswith("P") and each not in _INSIDE_WORDS for each in text)

@@ -54,12 +54,7 @@ class Look:
     """One sentence through one model, or side by side through two."""
 
     def __init__(
-        self,
-        subject: Subject,
-        text: str,
-        decode: DecodeConfig,
-        compare: Subject | None = None,
-        sentence: int = 0,
+        self, subject: Subject, text: str, decode: DecodeConfig, compare: Subject | None = None, sentence: int = 0
     ) -> None:
         if not check_text(text, "a sentence to look at").strip():
             raise UsageError("a sentence to look at must have words: got none; give some text")
@@ -102,9 +97,7 @@ class Look:
             elif kind == "safetensors":
                 self.trace.save(path)
             else:
-                raise UsageError(
-                    f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind"
-                )
+                raise UsageError(f"a look is saved as html, png, svg or safetensors: got {path.name!r}; name the kind")
         except (OSError, SafetensorError) as error:
             raise UsageError(f"{path} must be a file that can be written: {error}") from error
 
@@ -181,7 +174,4 @@ def _rows_of_bytes(matrix: np.ndarray) -> dict[str, str]:
     """A matrix of a model that is stored so, as it is stored: the products with the scales are exact."""
     stored = quantize({"matrix": matrix})
     rows = np.ascontiguousarray(stored["matrix"].T)
-    return {
-        "int8": base64.b64encode(rows.tobytes()).decode(),
-        "scale": encoded(stored["matrix" + SCALE]),
-    }
+    return {"int8": base64.b64encode(rows.tobytes()).decode(), "scale": encoded(stored["matrix" + SCALE])}

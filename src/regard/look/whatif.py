@@ -87,11 +87,7 @@ def _then(first: Function, second: Function) -> Function:
 
 
 def plan_of(
-    changes: Sequence[Change],
-    subject: Subject,
-    given: str,
-    read: str,
-    output_before: Callable[[int], list[int]],
+    changes: Sequence[Change], subject: Subject, given: str, read: str, output_before: Callable[[int], list[int]]
 ) -> Plan:
     """The changes, checked, as one plan.
 
@@ -143,9 +139,7 @@ def attentions(config: ModelConfig) -> list[str]:
     if config.has_encoder:
         paths += [f"encoder.layers.{i}.self_attention" for i in range(config.num_encoder_layers)]
     kinds = ["self_attention", *(["cross_attention"] if config.has_encoder else [])]
-    return paths + [
-        f"decoder.layers.{i}.{kind}" for i in range(config.num_decoder_layers) for kind in kinds
-    ]
+    return paths + [f"decoder.layers.{i}.{kind}" for i in range(config.num_decoder_layers) for kind in kinds]
 
 
 def _no_positions(config: ModelConfig) -> ValueEdit:
@@ -213,8 +207,7 @@ def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit
     _require(are_weights, "weights must be numbers from 0 up: got something else; correct the row")
     _require(
         unmasked or not _over_target(attention) or not any(chosen[row + 1 :]),
-        f"weights of row {row} must be 0 for the words after it, which are hidden: got others; "
-        "remove the mask first",
+        f"weights of row {row} must be 0 for the words after it, which are hidden: got others; remove the mask first",
     )
     is_decoder = attention.startswith("decoder")
 

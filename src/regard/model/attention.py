@@ -70,10 +70,7 @@ class KeyValueCache(Protocol):
         """The cache with the keys and values of newer words at its end."""
 
     def attend(
-        self,
-        query: Float[Tensor, "batch heads query_len head_dim"],
-        visibility: Visibility | None,
-        trace: Trace | None,
+        self, query: Float[Tensor, "batch heads query_len head_dim"], visibility: Visibility | None, trace: Trace | None
     ) -> Float[Tensor, "batch heads query_len head_dim"]:
         """Equation 1."""
 
@@ -85,15 +82,10 @@ class KeyValue(NamedTuple):
     value: Float[Tensor, "batch heads key_len head_dim"]
 
     def append(self, new: KeyValue) -> KeyValue:
-        return KeyValue(
-            torch.cat([self.key, new.key], dim=2), torch.cat([self.value, new.value], dim=2)
-        )
+        return KeyValue(torch.cat([self.key, new.key], dim=2), torch.cat([self.value, new.value], dim=2))
 
     def attend(
-        self,
-        query: Float[Tensor, "batch heads query_len head_dim"],
-        visibility: Visibility | None,
-        trace: Trace | None,
+        self, query: Float[Tensor, "batch heads query_len head_dim"], visibility: Visibility | None, trace: Trace | None
     ) -> Float[Tensor, "batch heads query_len head_dim"]:
         key, value = keep(trace, "key", self.key), keep(trace, "value", self.value)
         return attention(query, key, value, visibility, trace)
@@ -150,9 +142,7 @@ class MultiHeadAttention(AddAndNorm):
         heads = memory.attend(keep(trace, "query", query), visibility, trace)
         return self.add_and_norm(x, self.concatenate(heads, trace), trace)
 
-    def split_heads(
-        self, x: Float[Tensor, "batch length d_attention"]
-    ) -> Float[Tensor, "batch heads length head_dim"]:
+    def split_heads(self, x: Float[Tensor, "batch length d_attention"]) -> Float[Tensor, "batch heads length head_dim"]:
         """Q W_i, K W_i or V W_i of every head i, from the product with all heads' weights."""
         return x.unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
 
@@ -172,9 +162,7 @@ class MultiHeadAttention(AddAndNorm):
             joined.bias.copy_(torch.cat([linear.bias for linear in maps]))
         self.joined = joined
 
-    def _project(
-        self, x: Float[Tensor, "batch length d_model"]
-    ) -> Float[Tensor, "batch length features"]:
+    def _project(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length features"]:
         """Queries, keys and values side by side."""
         if self.joined is not None:
             return self.joined(x)
@@ -197,7 +185,5 @@ def fused_linear(
     if x.shape[1] == 1:
         # For a single word, laying the weights side by side would cost as much as the product.
         return torch.cat([each(x) for each in maps], dim=-1)
-    weight, bias = (
-        torch.cat([getattr(each, name) for each in maps]) for name in ("weight", "bias")
-    )
+    weight, bias = (torch.cat([getattr(each, name) for each in maps]) for name in ("weight", "bias"))
     return linear(x, weight, bias)

@@ -90,14 +90,10 @@ class DecoderLayer(nn.Module):
         rotation: Rotation | None = None,
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch target_len d_model"], KeyValueCache]:
-        x, present = self.self_attention(
-            x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention")
-        )
+        x, present = self.self_attention(x, visibility, past=past, rotation=rotation, trace=at(trace, "self_attention"))
         if self.cross_attention is not None:
             assert memory is not None
-            x = self.cross_attention.cross_attend(
-                x, memory, cross_visibility, trace=at(trace, "cross_attention")
-            )
+            x = self.cross_attention.cross_attend(x, memory, cross_visibility, trace=at(trace, "cross_attention"))
         return self.feed_forward(x, trace=at(trace, "feed_forward")), present
 
 
@@ -108,16 +104,12 @@ class Decoder(Stack):
         layers = (DecoderLayer(config, dropout) for _ in range(config.num_decoder_layers))
         super().__init__(config, layers, looks_ahead=False)
 
-    def project_memory(
-        self, memory: Float[Tensor, "batch source_len d_model"]
-    ) -> tuple[KeyValue, ...]:
+    def project_memory(self, memory: Float[Tensor, "batch source_len d_model"]) -> tuple[KeyValue, ...]:
         """For each layer, the keys and values of the encoder's output, computed once a sentence."""
         attentions = [cast(DecoderLayer, layer).cross_attention for layer in self.layers]
         crossing = [attention for attention in attentions if attention is not None]
         maps = [linear for attention in crossing for linear in (attention.key, attention.value)]
-        split = iter(
-            map(crossing[0].split_heads, fused_linear(memory, maps).chunk(len(maps), dim=-1))
-        )
+        split = iter(map(crossing[0].split_heads, fused_linear(memory, maps).chunk(len(maps), dim=-1)))
         return tuple(KeyValue(key, value) for key, value in zip(split, split, strict=True))
 
     def forward(

@@ -41,9 +41,7 @@ class EncoderLayer(nn.Module):
         *,
         trace: Trace | None = None,
     ) -> Float[Tensor, "batch source_len d_model"]:
-        x, _ = self.self_attention(
-            x, visibility, rotation=rotation, trace=at(trace, "self_attention")
-        )
+        x, _ = self.self_attention(x, visibility, rotation=rotation, trace=at(trace, "self_attention"))
         output: Tensor = self.feed_forward(x, trace=at(trace, "feed_forward"))
         return output
 
@@ -51,25 +49,18 @@ class EncoderLayer(nn.Module):
 class Stack(nn.Module):
     """What encoder and decoder share: N layers, the positions that enter their attention, the last norm."""
 
-    def __init__(
-        self, config: ModelConfig, layers: Iterable[nn.Module], *, looks_ahead: bool
-    ) -> None:
+    def __init__(self, config: ModelConfig, layers: Iterable[nn.Module], *, looks_ahead: bool) -> None:
         super().__init__()
         self.layers = nn.ModuleList(layers)
         self.position_bias = (
-            RelativePositionBias(config, looks_ahead=looks_ahead)
-            if config.position == "relative"
-            else None
+            RelativePositionBias(config, looks_ahead=looks_ahead) if config.position == "relative" else None
         )
         self.final_norm = make_norm(config) if config.norm_placement == "pre" else None
         self.rotated = config.head_dim if config.position == "rotary" else 0
         """Features of a head that rotary positions turn."""
 
     def _place(
-        self,
-        positions: Int[Tensor, "batch length"],
-        visibility: Visibility | None,
-        trace: Trace | None,
+        self, positions: Int[Tensor, "batch length"], visibility: Visibility | None, trace: Trace | None
     ) -> tuple[Visibility | None, Rotation | None]:
         """The visibility with the bias of relative positions, and the angles of rotary ones, where the model has them."""
         if self.position_bias is not None:
@@ -92,11 +83,7 @@ class Encoder(Stack):
         super().__init__(config, layers, looks_ahead=True)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch source_len d_model"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, x: Float[Tensor, "batch source_len d_model"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len d_model"]:
         visibility, turned = self._place(layout.positions(), Visibility(layout, layout), trace)
         for i, layer in enumerate(self.layers):

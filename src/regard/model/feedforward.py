@@ -43,10 +43,7 @@ class FeedForward(AddAndNorm):
         self.output = Linear(config.d_ff, config.d_model)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch length d_model"],
-        *,
-        trace: Trace | None = None,
+        self, x: Float[Tensor, "batch length d_model"], *, trace: Trace | None = None
     ) -> Float[Tensor, "batch length d_model"]:
         inputs = self.norm_input(x, trace)
         hidden = keep(trace, "hidden", self.hidden(inputs))

@@ -85,9 +85,7 @@ class Visibility:
             visible = visible & past
         return visible[:, None]
 
-    def mask(
-        self,
-    ) -> Bool[Tensor, "batch 1 query_len key_len"] | Float[Tensor, "batch heads query_len key_len"]:
+    def mask(self) -> Bool[Tensor, "batch 1 query_len key_len"] | Float[Tensor, "batch heads query_len key_len"]:
         """The mask of a fused kernel: `may_attend`, or numbers to add to the scores."""
         if self.bias is None:
             return self.may_attend()

@@ -30,18 +30,14 @@ class Product(torch.autograd.Function):
         return torch.addmm(bias, x, weight.T)
 
     @staticmethod
-    def backward(
-        ctx: Any, toward: Float[Tensor, "words outputs"]
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
+    def backward(ctx: Any, toward: Float[Tensor, "words outputs"]) -> tuple[Tensor | None, Tensor, Tensor]:
         x, weight = ctx.saved_tensors
         d_x = toward @ weight if ctx.needs_input_grad[0] else None
         return d_x, toward.T @ x, toward.new_ones(len(toward)) @ toward
 
 
 def linear(
-    x: Float[Tensor, "*words inputs"],
-    weight: Float[Tensor, "outputs inputs"],
-    bias: Float[Tensor, " outputs"],
+    x: Float[Tensor, "*words inputs"], weight: Float[Tensor, "outputs inputs"], bias: Float[Tensor, " outputs"]
 ) -> Float[Tensor, "*words outputs"]:
     """x W^T + b, with the faster gradient where it applies."""
     trains = torch.is_grad_enabled() and weight.requires_grad

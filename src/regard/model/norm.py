@@ -96,9 +96,7 @@ class MaskedBatchNorm(nn.Module):
         self.is_word: Bool[Tensor, "batch length"] | None = None
         """Where the batch holds words and not padding; see `mark_words`."""
 
-    def forward(
-        self, x: Float[Tensor, "batch length width"]
-    ) -> Float[Tensor, "batch length width"]:
+    def forward(self, x: Float[Tensor, "batch length width"]) -> Float[Tensor, "batch length width"]:
         mean, variance = self.running_mean, self.running_variance
         wide = x.to(torch.promote_types(x.dtype, mean.dtype))
         if self.training:

@@ -38,17 +38,13 @@ class Rotation(NamedTuple):
     sin: Float[Tensor, "batch 1 length half"]
 
 
-def angles(
-    positions: Int[Tensor, "batch length"], num_features: int
-) -> Float[Tensor, "batch length half"]:
+def angles(positions: Int[Tensor, "batch length"], num_features: int) -> Float[Tensor, "batch length half"]:
     """pos / 10000^(2i / num_features) for each pair of features i."""
     pairs = torch.arange(0, num_features, 2, device=positions.device, dtype=torch.float32)
     return positions[..., None].float() * BASE ** (-pairs / num_features)
 
 
-def sinusoidal(
-    positions: Int[Tensor, "batch length"], d_model: int
-) -> Float[Tensor, "batch length d_model"]:
+def sinusoidal(positions: Int[Tensor, "batch length"], d_model: int) -> Float[Tensor, "batch length d_model"]:
     """Sine on even features, cosine on odd ones."""
     angle = angles(positions, d_model)
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2)
@@ -92,9 +88,7 @@ class PositionalEncoding(nn.Module):
         self.table = sinusoidal(torch.arange(num_positions, device=device)[None], self.d_model)[0]
 
     def forward(
-        self,
-        positions: Int[Tensor, "batch length"],
-        longest: int | None = None,
+        self, positions: Int[Tensor, "batch length"], longest: int | None = None
     ) -> Float[Tensor, "batch length d_model"]:
         """The vectors of these positions, all of them below `longest` if it is given."""
         if self.kind == "sinusoidal":
@@ -136,9 +130,7 @@ class RelativePositionBias(nn.Module):
         buckets = self._buckets(key[:, None, :] - query[:, :, None])
         return nn.functional.embedding(buckets, self.weight).permute(0, 3, 1, 2)
 
-    def _buckets(
-        self, distance: Int[Tensor, "batch query_len key_len"]
-    ) -> Int[Tensor, "batch query_len key_len"]:
+    def _buckets(self, distance: Int[Tensor, "batch query_len key_len"]) -> Int[Tensor, "batch query_len key_len"]:
         num_buckets, first = self.num_buckets, torch.zeros_like(distance)
         if self.looks_ahead:
             num_buckets //= 2

@@ -35,9 +35,7 @@ def judge(config: ModelConfig, kind: Position) -> list[Verdict]:
     most, farther = (float(each.abs().max()) for each in (long, very_long))
     same = torch.equal(long, again)
     return [
-        Verdict(
-            "every position is distinct", closest > 0, f"closest two of {LONG}: {closest:.3f} apart"
-        ),
+        Verdict("every position is distinct", closest > 0, f"closest two of {LONG}: {closest:.3f} apart"),
         Verdict(
             "a step means the same in every sentence",
             early == late,

@@ -42,18 +42,13 @@ class TargetCache:
         return replace(self, new=new)
 
     def attend(
-        self,
-        query: Float[Tensor, "rows heads 1 head_dim"],
-        visibility: Visibility | None,
-        trace: Trace | None,
+        self, query: Float[Tensor, "rows heads 1 head_dim"], visibility: Visibility | None, trace: Trace | None
     ) -> Float[Tensor, "rows heads 1 head_dim"]:
         """Store the newest key and value, then attend to them and to all earlier ones."""
         assert self.new is not None and trace is None
         bias = None if visibility is None else visibility.bias
         if query.is_cuda and fits(query) and bias is None:
-            return step_attention(
-                query, self.key, self.value, self.positions, owners=self.owners, new=self.new
-            )
+            return step_attention(query, self.key, self.value, self.positions, owners=self.owners, new=self.new)
         num_rows, _, max_len, _ = self.key.shape
         rows = torch.arange(num_rows, device=query.device)
         self.key[rows, :, self.positions] = self.new.key[:, :, 0]
@@ -64,9 +59,7 @@ class TargetCache:
             newest = places == self.positions[:, None]
             owners = torch.where(newest, rows[:, None], self.owners)
             # Indices on both sides of the heads bring [rows, max_len] to the front.
-            key, value = (
-                tensor[owners, :, places].transpose(1, 2) for tensor in (self.key, self.value)
-            )
+            key, value = (tensor[owners, :, places].transpose(1, 2) for tensor in (self.key, self.value))
         one = Layout.padded(torch.ones_like(self.positions), 1)
         seen = Visibility(one, Layout.padded(self.positions + 1, max_len), bias=bias)
         return written_out(query, key, value, seen)
@@ -86,10 +79,7 @@ class SourceCache:
         raise AssertionError("a source cache does not grow")
 
     def attend(
-        self,
-        query: Float[Tensor, "rows heads 1 head_dim"],
-        visibility: Visibility | None,
-        trace: Trace | None,
+        self, query: Float[Tensor, "rows heads 1 head_dim"], visibility: Visibility | None, trace: Trace | None
     ) -> Float[Tensor, "rows heads 1 head_dim"]:
         assert visibility is None and trace is None
         if query.is_cuda and fits(query):

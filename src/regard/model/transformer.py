@@ -39,19 +39,13 @@ class Transformer(Network):
         super().__init__(config, dropout, Encoder, Decoder)
 
     def encode(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, source: Int[Tensor, "batch source_len"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len d_model"]:
         """The memory: one vector in context for each source word."""
         self._mark_words(source, self.source, self.encoder)
         if self.config.position == "scaled":
             self.source.position.lengths = layout.lengths[layout.sequence_of()]
-        embedded = self.source(
-            source, layout.positions(), layout.longest, trace=at(trace, "source")
-        )
+        embedded = self.source(source, layout.positions(), layout.longest, trace=at(trace, "source"))
         memory = self.encoder(embedded, layout, trace=at(trace, "encoder"))
         return keep(trace, "memory", memory)
 
@@ -68,9 +62,7 @@ class Transformer(Network):
         positions = layout.positions()
         x = self.target(target, positions, layout.longest, trace=at(trace, "target"))
         visibility = Visibility(layout, layout, causal=True)
-        hidden, _ = self.decoder(
-            x, positions, visibility, memory, cross_visibility, trace=at(trace, "decoder")
-        )
+        hidden, _ = self.decoder(x, positions, visibility, memory, cross_visibility, trace=at(trace, "decoder"))
         return hidden
 
     def _mark_words(self, tokens: Int[Tensor, "batch length"], *modules: nn.Module) -> None:
@@ -80,22 +72,14 @@ class Transformer(Network):
                 mark_words(module, tokens != self.config.pad_id)
 
     def step(
-        self,
-        tokens: Int[Tensor, " batch"],
-        state: AnyState,
-        *,
-        trace: Trace | None = None,
+        self, tokens: Int[Tensor, " batch"], state: AnyState, *, trace: Trace | None = None
     ) -> tuple[Float[Tensor, "batch vocab"], AnyState]:
         """The scores of the next token after one more token, and the state that has read it."""
         hidden, state = self.read(tokens, state, trace=trace)
         return self.project(hidden, trace=trace), state
 
     def read(
-        self,
-        tokens: Int[Tensor, " batch"],
-        state: AnyState,
-        *,
-        trace: Trace | None = None,
+        self, tokens: Int[Tensor, " batch"], state: AnyState, *, trace: Trace | None = None
     ) -> tuple[Float[Tensor, "batch d_model"], AnyState]:
         """The decoder's last hidden vector after one more token, and the state that has read it."""
         positions = state.positions_of(tokens)[:, None]
@@ -110,9 +94,7 @@ class Transformer(Network):
         )
         return hidden[:, 0], state.advanced(past)
 
-    def _step_visibility(
-        self, positions: Int[Tensor, "batch 1"], key_len: int
-    ) -> Visibility | None:
+    def _step_visibility(self, positions: Int[Tensor, "batch 1"], key_len: int) -> Visibility | None:
         """None: the newest word sees all words before it. Only the bias of relative positions needs their places."""
         if self.config.position != "relative":
             return None
@@ -139,11 +121,7 @@ class EncoderDecoder(Transformer, TeacherForcing):
         return self._decode(target, target_layout, projected, cross_visibility, trace)
 
     def start(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        lengths: Int[Tensor, " batch"],
-        *,
-        trace: Trace | None = None,
+        self, source: Int[Tensor, "batch source_len"], lengths: Int[Tensor, " batch"], *, trace: Trace | None = None
     ) -> DecoderState:
         """Read the source once; the state before the first target word."""
         memory = self.encode(source, Layout.padded(lengths, source.shape[1]), trace=trace)
@@ -154,21 +132,13 @@ class DecoderOnly(Transformer):
     """A text in, its continuation out."""
 
     def decode(
-        self,
-        target: Int[Tensor, "batch target_len"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, target: Int[Tensor, "batch target_len"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch target_len d_model"]:
         """The last hidden vectors, all positions at once under the look-ahead mask."""
         return self._decode(target, layout, (), None, trace)
 
     def forward(
-        self,
-        target: Int[Tensor, "batch target_len"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, target: Int[Tensor, "batch target_len"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch target_len vocab"]:
         return self.project(self.decode(target, layout, trace=trace), trace=trace)
 
@@ -181,11 +151,7 @@ class EncoderOnly(Transformer):
     """A text in, the scores of every token at each of its places out."""
 
     def forward(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, source: Int[Tensor, "batch source_len"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len vocab"]:
         return self.project(self.encode(source, layout, trace=trace), trace=trace)
 

@@ -61,9 +61,7 @@ class TextEncoder:
             return len(text)
         return len(self.tokenizer.encode(text))
 
-    def vectors(
-        self, texts: Sequence[str], progress: OnProgress = lambda done, total: None
-    ) -> np.ndarray:
+    def vectors(self, texts: Sequence[str], progress: OnProgress = lambda done, total: None) -> np.ndarray:
         """[texts, features]: a vector of length 1 for each; equal texts are read once."""
         different = list(dict.fromkeys(texts))
         known: dict[str, np.ndarray] = {}
@@ -81,9 +79,7 @@ class TextEncoder:
     def token_vectors(self, texts: Sequence[str]) -> list[tuple[list[Span], np.ndarray]]:
         """For each text the spans of its tokens, and their vectors in context."""
         before, found = len(self.tokenizer.beginning), dict(self._encode(texts))
-        return [
-            (self.tokenizer.spans_in(text), found[i][before:-1]) for i, text in enumerate(texts)
-        ]
+        return [(self.tokenizer.spans_in(text), found[i][before:-1]) for i, text in enumerate(texts)]
 
     def _encode(self, texts: Sequence[str]) -> Iterator[tuple[int, np.ndarray]]:
         """The place of each text, and the vectors of its tokens, special ones included; batch by batch."""

@@ -96,9 +96,7 @@ def build(
     for path in find_files(named):
         try:
             status = path.stat()
-            file = IndexedFile(
-                str(path), status.st_size, status.st_mtime_ns, encoding, len(passages), 0
-            )
+            file = IndexedFile(str(path), status.st_size, status.st_mtime_ns, encoding, len(passages), 0)
             earlier = before.get(file.path)
             if earlier and replace(earlier, start=file.start, num_passages=0) == file:
                 found = known.passages[earlier.start : earlier.start + earlier.num_passages]
@@ -156,9 +154,7 @@ def _inside(folder: Path) -> Iterator[Path]:
         if any(name.endswith(_VECTORS_SUFFIX) for name in names):
             folders.clear()  # an index, which repeats the passages
             continue
-        folders[:] = sorted(
-            each for each in folders if each[0] != "." and each not in _SKIPPED_FOLDERS
-        )
+        folders[:] = sorted(each for each in folders if each[0] != "." and each not in _SKIPPED_FOLDERS)
         for name in sorted(names):
             path = Path(parent) / name
             if name[0] != "." and path.suffix.lower() not in _NOT_TEXT and path.is_file():
@@ -263,9 +259,7 @@ def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
     foreign = [name for name in names if not name.startswith((".", _VECTORS_PREFIX))]
     if foreign and INDEX not in foreign:
         (folder / _LOCK).unlink()
-        raise UsageError(
-            f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another"
-        )
+        raise UsageError(f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another")
     waits = False
     while True:
         with try_lock(folder / _LOCK) as is_held:

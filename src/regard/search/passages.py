@@ -34,13 +34,7 @@ class Passage(NamedTuple):
 
 
 def read_passages(
-    data: bytes,
-    suffix: str,
-    count: Callable[[str], int],
-    most: int,
-    *,
-    language: str = "",
-    encoding: str | None = None,
+    data: bytes, suffix: str, count: Callable[[str], int], most: int, *, language: str = "", encoding: str | None = None
 ) -> list[Passage]:
     """The passages of a file, none longer than `most` as `count` measures it; a longer word is left out."""
     if is_binary(data) and encoding is None:
@@ -71,9 +65,7 @@ def _paragraphs(content: str, suffix: str) -> list[tuple[int, str]]:
     return outlined(slots, content)
 
 
-def _cut(
-    text: str, line: int, count: Callable[[str], int], most: int, language: str
-) -> Iterator[Passage]:
+def _cut(text: str, line: int, count: Callable[[str], int], most: int, language: str) -> Iterator[Passage]:
     if count(text) <= most:
         yield Passage(line, text)
         return

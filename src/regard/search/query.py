@@ -62,9 +62,7 @@ def find(
     else:
         index = load(folder)
         if index is None:
-            raise UsageError(
-                f"{folder} must be an index: it is none; name the files to make one of as well"
-            )
+            raise UsageError(f"{folder} must be an index: it is none; name the files to make one of as well")
     return search(encoder, query, index, top)
 
 
@@ -82,9 +80,7 @@ def search(encoder: TextEncoder, query: str, index: Index, top: int = 10) -> Sea
         )
     num_tokens = encoder.count(query)
     if num_tokens > encoder.longest:
-        raise UsageError(
-            f"a query must have at most {encoder.longest} tokens: got {num_tokens}; shorten it"
-        )
+        raise UsageError(f"a query must have at most {encoder.longest} tokens: got {num_tokens}; shorten it")
     hits: list[Hit] = []
     if index.passages:
         [vector] = encoder.vectors([query])
@@ -134,8 +130,7 @@ def compare(encoder: TextEncoder, query: str, passages: Sequence[str]) -> list[C
     """The words of the query with those of each passage."""
     texts = [query, *passages]
     [(asked, query_vectors), *found] = [
-        word_vectors(text, *tokens)
-        for text, tokens in zip(texts, encoder.token_vectors(texts), strict=True)
+        word_vectors(text, *tokens) for text, tokens in zip(texts, encoder.token_vectors(texts), strict=True)
     ]
     query_words = [query[start:end] for start, end in asked]
     return [
@@ -144,18 +139,12 @@ def compare(encoder: TextEncoder, query: str, passages: Sequence[str]) -> list[C
     ]
 
 
-def word_vectors(
-    text: str, tokens: Sequence[Span], vectors: np.ndarray
-) -> tuple[list[Span], np.ndarray]:
+def word_vectors(text: str, tokens: Sequence[Span], vectors: np.ndarray) -> tuple[list[Span], np.ndarray]:
     """The spans of the words of a text without punctuation; the vector of a word is the mean of its tokens'."""
     spans: list[Span] = []
     means: list[np.ndarray] = []
     for start, end in words(text):
-        inside = [
-            place
-            for place, (begin, stop) in enumerate(tokens)
-            if begin < end and stop > start and begin < stop
-        ]
+        inside = [place for place, (begin, stop) in enumerate(tokens) if begin < end and stop > start and begin < stop]
         if inside and text[start].isalnum():
             spans.append((start, end))
             means.append(vectors[inside].mean(axis=0))

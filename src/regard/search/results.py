@@ -41,8 +41,7 @@ tbody th { position: sticky; left: 0; background: Canvas; } td.best { outline: 2
 footer { margin: 2rem 0; font-size: 0.85rem; opacity: 0.8; }
 """
     + "\n".join(
-        f".s{step} {{ background: rgb(var(--ink) / {0.6 * step / _STEPS:.2f}); }}"
-        for step in range(_STEPS + 1)
+        f".s{step} {{ background: rgb(var(--ink) / {0.6 * step / _STEPS:.2f}); }}" for step in range(_STEPS + 1)
     )
     + "\n"
 )

@@ -53,9 +53,7 @@ class ReplyTask:
     decode: DecodeConfig
     num_top: int = 0
 
-    def run(
-        self, translator: Translator, items: Sequence[tuple[Prompt, int]]
-    ) -> list[list[ReplyCandidate]]:
+    def run(self, translator: Translator, items: Sequence[tuple[Prompt, int]]) -> list[list[ReplyCandidate]]:
         prompts, numbers = zip(*items, strict=True)
         return reply_candidates(translator, prompts, self.decode, numbers, self.num_top)
 
@@ -121,9 +119,7 @@ async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]
     yield TextChunk("", (), "stop")
 
 
-async def _prepare(
-    served: ServedModel, texts: Sequence[str], *arguments: Any, **options: Any
-) -> TextsJob:
+async def _prepare(served: ServedModel, texts: Sequence[str], *arguments: Any, **options: Any) -> TextsJob:
     served.worker.check()
     if sum(map(len, texts)) <= _LONG:
         return TextsJob(served, texts, *arguments, **options)
@@ -140,11 +136,7 @@ async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:
 
 
 async def translate_file(
-    served: ServedModel,
-    data: bytes,
-    suffix: str,
-    languages: tuple[str, str],
-    encoding: str | None = None,
+    served: ServedModel, data: bytes, suffix: str, languages: tuple[str, str], encoding: str | None = None
 ) -> bytes:
     """A translated document. Its thread hands texts to the model's; cancelling this stops both."""
     is_cancelled = threading.Event()
@@ -180,9 +172,7 @@ class TextOptions:
     """most probable tokens shown beside each token"""
 
 
-async def reply(
-    served: ServedModel, turns: Sequence[str], options: TextOptions, number: int
-) -> Chunks:
+async def reply(served: ServedModel, turns: Sequence[str], options: TextOptions, number: int) -> Chunks:
     """A chat model's reply, chosen as `regard chat` chooses it, then given token by token.
 
     Its candidates are searched for in batches with those of other conversations.

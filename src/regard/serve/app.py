@@ -29,15 +29,7 @@ from regard.serve.libretranslate import LibreTranslate
 from regard.serve.models import Models, ServedModel, language_name
 from regard.serve.monitoring import Log, Metrics
 from regard.serve.openai import OpenAI
-from regard.serve.request import (
-    BadField,
-    RequestError,
-    check_length,
-    integer,
-    json_response,
-    parse_object,
-    text_of,
-)
+from regard.serve.request import BadField, RequestError, check_length, integer, json_response, parse_object, text_of
 from regard.serve.settings import Settings
 from regard.translate.translation import Sentence, Translation
 
@@ -72,9 +64,7 @@ class App:
         self._one_at_a_time = asyncio.Lock()
         self.routes = self._routes(log)
         self._router = Router(self.routes, redirect_slashes=False, lifespan=self._lifespan)
-        self.asgi: ASGIApp = RequestGuard(
-            self._dispatch, settings, metrics, log, self._route_of, self._has_pass
-        )
+        self.asgi: ASGIApp = RequestGuard(self._dispatch, settings, metrics, log, self._route_of, self._has_pass)
         workers = {name: each.worker for name, each in models.all.items()}
         metrics.gauges = {
             "regard_waiting": lambda: {name: each.num_waiting for name, each in workers.items()},

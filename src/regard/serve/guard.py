@@ -115,9 +115,7 @@ class RequestGuard:
             about |= {"status": status, "seconds": round(seconds, 4)}
             self._log.event("request", id=answer.id, **about)
 
-    async def _answer(
-        self, scope: Scope, receive: Receive, answer: _Answer, needs_key: bool, *, is_file: bool
-    ) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, answer: _Answer, needs_key: bool, *, is_file: bool) -> None:
         settings, headers = self._settings, Headers(scope=scope)
         self._check_client(scope, headers, needs_key)
         if scope["method"] == "OPTIONS" and "origin" in headers:

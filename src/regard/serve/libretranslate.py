@@ -15,16 +15,7 @@ from starlette.responses import Response
 from regard.documents import SUFFIXES
 from regard.serve.answers import translate, translate_file
 from regard.serve.models import Detected, Models, ServedModel, language_name
-from regard.serve.request import (
-    BadField,
-    Fields,
-    RequestError,
-    fields_of,
-    integer,
-    json_response,
-    text_of,
-    valid_text,
-)
+from regard.serve.request import BadField, Fields, RequestError, fields_of, integer, json_response, text_of, valid_text
 from regard.serve.settings import MAX_ALTERNATIVES, MAX_TEXTS, Settings
 from regard.text import language
 
@@ -55,9 +46,7 @@ class LibreTranslate:
         source, target = self._languages(fields)
         unique = list(dict.fromkeys(texts))
         is_auto = source == AUTO
-        found = {
-            text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in unique
-        }
+        found = {text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in unique}
         codes = dict.fromkeys(each.language for each in found.values())
         served = {code: self._models.translator(code, target) for code in codes}
         answers: dict[str, tuple[str, list[str]]] = {}
@@ -163,9 +152,7 @@ class LibreTranslate:
         return codes[0], codes[1]
 
 
-async def _answers(
-    served: ServedModel | None, texts: list[str], kind: str, alternatives: int
-) -> Answers:
+async def _answers(served: ServedModel | None, texts: list[str], kind: str, alternatives: int) -> Answers:
     if served is None:
         return [(text, []) for text in texts]
     if kind == "text":

@@ -102,9 +102,7 @@ class Models:
     def find(self, name: str) -> ServedModel:
         if name not in self.all:
             known = ", ".join(f"{each} ({found.manifest.task})" for each, found in self.all.items())
-            message = (
-                f"no model here goes by that name: ask for one of {known}, or start the server "
-            )
+            message = f"no model here goes by that name: ask for one of {known}, or start the server "
             message += "with another:  regard serve --model NAME --model FOLDER"
             raise RequestError(404, message, param="model", code="model_not_found")
         return self.all[name]
@@ -142,8 +140,7 @@ def load_models(
             manifest = read_manifest(folder)
             if manifest.task not in TASKS:
                 raise ModelError(
-                    f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to "
-                    f"{manifest.task}; name another"
+                    f"{shown(folder)} must be a model to {', '.join(TASKS)}: got one to {manifest.task}; name another"
                 )
             opened = open_engine(folder, engine, device=device, threads=threads)
             translator = Translator(opened, manifest, *open_tokenizers(folder, manifest.tokenizer))

@@ -21,22 +21,8 @@ from regard.generate.stream import TextChunk
 from regard.serve.answers import Chunks, TextOptions, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
-from regard.serve.openai_fields import (
-    ResponseFormat,
-    count_of,
-    model_of,
-    options_of,
-    prompts_of,
-    turns_of,
-)
-from regard.serve.request import (
-    BadField,
-    RequestError,
-    flag,
-    json_bytes,
-    json_response,
-    parse_object,
-)
+from regard.serve.openai_fields import ResponseFormat, count_of, model_of, options_of, prompts_of, turns_of
+from regard.serve.request import BadField, RequestError, flag, json_bytes, json_response, parse_object
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
 
@@ -85,9 +71,7 @@ class OpenAI:
         asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
         return await self._answer(asked, count, form)
 
-    async def _answer(
-        self, asked: Sequence[TextRequest], count: int, form: ResponseFormat
-    ) -> Response:
+    async def _answer(self, asked: Sequence[TextRequest], count: int, form: ResponseFormat) -> Response:
         usage = Counter(prompt_tokens=sum(each.prompt.num_tokens for each in asked if each.prompt))
         usage["completion_tokens"] = 0
         # However many texts a request asks for, so many of them stand in the queue at a time.
@@ -103,9 +87,7 @@ class OpenAI:
         choices = [form.choice(number, each) for number, each in enumerate(parts)]
         return json_response({**form.head, "choices": choices, "usage": _total(usage)})
 
-    async def _stream(
-        self, texts: list[Chunks], form: ResponseFormat, usage: Counter[str]
-    ) -> Response:
+    async def _stream(self, texts: list[Chunks], form: ResponseFormat, usage: Counter[str]) -> Response:
         """The first event is awaited before the answer begins, so that an error has its own status."""
         events = self._events(texts, form, usage)
         first = await anext(events)
@@ -193,9 +175,7 @@ async def _merged(texts: Sequence[Chunks]) -> AsyncGenerator[tuple[int, TextChun
             task.cancel()
 
 
-async def _written(
-    asked: TextRequest, number: int, usage: Counter[str], room: asyncio.Semaphore
-) -> Chunks:
+async def _written(asked: TextRequest, number: int, usage: Counter[str], room: asyncio.Semaphore) -> Chunks:
     model, prompt = asked.model, asked.prompt
     async with room:
         if asked.echo:

@@ -121,9 +121,7 @@ def options_of(model: ServedModel, fields: Fields, *, is_chat: bool) -> TextOpti
 def _decode(model: ServedModel, given: Fields) -> DecodeConfig:
     """The model's own search with what the request changes; temperature 0 asks for the most probable text."""
     bounds = {"temperature": (0, 2), "top_p": (0, 1), **dict.fromkeys(_PENALTIES, (0, 2))}
-    changes: dict[str, Any] = {
-        name: number(given, name, *ends) for name, ends in bounds.items() if name in given
-    }
+    changes: dict[str, Any] = {name: number(given, name, *ends) for name, ends in bounds.items() if name in given}
     if changes.get("top_p") == 0:
         raise BadField("top_p", "top_p must be above 0")
     if "seed" in given:
@@ -218,9 +216,7 @@ class ResponseFormat:
         }
 
 
-def _choice(
-    number: int, content: dict[str, Any], logprobs: Any = None, finish: str | None = None
-) -> dict[str, Any]:
+def _choice(number: int, content: dict[str, Any], logprobs: Any = None, finish: str | None = None) -> dict[str, Any]:
     return {"index": number, **content, "logprobs": logprobs, "finish_reason": finish}
 
 

@@ -30,13 +30,7 @@ class RequestError(Exception):
     """Why a request is not answered: the client's mistake, or a reason to come back later."""
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        param: str | None = None,
-        code: str | None = None,
-        **headers: object,
+        self, status: int, message: str, *, param: str | None = None, code: str | None = None, **headers: object
     ) -> None:
         """headers: further ones of the response, such as retry_after=1."""
         super().__init__(message)
@@ -72,9 +66,7 @@ def json_bytes(content: object) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-def json_response(
-    content: object, status: int = 200, headers: Mapping[str, str] | None = None
-) -> Response:
+def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     return Response(json_bytes(content), status, headers, media_type="application/json")
 
 
@@ -120,9 +112,7 @@ async def _multipart(request: Request) -> Fields:
     except HTTPException:
         raise RequestError(400, "Invalid request: the form cannot be read") from None
     items = [
-        (name, (value.filename or "", await value.read()))
-        if isinstance(value, UploadFile)
-        else (name, value)
+        (name, (value.filename or "", await value.read())) if isinstance(value, UploadFile) else (name, value)
         for name, value in form.multi_items()
     ]
     await form.close()

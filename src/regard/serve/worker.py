@@ -56,9 +56,7 @@ class Item(NamedTuple):
 class ModelJob:
     """The items of one request, each with a future for its result."""
 
-    def __init__(
-        self, task: Any, values: Sequence[Any], lengths: Sequence[int], *, in_order: bool = False
-    ) -> None:
+    def __init__(self, task: Any, values: Sequence[Any], lengths: Sequence[int], *, in_order: bool = False) -> None:
         """task: its `run(translator, values)` has a result for each value; jobs with equal tasks share batches.
         in_order: begin with the first item, for a client that reads along; else with the longest."""
         self.task = task
@@ -82,9 +80,7 @@ class ModelJob:
 class TextStream:
     """A text being written: each step's result is delivered, then None or an error."""
 
-    def __init__(
-        self, begin: Callable[[StepModel], Iterator[Any]], deliver: Callable[[Any], object]
-    ) -> None:
+    def __init__(self, begin: Callable[[StepModel], Iterator[Any]], deliver: Callable[[Any], object]) -> None:
         self._begin, self.deliver = begin, deliver
         self._steps: Iterator[Any] | None = None
         self.is_cancelled = False

@@ -43,9 +43,7 @@ def check_words(name: str, words: Sequence[str]) -> list[str]:
     return check_texts(words)
 
 
-def check_pairs(
-    what: str, left: Sequence[str], right: Sequence[str]
-) -> tuple[list[str], list[str]]:
+def check_pairs(what: str, left: Sequence[str], right: Sequence[str]) -> tuple[list[str], list[str]]:
     """Texts of two lists that belong together one by one."""
     pairs = check_texts(left), check_texts(right)
     if len(pairs[0]) != len(pairs[1]):

@@ -30,8 +30,7 @@ class _Foreign(TokenizerBase):
             id = self.id_of(token)
             if id is None:
                 raise ModelError(
-                    f"{name} must have the token {token!r}, which config.json names: it has not; "
-                    "import the model again"
+                    f"{name} must have the token {token!r}, which config.json names: it has not; import the model again"
                 )
             self.beginning.append(id)
 
@@ -69,13 +68,7 @@ class VocabularyTokenizer(_Foreign):
     """
 
     def __init__(
-        self,
-        proto: bytes,
-        vocabulary: bytes,
-        *,
-        name: str,
-        prompt: str = "",
-        beginning: Sequence[str] = (),
+        self, proto: bytes, vocabulary: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()
     ) -> None:
         self._processor = read_sentencepiece(proto, name)
         try:
@@ -116,9 +109,7 @@ class VocabularyTokenizer(_Foreign):
 class JsonTokenizer(_Foreign):
     """A tokenizer.json; special tokens are never read from a text."""
 
-    def __init__(
-        self, content: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, content: bytes, *, name: str, prompt: str = "", beginning: Sequence[str] = ()) -> None:
         try:
             import tokenizers
         except ModuleNotFoundError as error:
@@ -129,17 +120,14 @@ class JsonTokenizer(_Foreign):
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
         except Exception as error:  # the library raises plain Exception
             raise ModelError(
-                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); "
-                "import the model again"
+                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); import the model again"
             ) from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
         self.vocab_size: int = max(self._tokenizer.get_vocab().values()) + 1
         super().__init__(prompt, beginning, name)
-        self.special_ids = frozenset(
-            added["id"] for added in described.get("added_tokens", ()) if added.get("special")
-        )
+        self.special_ids = frozenset(added["id"] for added in described.get("added_tokens", ()) if added.get("special"))
         decoder = json.dumps(described.get("decoder"))
         self._is_bytes, self._is_words = '"ByteLevel"' in decoder, '"WordPiece"' in decoder
 

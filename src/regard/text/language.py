@@ -39,9 +39,7 @@ def judge(lines: Sequence[str], detect: Detect) -> list[str]:
     return [code if score >= _SURE else "" for code, score in found]
 
 
-def right_language(
-    side: str, judged: Mapping[str, int], declared: str, notes: list[str]
-) -> str | None:
+def right_language(side: str, judged: Mapping[str, int], declared: str, notes: list[str]) -> str | None:
     """The language of most lines of a side.
 
     judged: the number of lines in each language. None if more than a fifth would be dropped: then the detector cannot
@@ -139,7 +137,4 @@ def _model() -> Any:
 def _predict(line: str, count: int) -> list[tuple[str, float]]:
     labels, scores = _model().predict(" ".join(line.split()), k=count)
     # The quantized model's numbers can be slightly above one.
-    return [
-        (label.removeprefix("__label__"), min(score, 1.0))
-        for label, score in zip(labels, scores, strict=True)
-    ]
+    return [(label.removeprefix("__label__"), min(score, 1.0)) for label, score in zip(labels, scores, strict=True)]

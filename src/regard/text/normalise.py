@@ -44,9 +44,7 @@ _KEYBOARD = str.maketrans(
     "\u2044\u2215\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089",
     "---\u2013\u2013\u2013'''''''\"\"\"\"\"\"\"//0123456789",
 ) | {sign: sign - 0xFEE0 for sign in range(0xFF01, 0xFF5F)}
-_SIGNS = frozenset(map(chr, _KEYBOARD)) | frozenset(
-    "\u2026\u00a0\u2009\u202f\ufb00\ufb01\ufb02\ufb03\ufb04"
-)
+_SIGNS = frozenset(map(chr, _KEYBOARD)) | frozenset("\u2026\u00a0\u2009\u202f\ufb00\ufb01\ufb02\ufb03\ufb04")
 # Languages whose typographic signs become those of a keyboard even where the vocabulary has both.
 _PREFERS_KEYBOARD = ("en", "fr")
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
@@ -116,9 +114,7 @@ class Normaliser:
                 if is_capitals:
                     small = self._lower(part.text)
                     if is_first:
-                        small = _WORD.sub(
-                            lambda match: capitals(match[0][0]) + match[0][1:], small, 1
-                        )
+                        small = _WORD.sub(lambda match: capitals(match[0][0]) + match[0][1:], small, 1)
                     part = replace(part, text=small)
                     is_first = is_first and not _WORD.search(small)
             parts.append(part.text)
@@ -129,9 +125,7 @@ class Normaliser:
         """Whether the vocabulary has a character, or what it is normalised to."""
         if sign not in self._known:
             plain = normalise_text(sign)
-            self._known[sign] = all(
-                each.isascii() or _has_token(self._vocabulary, each) for each in plain
-            )
+            self._known[sign] = all(each.isascii() or _has_token(self._vocabulary, each) for each in plain)
         return self._known[sign]
 
     @functools.cached_property
@@ -181,8 +175,7 @@ def normalise_signs(text: Normalised, kept: frozenset[str] = frozenset()) -> Nor
     if _TYPOGRAPHIC.search(text.text):
         text = text.sub(_INVISIBLE, lambda match: "")
         text = text.sub(
-            _COMPOSED,
-            lambda match: match[0] if match[0] in kept else unicodedata.normalize("NFKC", match[0]),
+            _COMPOSED, lambda match: match[0] if match[0] in kept else unicodedata.normalize("NFKC", match[0])
         )
         if "\u2014" not in kept:
             text = text.sub(_EM_DASH, lambda match: " \u2013 ")

@@ -109,14 +109,10 @@ _FORMS: tuple[tuple[SpanKind, str], ...] = (
     ("number", _NUMBERS),
 )
 """where two match the same span, the first gives its kind"""
-_PATTERNS = [
-    (kind, re.compile(part, re.VERBOSE)) for kind, form in _FORMS for part in form.split("\n\n")
-]
+_PATTERNS = [(kind, re.compile(part, re.VERBOSE)) for kind, form in _FORMS for part in form.split("\n\n")]
 
 # *Stress* in a message: a mark at both ends.
-_STRESSED = re.compile(
-    r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])"
-)
+_STRESSED = re.compile(r"(?<![\w*~])(?P<mark>\*\*|~~|[*_~])(?=[^\W_])[^*_~\n]{1,200}+(?<=\S)(?P=mark)(?![\w*~])")
 # A text without any of these has none of the patterns, as most sentences.
 _HINT = re.compile(r"[\d@#/\\{}<>%$£€¥`~_*&§¼½¾⅐-⅞]|--|\.\w|:[\w+-]|[A-ZÀ-Þ]{2}")
 

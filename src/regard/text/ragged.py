@@ -56,9 +56,7 @@ class Ragged:
     def take(self, rows: NDArray[np.int64]) -> Ragged:
         return self.between(self.offsets[rows], self.offsets[rows + 1])
 
-    def gather(
-        self, rows: NDArray[np.int64], skip_first: int = 0, skip_last: int = 0
-    ) -> NDArray[np.int32]:
+    def gather(self, rows: NDArray[np.int64], skip_first: int = 0, skip_last: int = 0) -> NDArray[np.int32]:
         """The tokens of some sequences end to end, each without its first or last few."""
         starts = self.offsets[rows] + skip_first
         return self.between(starts, self.offsets[rows + 1] - skip_last).ids

@@ -68,9 +68,7 @@ class Sampler:
         ends = np.concatenate([[0], np.cumsum(num_words)])
         return Ragged(tokens.ids, tokens.offsets[ends])
 
-    def _sample_words(
-        self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int
-    ) -> Ragged:
+    def _sample_words(self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int) -> Ragged:
         spelled = [self._spell(SPACE_MARK + word) for word in words]
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
         generator = np.random.default_rng(seed)
@@ -84,9 +82,7 @@ class Sampler:
             ids = draw([spelled[number] for number in distinct], which, alpha, generator)
             drawn_lengths[rows] = (ids >= 0).sum(axis=1)
             parts.append(ids[ids >= 0])
-        drawn = Ragged.of_lengths(
-            np.concatenate(parts) if parts else np.zeros(0, np.int32), drawn_lengths[order]
-        )
+        drawn = Ragged.of_lengths(np.concatenate(parts) if parts else np.zeros(0, np.int32), drawn_lengths[order])
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return drawn.take(back)
@@ -95,9 +91,7 @@ class Sampler:
         if self._characters.issuperset(word):
             return word
         return "".join(
-            character
-            if character in self._characters
-            else "".join(chr(0xDC00 + byte) for byte in character.encode())
+            character if character in self._characters else "".join(chr(0xDC00 + byte) for byte in character.encode())
             for character in word
         )
 
@@ -122,11 +116,7 @@ class Sampler:
         return np.where(possible, self._ranks[places], _NO_MERGE)
 
     def _draw_bpe(
-        self,
-        words: list[str],
-        which: NDArray[np.int64],
-        alpha: float,
-        generator: np.random.Generator,
+        self, words: list[str], which: NDArray[np.int64], alpha: float, generator: np.random.Generator
     ) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
         distinct = np.full((len(words), max(map(len, words))), -1, np.int32)
@@ -148,9 +138,7 @@ class Sampler:
         finished[rows, : symbols.shape[1]] = symbols
         return finished
 
-    def _merge(
-        self, symbols: Ids, ranks: Ids, place: NDArray[np.int64], made: Ids
-    ) -> tuple[Ids, Ids]:
+    def _merge(self, symbols: Ids, ranks: Ids, place: NDArray[np.int64], made: Ids) -> tuple[Ids, Ids]:
         """Put the merged tokens at their places, close the gaps, and look up the merges with their new neighbours."""
         every = np.arange(len(place))
         columns = np.arange(symbols.shape[1] - 1)
@@ -167,11 +155,7 @@ class Sampler:
         return symbols, ranks
 
     def _draw_unigram(
-        self,
-        words: list[str],
-        which: NDArray[np.int64],
-        alpha: float,
-        generator: np.random.Generator,
+        self, words: list[str], which: NDArray[np.int64], alpha: float, generator: np.random.Generator
     ) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
         num_places = max(map(len, words))

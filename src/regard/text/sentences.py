@@ -54,10 +54,7 @@ _STOPS = tuple(
             r"(?i:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc)|Mon|Tue|Wed|Thu|Fri|Sat|Sun",
             r"\s*\d",
         ),
-        (
-            "(?i:mar|mer|jeu)",
-            r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)",
-        ),
+        ("(?i:mar|mer|jeu)", r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"),
         (
             r"c|(?i:etc|c\.\sà\ss|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave)"
             r"|(?i:Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)",
@@ -95,14 +92,7 @@ class Parts:
         return self.glue[0] + "".join(sentence + glue for sentence, glue in pairs)
 
 
-def split(
-    text: str,
-    language: str,
-    count: Callable[[str], int],
-    max_length: int,
-    *,
-    sentences: bool = True,
-) -> Parts:
+def split(text: str, language: str, count: Callable[[str], int], max_length: int, *, sentences: bool = True) -> Parts:
     """Cut a text into parts of at most `max_length`, as `count` measures them.
 
     With sentences=False only what is too long is cut.

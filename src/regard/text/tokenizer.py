@@ -131,9 +131,7 @@ class Tokenizer(TokenizerBase):
         self.proto = proto
         self._processor = read_sentencepiece(proto, name)
         self.vocab_size = self._processor.vocab_size()
-        special = [
-            getattr(self._processor, f"{each}_id")() for each in ("pad", "unk", "bos", "eos")
-        ]
+        special = [getattr(self._processor, f"{each}_id")() for each in ("pad", "unk", "bos", "eos")]
         wanted = [PAD_ID, UNK_ID, BOS_ID, EOS_ID]
         if special != wanted:
             raise ModelError(
@@ -164,9 +162,7 @@ class Tokenizer(TokenizerBase):
         """
         sample = _sample(_trainable(sentences), max_sentences, seed)
         if not sample:
-            raise DataError(
-                "a tokenizer needs text to learn from: got only empty lines; give other files"
-            )
+            raise DataError("a tokenizer needs text to learn from: got only empty lines; give other files")
         tokenizer = cls(_train(sample, vocabulary, kind, exact, signs))
         if path is not None:
             tokenizer.save(path)
@@ -251,9 +247,7 @@ def _sample(lines: Iterator[str], size: int, seed: int) -> list[str]:
     return sample
 
 
-def _train(
-    sample: list[str], vocabulary: int, kind: Segmentation, exact: bool, signs: Sequence[str]
-) -> bytes:
+def _train(sample: list[str], vocabulary: int, kind: Segmentation, exact: bool, signs: Sequence[str]) -> bytes:
     import sentencepiece
 
     model = io.BytesIO()
@@ -293,7 +287,5 @@ def _train(
             wanted = f"at most {too_large.group(1)} for so little text"
         else:
             raise DataError(f"SentencePiece cannot learn from the text: {error}") from error
-        raise UsageError(
-            f"vocabulary must be {wanted}: got {vocabulary}; change it or leave it out"
-        ) from error
+        raise UsageError(f"vocabulary must be {wanted}: got {vocabulary}; change it or leave it out") from error
     return model.getvalue()

@@ -45,12 +45,7 @@ def num_readers() -> int:
 
 
 def make_stream(
-    plan: Plan,
-    corpus: Text,
-    tokenizers: Tokenizers,
-    folder: Path,
-    processes: Processes,
-    device: torch.device,
+    plan: Plan, corpus: Text, tokenizers: Tokenizers, folder: Path, processes: Processes, device: torch.device
 ) -> BatchStream:
     """The training batches; each process makes its share."""
     data, train = plan.data, plan.train
@@ -151,9 +146,7 @@ class Prefetcher:
         if self._ahead:
             tensors = Tensors(*(tensor.pin_memory() for tensor in tensors))
         num_targets = int((batch.target_output != PAD_ID).sum())
-        return DeviceBatch(
-            tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state()
-        )
+        return DeviceBatch(tensors, batch.packed, batch.num_tokens, num_targets, self.stream.state())
 
 
 def to_tensors(batch: Batch) -> Tensors:
@@ -168,9 +161,7 @@ def share(batches: Sequence[DeviceBatch | None], processes: Processes) -> list[D
 
 def without_answers(batch: DeviceBatch) -> DeviceBatch:
     nothing = torch.full_like(batch.tensors.target_output, PAD_ID)
-    return batch._replace(
-        tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0
-    )
+    return batch._replace(tensors=batch.tensors._replace(target_output=nothing), num_targets=0, num_tokens=0)
 
 
 def area(batch: DeviceBatch) -> int:

@@ -97,9 +97,7 @@ def weights_of(model: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach() for name, value in named}
 
 
-def save_checkpoint(
-    run: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
-) -> Path:
+def save_checkpoint(run: Path, step: int, tensors: Mapping[str, Tensor], state: Mapping[str, Any]) -> Path:
     """Write a checkpoint, whole or not at all; then remove superfluous older ones."""
     content = json.dumps({"format": FORMAT, **state}).encode()
     final = _place(run, CHECKPOINTS, step, tensors, {STATE: content})
@@ -174,9 +172,7 @@ def tidy(run: Path) -> None:
         unfinished.unlink(missing_ok=True)
 
 
-def _place(
-    run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files: Mapping[str, bytes]
-) -> Path:
+def _place(run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files: Mapping[str, bytes]) -> Path:
     """Write a folder of tensors and files, whole or not at all."""
     parent = run / kind
     final = parent / _name(step)

@@ -52,11 +52,7 @@ CHARACTERS_OF_A_PAIR = 200
 
 
 def read_corpora(
-    data: DataConfig,
-    seed: int,
-    say: Callable[[str], None],
-    folder: Path,
-    num_processes: int = 1,
+    data: DataConfig, seed: int, say: Callable[[str], None], folder: Path, num_processes: int = 1
 ) -> tuple[Corpus, Corpus]:
     """Training and validation pairs; without validation files some pairs are held out.
 
@@ -175,14 +171,11 @@ def name_of(file: str) -> str:
 
 def read_test_texts(data: DataConfig) -> list[tuple[str, RunningText]]:
     return [
-        (name_of(file), read_running_text([file], each_line=data.each_line, strict=True))
-        for file in data.test_text
+        (name_of(file), read_running_text([file], each_line=data.each_line, strict=True)) for file in data.test_text
     ]
 
 
-def read_texts(
-    data: DataConfig, seed: int, say: Callable[[str], None]
-) -> tuple[RunningText, RunningText]:
+def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[RunningText, RunningText]:
     """Training and validation text; without validation files some text is held out."""
     read_test_texts(data)  # first: a broken test text should be known before the training
     advice = "mend it, or set strict=false to drop such lines"
@@ -250,9 +243,7 @@ def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:
     return round(total * len(corpus) / len(sources))
 
 
-def learn_tokenizers(
-    data: DataConfig, corpus: Text, seed: int, *, masked: bool = False
-) -> Tokenizers:
+def learn_tokenizers(data: DataConfig, corpus: Text, seed: int, *, masked: bool = False) -> Tokenizers:
     """The tokenizers of both sides; one tokenizer for both where they share a vocabulary."""
 
     def learn(texts: Iterable[str]) -> Tokenizer:

@@ -48,12 +48,7 @@ PACKAGES = ("regard", "torch", "numpy", "sentencepiece", "sacrebleu")
 
 
 def finish(
-    plan: Plan,
-    trainer: Trainer,
-    tokenizers: corpora.Tokenizers,
-    valid: corpora.Text,
-    output: Path,
-    started: float,
+    plan: Plan, trainer: Trainer, tokenizers: corpora.Tokenizers, valid: corpora.Text, output: Path, started: float
 ) -> Sequence[AnyScore]:
     """Write the finished model and result.json into the run's folder; return the scores of validation and test.
 
@@ -83,10 +78,7 @@ def finish(
         output,
         manifest,
         to_tensors(weights, plan.model),
-        {
-            manifest.tokenizer.source: tokenizers[0].proto,
-            manifest.tokenizer.target: tokenizers[1].proto,
-        },
+        {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto},
         model_card(output.name, manifest, num_parameters, training, scores),
         graphs=onnx.export,
     )
@@ -109,11 +101,7 @@ def finish(
 
 
 def _measure(
-    plan: Plan,
-    model: Model,
-    tokenizers: corpora.Tokenizers,
-    valid: corpora.Text,
-    processes: Processes,
+    plan: Plan, model: Model, tokenizers: corpora.Tokenizers, valid: corpora.Text, processes: Processes
 ) -> Sequence[AnyScore]:
     if isinstance(valid, RunningText):
         return [
@@ -126,10 +114,7 @@ def _measure(
         translating = cast(Translating, model)
         return translate_all(translating, some, tokenizers, plan.decode, precision)
 
-    for name, sources, references in (
-        ("validation", valid.sources, valid.targets),
-        *corpora.read_test_sets(plan.data),
-    ):
+    for name, sources, references in (("validation", valid.sources, valid.targets), *corpora.read_test_sets(plan.data)):
         if isinstance(model, EncoderOnly):
             texts = (sources, references)
             scores.append(retrieval_score(model, tokenizers[0], *texts, precision, name=name))
@@ -193,11 +178,7 @@ def commit() -> str:
 
 
 def model_card(
-    name: str,
-    manifest: Manifest,
-    num_parameters: int,
-    training: Mapping[str, str],
-    scores: Sequence[AnyScore],
+    name: str, manifest: Manifest, num_parameters: int, training: Mapping[str, str], scores: Sequence[AnyScore]
 ) -> str:
     """The card of a model in the Hugging Face form, README.md with YAML in front; `training` is shown as a table."""
     both = (manifest.source_language, manifest.target_language)

@@ -71,17 +71,11 @@ class Trainer:
         num_first = STEPS_BEFORE_RECORDING + 1 if self.update.records else self.settings.compile
         first_steps = range(self.step, self.step + int(num_first or 0))
         seconds = validated_at = clock.seconds
-        with (
-            self.signals.watched(),
-            self.update.own_stream(),
-            Prefetcher(self.stream, self.device) as batches,
-        ):
+        with self.signals.watched(), self.update.own_stream(), Prefetcher(self.stream, self.device) as batches:
             meter = Meter(self.device)
             self.model.train()
             clock.run(first=self.step in first_steps)
-            while self.owes_validation or not (
-                self.is_done or self._exhausted or self.step >= last
-            ):
+            while self.owes_validation or not (self.is_done or self._exhausted or self.step >= last):
                 if not self.owes_validation:
                     self._do_step(batches, meter, seconds, reporter)
                     if self.step == first_steps.stop:
@@ -125,9 +119,7 @@ class Trainer:
     def _reads_loss(self) -> bool:
         return self.step % LOG_EVERY.get(self.device.type, 1) == 0
 
-    def _do_step(
-        self, prefetched: Prefetcher, meter: Meter, seconds: float, reporter: Reporter
-    ) -> None:
+    def _do_step(self, prefetched: Prefetcher, meter: Meter, seconds: float, reporter: Reporter) -> None:
         processes = self.processes
         mine = share([next(prefetched) for _ in range(self.settings.accumulate)], processes)
         num_targets = processes.total(sum(batch.num_targets for batch in mine), self.device)
@@ -165,9 +157,7 @@ class Trainer:
         skipped = self.update.guard.read()
         if skipped.total > self._num_skipped:
             more, self._num_skipped = skipped.total - self._num_skipped, skipped.total
-            reporter.record(
-                "skipped", self.step, steps=more, total=skipped.total, position=position
-            )
+            reporter.record("skipped", self.step, steps=more, total=skipped.total, position=position)
         if skipped.longest_row >= MOST_IN_A_ROW:
             reason = f"{skipped.longest_row} steps in a row had a gradient that is no number or far too large"
         elif self._num_bad_readings >= MOST_IN_A_ROW:

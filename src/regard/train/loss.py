@@ -66,10 +66,7 @@ class BatchLoss(nn.Module):
         self.model = model
         device = next(model.parameters()).device
         self.function: Any = batch_loss
-        self.options: dict[str, Any] = {
-            "label_smoothing": settings.label_smoothing or 0.0,
-            "r_drop": settings.r_drop,
-        }
+        self.options: dict[str, Any] = {"label_smoothing": settings.label_smoothing or 0.0, "r_drop": settings.r_drop}
         if settings.objective == "contrastive":
             self.function = contrastive_loss
             self.options = {"temperature": settings.contrast_temperature}
@@ -82,9 +79,7 @@ class BatchLoss(nn.Module):
             self.function = torch.compile(self.function, dynamic=False, options=options)
 
     def forward(self, tensors: Tensors, *, packed: bool, longest: int) -> Sums:
-        sums: Sums = self.function(
-            self.model, tensors, packed=packed, longest=longest, **self.options
-        )
+        sums: Sums = self.function(self.model, tensors, packed=packed, longest=longest, **self.options)
         return sums
 
 
@@ -149,9 +144,7 @@ def _layout(lengths: Tensor, tokens: Tensor, packed: bool, longest: int) -> Layo
     return Layout.padded(lengths, tokens.shape[1])
 
 
-def _asked_positions(
-    asked: Bool[Tensor, " tokens"], share: float | None
-) -> Int[Tensor, " positions"] | None:
+def _asked_positions(asked: Bool[Tensor, " tokens"], share: float | None) -> Int[Tensor, " positions"] | None:
     """The positions that have an answer; None where scoring all of them is as good."""
     if share is not None:
         # A recorded step has one shape: as many positions as may have an answer, some of them without one.
@@ -162,10 +155,7 @@ def _asked_positions(
 
 
 def smoothed_cross_entropy(
-    logits: Float[Tensor, "tokens vocab"],
-    correct: Int[Tensor, " tokens"],
-    pad_id: int,
-    label_smoothing: float,
+    logits: Float[Tensor, "tokens vocab"], correct: Int[Tensor, " tokens"], pad_id: int, label_smoothing: float
 ) -> Sums:
     """Both sums; positions where `correct` is `pad_id` do not count."""
     log_probabilities = logits.float().log_softmax(dim=-1)
@@ -177,9 +167,7 @@ def smoothed_cross_entropy(
 
 
 def symmetric_divergence(
-    first: Float[Tensor, "tokens vocab"],
-    second: Float[Tensor, "tokens vocab"],
-    counts: Tensor,
+    first: Float[Tensor, "tokens vocab"], second: Float[Tensor, "tokens vocab"], counts: Tensor
 ) -> Float[Tensor, ""]:
     """The mean of the two Kullback-Leibler divergences, summed over the tokens that count."""
     p, q = first.float().log_softmax(dim=-1), second.float().log_softmax(dim=-1)
@@ -188,9 +176,7 @@ def symmetric_divergence(
     return ((forward + backward) / 2 * counts).sum()
 
 
-def contrastive_loss(
-    model: EncoderOnly, batch: Tensors, *, packed: bool, longest: int, temperature: float
-) -> Sums:
+def contrastive_loss(model: EncoderOnly, batch: Tensors, *, packed: bool, longest: int, temperature: float) -> Sums:
     """The mean over the pairs, times the number of target tokens, because a step divides by these.
 
     The passage is the target's output: its tokens and the end, as the encoder reads any text.

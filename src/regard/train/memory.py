@@ -60,10 +60,7 @@ def fit_to_memory(
     if num_parts == 1:
         return settings
     accumulate = settings.accumulate * num_parts
-    say(
-        f"memory holds about {most:,} tokens at once: {accumulate} batches of {batch_tokens:,} "
-        "make an update"
-    )
+    say(f"memory holds about {most:,} tokens at once: {accumulate} batches of {batch_tokens:,} make an update")
     return dataclasses.replace(settings, batch_tokens=batch_tokens, accumulate=accumulate)
 
 
@@ -86,9 +83,7 @@ def measure(network: Model, settings: TrainConfig, device: torch.device) -> dict
     return found
 
 
-def trial_batch(
-    num_tokens: int, model: ModelConfig, settings: TrainConfig, device: torch.device
-) -> Tensors:
+def trial_batch(num_tokens: int, model: ModelConfig, settings: TrainConfig, device: torch.device) -> Tensors:
     """Random sentences of one length: half of the tokens on either side, or all of them running text."""
     is_running = settings.objective in RUNNING_TEXT
     num_sentences = num_tokens // (SENTENCE if is_running else 2 * SENTENCE)

@@ -34,9 +34,7 @@ def choose_device(wanted: str) -> torch.device:
         device = torch.device(wanted)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise UsageError(
-            f"device must be one this machine has: got {wanted!r}; use cpu or auto"
-        ) from error
+        raise UsageError(f"device must be one this machine has: got {wanted!r}; use cpu or auto") from error
     return device
 
 
@@ -45,9 +43,7 @@ def is_gpu(wanted: str) -> bool:
     return wanted.startswith("cuda") or (wanted == "auto" and torch.cuda.is_available())
 
 
-def make_network(
-    plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Callable[[str], None]
-) -> Model:
+def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Callable[[str], None]) -> Model:
     network = build(plan.model, plan.train.dropout or 0.0)
     if plan.init:
         tensors = read_tensors(plan.init)
@@ -61,12 +57,7 @@ def make_network(
 
 
 def start_from_vectors(
-    network: Model,
-    tokenizers: Tokenizers,
-    files: Sequence[str],
-    *,
-    freeze: bool,
-    say: Callable[[str], None],
+    network: Model, tokenizers: Tokenizers, files: Sequence[str], *, freeze: bool, say: Callable[[str], None]
 ) -> None:
     """Fill the embedding tables of a network on its device; the first file that has a word gives its vector."""
     tables = {name: side.embedding for name, side in network.sides.items()}

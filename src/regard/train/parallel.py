@@ -78,9 +78,7 @@ class Processes:
         try:
             with ended_after(TIMEOUT):
                 store, self._known = connect(is_first=self.is_first)
-                dist.init_process_group(
-                    backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT
-                )
+                dist.init_process_group(backend, store=store, rank=self.rank, world_size=self.size, timeout=TIMEOUT)
                 self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
                 self._watch = Watch(store, self.rank, self.size)
             yield
@@ -176,10 +174,7 @@ class Processes:
         padded = torch.cat([mine, mine.new_zeros(longest - len(mine))])
         held = [torch.empty_like(padded) for _ in range(self.size)]
         dist.all_gather(held, padded, group=self._patient)
-        return [
-            json.loads(bytes(each[: int(size)].tolist()))
-            for each, size in zip(held, sizes, strict=True)
-        ]
+        return [json.loads(bytes(each[: int(size)].tolist())) for each, size in zip(held, sizes, strict=True)]
 
     def wrap(self, loss: nn.Module, *, sharded: bool) -> nn.Module:
         """The loss with gradients over all processes. Call it before the optimizer is made."""
@@ -216,9 +211,7 @@ def fill(place: Tensor, values: Tensor) -> None:
     """Copy into a tensor that may be sharded."""
     with torch.no_grad():
         if isinstance(place, DTensor):
-            values = distribute_tensor(
-                values.to(place.device), place.device_mesh, place.placements, src_data_rank=None
-            )
+            values = distribute_tensor(values.to(place.device), place.device_mesh, place.placements, src_data_rank=None)
         place.copy_(values)
 
 

@@ -88,14 +88,12 @@ class Plan:
         try:
             values = {"generate": {}, **with_generate_section(json.loads(path.read_text("utf-8")))}
             sections: dict[str, Any] = {
-                name: from_dict(config, values[name], f"{path} {name}")
-                for name, config in SECTIONS.items()
+                name: from_dict(config, values[name], f"{path} {name}") for name, config in SECTIONS.items()
             }
             return cls(**sections, init=str(values["init"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
-                f"{path.parent} must be the folder of an earlier run to resume it: {error}; "
-                "start it without --resume"
+                f"{path.parent} must be the folder of an earlier run to resume it: {error}; start it without --resume"
             ) from error
 
     def describe(self, device: str) -> str:
@@ -160,9 +158,7 @@ def with_languages(data: DataConfig) -> DataConfig:
     )
 
 
-def choose_model(
-    request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int
-) -> ModelConfig:
+def choose_model(request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_pairs: int) -> ModelConfig:
     """The named size, or the one that suits the corpus, with the given changes."""
     chosen: dict[str, Any] = {
         "source_vocab_size": tokenizers[0].vocab_size,
@@ -254,9 +250,7 @@ def shared_out(settings: TrainConfig, num_processes: int) -> TrainConfig:
     accumulate = num_processes * math.ceil(settings.accumulate / num_processes)
     if accumulate == settings.accumulate:
         return settings
-    return dataclasses.replace(
-        settings, accumulate=accumulate, batch_tokens=math.ceil(tokens / accumulate)
-    )
+    return dataclasses.replace(settings, accumulate=accumulate, batch_tokens=math.ceil(tokens / accumulate))
 
 
 def divide(tokens: int, most: int) -> tuple[int, int]:

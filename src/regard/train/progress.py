@@ -172,9 +172,7 @@ class Meter:
 class Reporter:
     """Writes each measurement to metrics.jsonl and TensorBoard, and shows the newest on the screen."""
 
-    def __init__(
-        self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool
-    ) -> None:
+    def __init__(self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool) -> None:
         """begun: the steps and seconds that are done already."""
         self.settings, self.show, self._shown_at = settings, show, time.monotonic()
         self._path = run / METRICS if writes else Path(os.devnull)

@@ -124,9 +124,7 @@ def check(request: Request) -> None:
     """Refuse contradictions before any text is read."""
     decided = [key for key in request.given("data") if key in MODEL_SETTINGS]
     for key in (*request.given("model"), *decided) if request.init is not None else ():
-        raise UsageError(
-            f"--init takes shape and tokenizer from the given model: got {key} as well; leave it out"
-        )
+        raise UsageError(f"--init takes shape and tokenizer from the given model: got {key} as well; leave it out")
     data, train, objective = request.data, request.train, request.objective
     architecture, alone = request.architecture, RUNNING_TEXT.get(objective)
     contrasts, is_recurrent = objective == "contrastive", architecture in RECURRENT
@@ -134,39 +132,27 @@ def check(request: Request) -> None:
     has_pairs, translates = bool(data.source or data.pairs), not contrasts and alone is None
     kind, text = f"architecture={architecture}", " and running text" if data.text else ""
     problems: dict[str, Any] = {
-        f"objective=contrastive trains an encoder alone: got {kind}": (
-            contrasts and architecture != "encoder-only"
-        ),
-        "objective=contrastive reads both sides with one encoder: got joint=false": (
-            contrasts and not one_vocabulary
-        ),
+        f"objective=contrastive trains an encoder alone: got {kind}": (contrasts and architecture != "encoder-only"),
+        "objective=contrastive reads both sides with one encoder: got joint=false": (contrasts and not one_vocabulary),
         f"r_drop is for words that are predicted: got r_drop={train.r_drop} with {objective=!s}": (
             contrasts and train.r_drop
         ),
-        f"objective={objective} trains a model that is {alone}: got {kind}": (
-            alone and architecture != alone
-        ),
+        f"objective={objective} trains a model that is {alone}: got {kind}": (alone and architecture != alone),
         f"a model that is {architecture} learns from running text: got "
         f"{'pairs' if has_pairs else 'none'}; give --text, or objective=contrastive": (
             alone and (not data.text or has_pairs)
         ),
-        "running text has one vocabulary: got joint=false, two of them": (
-            alone and not one_vocabulary
-        ),
+        "running text has one vocabulary: got joint=false, two of them": (alone and not one_vocabulary),
         f"objective=translation learns an encoder-decoder model from pairs: got {kind}{text}": (
             translates and (data.text or not is_recurrent and architecture != "encoder-decoder")
         ),
         f"{kind} reads one sentence a row: got packing=true": is_recurrent and train.packing,
-        f"{kind} steps through its cells and cannot be cut up: got sharded=true": (
-            is_recurrent and train.sharded
-        ),
+        f"{kind} steps through its cells and cannot be cut up: got sharded=true": (is_recurrent and train.sharded),
         "tokenizer_file is one tokenizer for both languages: got joint=false": (
             data.tokenizer_file and not one_vocabulary
         ),
         "freeze_embeddings holds rows of whole tables: got sharded=true": freezes and train.sharded,
-        "freeze_embeddings needs word vectors: got none; name some with embeddings": (
-            freezes and not data.embeddings
-        ),
+        "freeze_embeddings needs word vectors: got none; name some with embeddings": (freezes and not data.embeddings),
         "freeze_embeddings leaves rows as they are, which weight_decay does not: got both": (
             freezes and train.weight_decay
         ),
@@ -187,15 +173,12 @@ def parse_request(values: Mapping[str, Any], where: str) -> Request:
                 f"known sections: {', '.join(SECTIONS)}"
             )
         if not isinstance(given, Mapping):
-            raise UsageError(
-                f"{where}: {section} must be a section: got a value; write [{section}] on a line"
-            )
+            raise UsageError(f"{where}: {section} must be a section: got a value; write [{section}] on a line")
     model = dict(values.get("model", {}))
     size = model.pop(SIZE, None)
     if size is not None and size not in SIZES:
         raise UsageError(
-            f"{where}: size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}; "
-            "use one of these"
+            f"{where}: size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}; use one of these"
         )
     check_types(ModelConfig, model, f"{where} [model]")
     # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
@@ -225,18 +208,14 @@ def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[s
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UsageError(
-            f"{path} must be a readable recipe: {error.strerror}; check its name"
-        ) from error
+        raise UsageError(f"{path} must be a readable recipe: {error.strerror}; check its name") from error
     except ValueError as error:
         raise UsageError(f"{path} must be TOML text: {error}; mend the file") from error
 
 
 def named_recipes(kind: str = "") -> dict[str, Path]:
     """The recipes of the package; `kind` is a folder of other recipes, such as those of comparisons."""
-    return {
-        path.stem: path for folder in FOLDERS for path in sorted((folder / kind).glob("*.toml"))
-    }
+    return {path.stem: path for folder in FOLDERS for path in sorted((folder / kind).glob("*.toml"))}
 
 
 def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str, dict[str, Any]]:

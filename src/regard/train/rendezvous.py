@@ -158,9 +158,7 @@ def _key(rank: int) -> str:
 
 def _own_host(store: TCPStore) -> str:
     """The name of this machine for the others: its address as the store's host sees it."""
-    family, kind, protocol, _, place = socket.getaddrinfo(
-        store.host, store.port, type=socket.SOCK_DGRAM
-    )[0]
+    family, kind, protocol, _, place = socket.getaddrinfo(store.host, store.port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(place)  # a datagram socket: nothing is sent
         address: str = probe.getsockname()[0]

@@ -62,12 +62,7 @@ class TrainResult:
 
 
 def train(
-    request: Request,
-    output: Path,
-    *,
-    resume: bool = False,
-    show_progress: bool = True,
-    stop_at: int | None = None,
+    request: Request, output: Path, *, resume: bool = False, show_progress: bool = True, stop_at: int | None = None
 ) -> TrainResult | None:
     """Train a model; None when `stop_at` ended the run before its last step.
 
@@ -94,12 +89,7 @@ def train(
 
 
 def _train(
-    request: Request,
-    output: Path,
-    resume: bool,
-    show: bool,
-    stop_at: int | None,
-    processes: Processes,
+    request: Request, output: Path, resume: bool, show: bool, stop_at: int | None, processes: Processes
 ) -> TrainResult | None:
     def say(text: str) -> None:
         if show:
@@ -172,9 +162,7 @@ def _set_up(
         files = corpora.JOINT if data.joint else corpora.SEPARATE
         return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, files)
     if request.init is None:
-        tokenizers = corpora.learn_tokenizers(
-            data, corpus, seed, masked=request.objective == "masked"
-        )
+        tokenizers = corpora.learn_tokenizers(data, corpus, seed, masked=request.objective == "masked")
         model = plans.choose_model(request, tokenizers, corpora.count_pairs(corpus))
     else:
         manifest = read_manifest(request.init)
@@ -211,8 +199,7 @@ def check_folder(output: Path, resume: bool) -> None:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"--output must be a folder that can be written: {output}: {error.strerror}; "
-            "name another"
+            f"--output must be a folder that can be written: {output}: {error.strerror}; name another"
         ) from error
     _clear(output, _FIRST_FILES)
     if any(output.iterdir()):

@@ -106,9 +106,7 @@ class Updater:
             ) from error
         return sums
 
-    def _make_room(
-        self, parts: list[DeviceBatch], reason: str, say: Callable[[str], object]
-    ) -> None:
+    def _make_room(self, parts: list[DeviceBatch], reason: str, say: Callable[[str], object]) -> None:
         size, count = max((area(part), num_sequences(part)) for part in parts)
         if not self.can_retry:
             raise OutOfMemory(
@@ -172,9 +170,7 @@ class Updater:
     def apply(self) -> None:
         """Clip the gathered gradients and let Adam apply them, unless the guard rejects them."""
         parameters = [p for p in self.model.parameters() if p.grad is not None]
-        norm = whole(
-            torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
-        )
+        norm = whole(torch.nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None]))
         if self.settings.clip:
             torch.nn.utils.clip_grads_with_norm_(parameters, self.settings.clip, norm)
         self.guard.judge(norm)
@@ -207,9 +203,7 @@ class Recording:
 
         # The first batch of a step writes the gradients, which spares zeroing and adding; further batches add.
         updater.forget()
-        self._gatherings = [
-            _record(gather, updater.stream, pool) for _ in range(min(2, len(examples)))
-        ]
+        self._gatherings = [_record(gather, updater.stream, pool) for _ in range(min(2, len(examples)))]
         self.application = _record(updater.apply, updater.stream, pool)
 
     def gradients_of(self, batches: list[DeviceBatch]) -> list[Sums]:
@@ -222,9 +216,7 @@ class Recording:
         return totals
 
 
-def _record(
-    work: Callable[[], None], stream: torch.cuda.Stream | None, pool: Any
-) -> torch.cuda.CUDAGraph:
+def _record(work: Callable[[], None], stream: torch.cuda.Stream | None, pool: Any) -> torch.cuda.CUDAGraph:
     graph = torch.cuda.CUDAGraph()
     # Meanwhile the prefetching threads allocate memory, which must not end the recording.
     with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):

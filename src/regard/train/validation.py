@@ -56,8 +56,7 @@ def make_validator(
         if settings.metric == "bleu":
             greedy = DecodeConfig(method="greedy")
             hypotheses = processes.shared(
-                lambda some: translate_all(model, some, tokenizers, greedy, settings.precision),
-                valid.sources,
+                lambda some: translate_all(model, some, tokenizers, greedy, settings.precision), valid.sources
             )
             bleu = evaluate(hypotheses, valid.targets).bleu
         return Validation(translation_loss(model, valid, tokenizers, settings, processes), bleu)
@@ -66,11 +65,7 @@ def make_validator(
 
 
 def translation_loss(
-    model: Translating,
-    corpus: Corpus,
-    tokenizers: Tokenizers,
-    settings: TrainConfig,
-    processes: Processes,
+    model: Translating, corpus: Corpus, tokenizers: Tokenizers, settings: TrainConfig, processes: Processes
 ) -> float:
     """Plain cross-entropy for each target token."""
     assert settings.batch_tokens is not None
@@ -100,11 +95,7 @@ def total_loss(
 
 
 def translate_all(
-    model: Translating,
-    sources: Sequence[str],
-    tokenizers: Tokenizers,
-    config: DecodeConfig,
-    precision: Precision,
+    model: Translating, sources: Sequence[str], tokenizers: Tokenizers, config: DecodeConfig, precision: Precision
 ) -> list[str]:
     """One translation for each source, in their order."""
     ids = [[*tokens, EOS_ID] for tokens in tokenizers[0].encode_batch(sources)]
@@ -128,18 +119,13 @@ def translate_all(
     return translations
 
 
-def retrieval_loss(
-    model: EncoderOnly, corpus: Corpus, tokenizer: Tokenizer, settings: TrainConfig
-) -> float:
+def retrieval_loss(model: EncoderOnly, corpus: Corpus, tokenizer: Tokenizer, settings: TrainConfig) -> float:
     """The contrastive loss of the pairs, in their order."""
     queries, passages = (
-        text_vectors(model, tokenizer, texts, settings.precision)
-        for texts in (corpus.sources, corpus.targets)
+        text_vectors(model, tokenizer, texts, settings.precision) for texts in (corpus.sources, corpus.targets)
     )
     total, temperature = 0.0, settings.contrast_temperature
-    for some, theirs in zip(
-        queries.split(QUERIES_AT_ONCE), passages.split(QUERIES_AT_ONCE), strict=True
-    ):
+    for some, theirs in zip(queries.split(QUERIES_AT_ONCE), passages.split(QUERIES_AT_ONCE), strict=True):
         counts = torch.ones(len(some), dtype=torch.bool, device=some.device)
         total += float(pair_loss(some, theirs, counts, temperature)) * len(some)
     return total / len(queries)
@@ -160,9 +146,7 @@ def retrieval_score(
     queries = text_vectors(model, tokenizer, sources, precision)
     right = torch.tensor([numbers[text] for text in targets], device=queries.device)
     ranks: list[int] = []
-    for some, theirs in zip(
-        queries.split(QUERIES_AT_ONCE), right.split(QUERIES_AT_ONCE), strict=True
-    ):
+    for some, theirs in zip(queries.split(QUERIES_AT_ONCE), right.split(QUERIES_AT_ONCE), strict=True):
         scores = some @ passages.T
         better = scores > scores.gather(1, theirs[:, None])
         ranks += (better.sum(dim=1) + 1).tolist()
@@ -202,8 +186,6 @@ def perplexity_of(
         batches = chunks.even_batches(settings.batch_tokens, masking, VALIDATION_SEED)
         total, num_tokens = total_loss(model, batches, settings.precision, processes)
         words = None if masking else math.exp(min(total / num_words, 700.0))
-        return Perplexity(
-            loss=total / num_tokens, num_tokens=round(num_tokens), of_words=words, name=name
-        )
+        return Perplexity(loss=total / num_tokens, num_tokens=round(num_tokens), of_words=words, name=name)
 
     return measure

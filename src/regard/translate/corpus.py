@@ -170,9 +170,7 @@ class Job:
                     )
             return
         if folder.exists() and any(folder.iterdir()):
-            raise UsageError(
-                f"--output must be a new or empty folder: {folder} holds files; name another"
-            )
+            raise UsageError(f"--output must be a new or empty folder: {folder} holds files; name another")
         folder.mkdir(parents=True, exist_ok=True)
         write_file(folder / JOB, json.dumps(wanted, indent=1).encode())
 
@@ -237,9 +235,7 @@ def on_ray(load: Load, address: str, num_workers: int | None = None) -> Execute:
         import ray
         import ray.data
     except ImportError as error:
-        raise UsageError(
-            f"--ray needs the package ray, which is not installed: {how_to_install('ray')}"
-        ) from error
+        raise UsageError(f"--ray needs the package ray, which is not installed: {how_to_install('ray')}") from error
 
     def execute(job: Job, blocks: list[Block]) -> Iterator[int]:
         if not blocks:
@@ -248,9 +244,7 @@ def on_ray(load: Load, address: str, num_workers: int | None = None) -> Execute:
         ray.data.DataContext.get_current().enable_progress_bars = False
         unit = "GPU" if str(job.opening.get("device", "")).startswith("cuda") else "CPU"
         most = num_workers or int(ray.cluster_resources().get(unit, 1))
-        rows = ray.data.from_items(
-            [asdict(block) for block in blocks], override_num_blocks=len(blocks)
-        )
+        rows = ray.data.from_items([asdict(block) for block in blocks], override_num_blocks=len(blocks))
         done = rows.map(
             cast("Any", _Worker),
             compute=ray.data.ActorPoolStrategy(size=min(most, len(blocks))),

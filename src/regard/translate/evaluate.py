@@ -51,9 +51,7 @@ def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str 
             f"got {len(hypotheses)} and {len(references)}; a score of them would mean nothing"
         )
     if not any(reference.strip() for reference in references):
-        raise DataError(
-            f"references must hold text: got {len(references)} lines, all empty; give another file"
-        )
+        raise DataError(f"references must hold text: got {len(references)} lines, all empty; give another file")
     bleu_metric, chrf_metric = require_metrics()
     bleu, chrf = bleu_metric(), chrf_metric()
     score = Score(

@@ -69,8 +69,7 @@ def replaced_words(text: str, links: Sequence[Link], places: Sequence[Place]) ->
         word = text[slice(*link.target)]
         inside = [place for place in places if meet(place.span, link.source)]
         strongest = max(
-            (each.weight for each in links for place in inside if meet(place.span, each.source)),
-            default=0.0,
+            (each.weight for each in links for place in inside if meet(place.span, each.source)), default=0.0
         )
         if inside and link.weight >= _SURE * strongest and word.isalnum():
             replaced[word] = None

@@ -30,9 +30,7 @@ _DEFAULT = TranslateOptions()
 class Translator:
     """An engine and the two tokenizers of one model."""
 
-    def __init__(
-        self, engine: StepModel, manifest: Manifest, source: TokenizerBase, target: TokenizerBase
-    ) -> None:
+    def __init__(self, engine: StepModel, manifest: Manifest, source: TokenizerBase, target: TokenizerBase) -> None:
         self.engine = engine
         self.manifest = manifest
         self.source, self.target = source, target
@@ -72,10 +70,7 @@ class Translator:
                 "tokens: got a longer one; shorten it or leave them out"
             )
         given = [
-            sentence
-            for each in parts
-            for place, sentence in enumerate(each.sentences)
-            if place not in each.endless
+            sentence for each in parts for place, sentence in enumerate(each.sentences) if place not in each.endless
         ]
         found = iter(SentenceTranslator(self, decode, options).translate(given))
         results = []
@@ -101,9 +96,7 @@ class Translator:
     def num_tokens(self, sentence: str) -> int:
         return len(self.source.encode(self.normaliser(sentence)))
 
-    def _warn(
-        self, results: Sequence[Translation], num_cut: int, where: Callable[[int], str] | None
-    ) -> None:
+    def _warn(self, results: Sequence[Translation], num_cut: int, where: Callable[[int], str] | None) -> None:
         for message in messages(results, num_cut, self.longest, where):
             # Level 4 is the caller of Model.translate.
             warnings.warn(message, RegardWarning, stacklevel=4)
@@ -111,17 +104,11 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
         """The log-probability of each token of each target, its end last."""
         ids = [self.source_ids(source) for source in sources]
-        outputs = [
-            [*self.target.beginning, *output] for output in self.target.encode_batch(targets)
-        ]
+        outputs = [[*self.target.beginning, *output] for output in self.target.encode_batch(targets)]
         longer_sides = [max(pair, key=len) for pair in zip(ids, outputs, strict=True)]
         results: dict[int, list[float]] = {}
         for group in batches_for_inference(longer_sides, batch_tokens(self.engine)):
-            scored = score(
-                self.engine,
-                [ids[i] for i in group],
-                [outputs[i] for i in group],
-            )
+            scored = score(self.engine, [ids[i] for i in group], [outputs[i] for i in group])
             results.update(zip(group, scored, strict=True))
         return [results[i] for i in range(len(ids))]
 

@@ -93,9 +93,7 @@ class MaskedSentence:
         Without room around their words all tags go to the end, in their order.
         """
         edits = sorted(
-            (match.span(), each.original)
-            for each in self.stand_ins
-            for match in each.pattern.finditer(written)
+            (match.span(), each.original) for each in self.stand_ins for match in each.pattern.finditer(written)
         )
         whole = [span for span, _ in edits]
         positions = place(self.marks, self.text, written, links, whole)
@@ -104,8 +102,7 @@ class MaskedSentence:
         inserted = [((at, at), self.marks[index].code.raw) for at, index in positions]
         # Sorting is stable: tags in one position keep their order, which is well nested.
         return _edited(
-            capitals(written) if self.in_capitals else written,
-            sorted([*edits, *inserted], key=lambda edit: edit[0]),
+            capitals(written) if self.in_capitals else written, sorted([*edits, *inserted], key=lambda edit: edit[0])
         )
 
 
@@ -145,9 +142,7 @@ def mask(given: str, normalised: Normalised, spans: Sequence[ProtectedSpan]) -> 
         starts += [each.span[0]] * len(stand_in)
         ends += [each.span[1]] * len(stand_in)
     copy(len(normalised.text))
-    return MaskedSentence(
-        given, text, list(spans), stand_ins, marks, starts, ends, normalised.in_capitals
-    )
+    return MaskedSentence(given, text, list(spans), stand_ins, marks, starts, ends, normalised.in_capitals)
 
 
 def as_a_part(text: str, part: str) -> str:

@@ -51,21 +51,13 @@ class ConstraintBuilder:
     """The words of the options as constraints in tokens."""
 
     def __init__(
-        self,
-        target: TokenizerBase,
-        spellings: Spellings,
-        decode: DecodeConfig,
-        options: TranslateOptions,
+        self, target: TokenizerBase, spellings: Spellings, decode: DecodeConfig, options: TranslateOptions
     ) -> None:
         self._target, self._spellings, self._options = target, spellings, options
         if options.glossary is not None and decode.method != "beam":
-            raise UsageError(
-                f"a glossary needs beam search: got method={decode.method}; use method=beam"
-            )
+            raise UsageError(f"a glossary needs beam search: got method={decode.method}; use method=beam")
         if not all(word.strip() for word in (*options.banned, *options.required)):
-            raise UsageError(
-                "a banned or required word must have letters: got an empty one; leave it out"
-            )
+            raise UsageError("a banned or required word must have letters: got an empty one; leave it out")
         self._banned = {word: spellings.of(word) for word in options.banned}
         self._prefix = list(options.prefix_tokens) or [
             *target.beginning,
@@ -107,9 +99,7 @@ class SearchInput:
 
 
 def search_in_batches(
-    engine: StepModel,
-    inputs: Sequence[SearchInput],
-    history: list[StepRecord] | None = None,
+    engine: StepModel, inputs: Sequence[SearchInput], history: list[StepRecord] | None = None
 ) -> list[list[Hypothesis]]:
     """The hypotheses of each input, best first; inputs of the same settings and similar length run together."""
     found: dict[int, list[Hypothesis]] = {}
@@ -124,9 +114,7 @@ def search_in_batches(
                 engine,
                 [inputs[place].source for place in batch],
                 first.decode,
-                constraints=[each or Constraints() for each in constraints]
-                if any(constraints)
-                else None,
+                constraints=[each or Constraints() for each in constraints] if any(constraints) else None,
                 history=history,
                 attention=first.attention,
                 numbers=[inputs[place].number for place in batch],
@@ -135,9 +123,7 @@ def search_in_batches(
     return [found[place] for place in range(len(inputs))]
 
 
-def _batches(
-    engine: StepModel, inputs: Sequence[tuple[int, SearchInput]]
-) -> Iterable[Sequence[int]]:
+def _batches(engine: StepModel, inputs: Sequence[tuple[int, SearchInput]]) -> Iterable[Sequence[int]]:
     """The places of inputs of the same settings that are searched together."""
     places = [place for place, _ in inputs]
     first = inputs[0][1]

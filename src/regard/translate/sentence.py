@@ -18,12 +18,7 @@ from regard.text.protected import ProtectedSpan, find_protected
 from regard.text.words import Link, align
 from regard.translate.glossary import Place, lacks, replaced_words, where
 from regard.translate.protect import MaskedSentence, as_a_part, mask
-from regard.translate.search import (
-    ConstraintBuilder,
-    SearchInput,
-    TranslateOptions,
-    search_in_batches,
-)
+from regard.translate.search import ConstraintBuilder, SearchInput, TranslateOptions, search_in_batches
 from regard.translate.translation import Candidate, Sentence, copied, shifted
 
 if TYPE_CHECKING:
@@ -56,9 +51,7 @@ class _Found(NamedTuple):
 class SentenceTranslator:
     """The sentences of one call, through one model."""
 
-    def __init__(
-        self, translator: Translator, decode: DecodeConfig, options: TranslateOptions
-    ) -> None:
+    def __init__(self, translator: Translator, decode: DecodeConfig, options: TranslateOptions) -> None:
         self._engine, self._normaliser = translator.engine, translator.normaliser
         self._source, self._target = translator.source, translator.target
         self._eos_id = translator.config.eos_id
@@ -120,9 +113,7 @@ class SentenceTranslator:
             attention=self._options.alignment or bool(each.masked.marks or each.terms),
         )
 
-    def _looping(
-        self, prepared: Sequence[Prepared], found: Mapping[int, _Found]
-    ) -> dict[int, SearchInput]:
+    def _looping(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
         """The same searches without repetition, for translations that went round in circles."""
         if self._decode.no_repeat_ngram or self._decode.method == "sample":
             return {}
@@ -130,13 +121,10 @@ class SentenceTranslator:
         return {
             place: replace(each.searched, decode=strict)
             for place, each in found.items()
-            if is_looping(each.candidates[0].tokens)
-            and not is_looping(self._source.encode(prepared[place].given))
+            if is_looping(each.candidates[0].tokens) and not is_looping(self._source.encode(prepared[place].given))
         }
 
-    def _lacking(
-        self, prepared: Sequence[Prepared], found: Mapping[int, _Found]
-    ) -> dict[int, SearchInput]:
+    def _lacking(self, prepared: Sequence[Prepared], found: Mapping[int, _Found]) -> dict[int, SearchInput]:
         """The same searches with required words, for translations that lack stand-ins or terms."""
         if self._decode.method != "beam":
             return {}
@@ -157,9 +145,7 @@ class SentenceTranslator:
                 inputs[place] = replace(each.searched, constraints=constraints)
         return inputs
 
-    def _search(
-        self, prepared: Sequence[Prepared], inputs: Mapping[int, SearchInput]
-    ) -> dict[int, _Found]:
+    def _search(self, prepared: Sequence[Prepared], inputs: Mapping[int, SearchInput]) -> dict[int, _Found]:
         """The n best of each input with different texts; where too many are alike the beam widens.
 
         One text can be written in different tokens, and each way is a hypothesis of its own.
@@ -198,18 +184,12 @@ class SentenceTranslator:
             spans = [(min(a, last), min(b, last)) for a, b in self._source.spans_in(masked.text)]
             beginning = [(0, 0)] * len(self._source.beginning)
             links = align(
-                hypothesis.attention,
-                masked.text,
-                [*beginning, *spans],
-                written,
-                self._target.spans(hypothesis.tokens),
+                hypothesis.attention, masked.text, [*beginning, *spans], written, self._target.spans(hypothesis.tokens)
             )
         if masked.spans or masked.in_capitals:
             restored = masked.restore(written, links or [])
             text = restored.text
-            links = links and [
-                Link(link.source, restored.moved(link.target), link.weight) for link in links
-            ]
+            links = links and [Link(link.source, restored.moved(link.target), link.weight) for link in links]
         if each.terms and each.given[:1].isupper() and text[:1].islower():
             # A term in small letters may come first.
             text = text[0].upper() + text[1:]
@@ -242,12 +222,7 @@ class SentenceTranslator:
         if not self._options.alignment:
             whole = [replace(one, alignment=None) for one in whole]
         return Sentence(
-            each.given,
-            whole,
-            flags,
-            normalised=each.normalised,
-            protected=each.masked.text,
-            search=found.searched,
+            each.given, whole, flags, normalised=each.normalised, protected=each.masked.text, search=found.searched
         )
 
     def _in_parts(self, each: Prepared) -> Candidate:
@@ -283,9 +258,7 @@ class SentenceTranslator:
             token_ids=[token for one in made for token in one.token_ids],
             score=sum(one.score for one in made),
             log_probability=sum(one.log_probability for one in made),
-            token_log_probabilities=[
-                value for one in made for value in one.token_log_probabilities
-            ],
+            token_log_probabilities=[value for one in made for value in one.token_log_probabilities],
             stop="end",
             edited=True,
             alignment=links,

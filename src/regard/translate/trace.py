@@ -63,19 +63,14 @@ class Followed:
 
 
 def follow(
-    translator: Translator,
-    text: str,
-    decode: DecodeConfig,
-    options: TranslateOptions = _DEFAULT,
-    sentence: int = 0,
+    translator: Translator, text: str, decode: DecodeConfig, options: TranslateOptions = _DEFAULT, sentence: int = 0
 ) -> Followed:
     """Translate a text as `translate` does, and search one of its sentences again with a record of each step."""
     [translation] = translator.translate([text], decode, options)
     sentences = translation.sentences
     if sentence and not 0 <= sentence < len(sentences):
         raise UsageError(
-            f"sentence must be one of the text's: got number {sentence + 1} of {len(sentences)}; "
-            "choose an earlier one"
+            f"sentence must be one of the text's: got number {sentence + 1} of {len(sentences)}; choose an earlier one"
         )
     chosen = sentences[sentence] if sentences else None
     if chosen is None or chosen.search is None:
@@ -90,9 +85,7 @@ def follow(
     return Followed(translation, sentence, chosen.search.source, Found(hypotheses, history))
 
 
-def find(
-    engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()
-) -> Found:
+def find(engine: StepModel, source: Sequence[int], config: DecodeConfig, prefix: Sequence[int] = ()) -> Found:
     """Search for the outputs of one source (empty for a decoder-only model) that begin with a prefix."""
     history: list[StepRecord] = []
     constraints = Constraints(prefix=prefix) if prefix else None
@@ -147,16 +140,13 @@ def trace_text(
     return trace
 
 
-def record_run(
-    trace: Trace, translator: Translator, text: str, history: Sequence[StepRecord]
-) -> None:
+def record_run(trace: Trace, translator: Translator, text: str, history: Sequence[StepRecord]) -> None:
     """Add to the trace of a full pass what the search saw, and the text and the strings of its tokens."""
     for step, record in enumerate(history):
         for name in ("beams", "scores", "top_tokens", "top_probabilities"):
             trace.record(f"steps.{step}.{name}", getattr(record, name))
     source_tokens, target_tokens = (
-        trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else []
-        for side in ("source", "target")
+        trace[f"{side}.tokens"].tolist() if f"{side}.tokens" in trace else [] for side in ("source", "target")
     )
     trace.metadata |= {
         "source": text,
@@ -169,9 +159,7 @@ def record_run(
 
 
 @torch.inference_mode()
-def trace_pair(
-    model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None
-) -> Trace:
+def trace_pair(model: Model, source: Sequence[int], target: Sequence[int], edits: Edits | None = None) -> Trace:
     """The trace of one full masked pass over a source (its end included) and a target (without ends).
 
     A decoder-only model has no source, an encoder-only one no target: it is empty.

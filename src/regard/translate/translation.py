@@ -107,11 +107,7 @@ class Translation:
             if found is None:
                 return None
             links += [
-                Link(
-                    shifted(link.source, sentence.source_start),
-                    shifted(link.target, sentence.start),
-                    link.weight,
-                )
+                Link(shifted(link.source, sentence.source_start), shifted(link.target, sentence.start), link.weight)
                 for link in found
             ]
         return links
@@ -157,19 +153,14 @@ def join(text: str, parts: Parts, sentences: Sequence[Sentence]) -> Translation:
     for place, (sentence, glue) in enumerate(zip(sentences, parts.glue, strict=False)):
         source_start, start = source_start + len(glue), start + len(glue)
         flags = ["cut", *sentence.flags] if place in parts.cut else sentence.flags
-        placed.append(
-            dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start)
-        )
+        placed.append(dataclasses.replace(sentence, flags=flags, source_start=source_start, start=start))
         source_start += len(sentence.source)
         start += len(sentence.candidates[0].text)
     return Translation(text, alternatives[0], alternatives, placed, parts.glue)
 
 
 def messages(
-    results: Sequence[Translation],
-    num_cut: int,
-    longest: int,
-    where: Callable[[int], str] | None = None,
+    results: Sequence[Translation], num_cut: int, longest: int, where: Callable[[int], str] | None = None
 ) -> Iterator[str]:
     """A warning for each flag, with the first places it was found in."""
     for flag, meaning in FLAGS.items():

@@ -5,14 +5,7 @@ from dataclasses import replace
 
 from num2words import num2words
 
-from regard.compare.phrases import (
-    KINDS,
-    english_number,
-    english_ordinal,
-    english_year,
-    french_number,
-    sentence,
-)
+from regard.compare.phrases import KINDS, english_number, english_ordinal, english_year, french_number, sentence
 from regard.compare.study import GeneratedConfig
 from regard.compare.texts import LONGEST, SHORTEST, generate
 

@@ -13,14 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch_stream import PairStream
-from regard.data.batches import (
-    Batch,
-    Buffer,
-    batches_for_inference,
-    group_by_length,
-    pack,
-    padded_batches,
-)
+from regard.data.batches import Batch, Buffer, batches_for_inference, group_by_length, pack, padded_batches
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
@@ -43,9 +36,7 @@ def test_an_epoch_holds_each_pair_once_and_whole(packing: bool, sampling: float)
 
 
 @WAYS
-def test_batches_keep_to_their_budget_and_count_their_tokens(
-    packing: bool, sampling: float
-) -> None:
+def test_batches_keep_to_their_budget_and_count_their_tokens(packing: bool, sampling: float) -> None:
     for batch in epoch(stream(texts(401), packing=packing, sampling=sampling)):
         assert batch.packed is packing
         assert batch.source.size + batch.target_input.size <= 509
@@ -59,9 +50,7 @@ def test_batches_keep_to_their_budget_and_count_their_tokens(
 def test_packed_batches_have_one_shape_and_no_token_outside_a_sequence() -> None:
     batches = stream(texts(701), sampling=0.2, batch_tokens=1009)
     taken = epoch(batches)
-    shapes = {
-        tuple(getattr(batch, field.name).shape for field in fields(Batch)[:5]) for batch in taken
-    }
+    shapes = {tuple(getattr(batch, field.name).shape for field in fields(Batch)[:5]) for batch in taken}
     assert len(shapes) == 1
     for batch in taken:
         source, target = batch.source_lengths, batch.target_lengths
@@ -84,19 +73,12 @@ def test_packed_batches_are_nearly_full() -> None:
 
 def test_sampling_draws_anew_each_epoch() -> None:
     batches = stream(texts(53), sampling=0.3)
-    first, second = (
-        {tuple(s) for b in epoch(batches, n) for s, _, _ in sequences(b)} for n in (0, 2)
-    )
+    first, second = ({tuple(s) for b in epoch(batches, n) for s, _, _ in sequences(b)} for n in (0, 2))
     assert first != second
 
 
-@pytest.mark.parametrize(
-    ("packing", "sampling", "num_workers"),
-    [(True, 0.2, 2), (False, 0.0, 0)],
-)
-def test_restoring_goes_on_with_the_same_batches(
-    packing: bool, sampling: float, num_workers: int
-) -> None:
+@pytest.mark.parametrize(("packing", "sampling", "num_workers"), [(True, 0.2, 2), (False, 0.0, 0)])
+def test_restoring_goes_on_with_the_same_batches(packing: bool, sampling: float, num_workers: int) -> None:
     changes = dict(packing=packing, sampling=sampling, batch_tokens=251)
     with stream(texts(1301), **changes, num_workers=num_workers) as batches:
         list(islice(batches, 37))
@@ -119,12 +101,7 @@ def test_other_data_or_settings_are_not_resumed() -> None:
     swapped.targets[5] = " ".join(reversed(swapped.targets[5].split()))
     assert swapped.targets != texts(101).targets
     assert len(TOKENIZER.encode(swapped.targets[5])) == len(TOKENIZER.encode(texts(101).targets[5]))
-    for other in (
-        stream(swapped),
-        stream(texts(103)),
-        stream(texts(101), seed=4),
-        stream(texts(101), packing=False),
-    ):
+    for other in (stream(swapped), stream(texts(103)), stream(texts(101), seed=4), stream(texts(101), packing=False)):
         with pytest.raises(TrainingError, match="they have changed"):
             other.restore(state)
 
@@ -161,9 +138,7 @@ def test_impossible_settings_are_refused() -> None:
 @pytest.mark.parametrize("packing", [True, False])
 def test_a_language_model_has_only_a_target(packing: bool) -> None:
     lines = texts(97).targets
-    batches = PairStream(
-        Texts([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97
-    )
+    batches = PairStream(Texts([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97)
     taken = epoch(batches)
     assert all(batch.source.shape[1] == 0 and not batch.source_lengths.any() for batch in taken)
     if packing:
@@ -204,9 +179,7 @@ LENGTHS = st.lists(st.tuples(st.integers(1, 41), st.integers(1, 41)), min_size=1
 
 @settings(max_examples=60, deadline=None)
 @given(LENGTHS, st.integers(89, 401), st.integers(7, 41))
-def test_packing_loses_and_repeats_nothing(
-    pairs: list[tuple[int, int]], batch_tokens: int, max_length: int
-) -> None:
+def test_packing_loses_and_repeats_nothing(pairs: list[tuple[int, int]], batch_tokens: int, max_length: int) -> None:
     lengths = np.minimum(np.array(pairs), max_length)
     source, target = lengths.T
     buffer = Buffer.sized(2 * batch_tokens, 1.0, 1.0, max_length)
@@ -222,9 +195,7 @@ def test_packing_loses_and_repeats_nothing(
 
 @settings(max_examples=60, deadline=None)
 @given(LENGTHS, st.integers(89, 401))
-def test_grouping_by_length_loses_and_repeats_nothing(
-    pairs: list[tuple[int, int]], batch_tokens: int
-) -> None:
+def test_grouping_by_length_loses_and_repeats_nothing(pairs: list[tuple[int, int]], batch_tokens: int) -> None:
     source, target = np.array(pairs).T
     groups = group_by_length(source, target, batch_tokens)
     assert sorted(np.concatenate(groups).tolist()) == list(range(len(pairs)))
@@ -233,9 +204,7 @@ def test_grouping_by_length_loses_and_repeats_nothing(
 
 
 @given(st.lists(st.lists(st.integers(4, 9), max_size=13)), st.integers(1, 53))
-def test_inference_groups_hold_each_once_within_the_limit(
-    ids: list[list[int]], max_tokens: int
-) -> None:
+def test_inference_groups_hold_each_once_within_the_limit(ids: list[list[int]], max_tokens: int) -> None:
     groups = batches_for_inference(ids, max_tokens)
     assert sorted(index for group in groups for index in group) == list(range(len(ids)))
     for group in groups:
@@ -247,9 +216,7 @@ def test_inference_groups_hold_each_once_within_the_limit(
 def test_padded_batches_of_given_pieces() -> None:
     sources, targets = [[7], [8, 9, 10], [11, 12]], [[13, 14], [15], [16, 17]]
     found = [s for b in padded_batches(sources, targets, batch_tokens=11) for s in sequences(b)]
-    expected = [
-        ([*s, EOS_ID], [BOS_ID, *t], [*t, EOS_ID]) for s, t in zip(sources, targets, strict=True)
-    ]
+    expected = [([*s, EOS_ID], [BOS_ID, *t], [*t, EOS_ID]) for s, t in zip(sources, targets, strict=True)]
     assert sorted(found) == sorted(expected)
     for batch in padded_batches([], targets, batch_tokens=11):
         assert batch.source.shape == (len(batch.target_lengths), 0)

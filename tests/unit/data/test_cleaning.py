@@ -29,10 +29,7 @@ OTHER = ("Le chat dort sur la table.", "The cat sleeps on the table.")
         (("mot " * 999, "word " * 2000), "too long"),
         (("Oui, je le crois.", "Yes, I do " + "believe so " * 9), "unlike lengths"),
         (GOOD, "duplicate"),
-        (
-            ("This line was never translated.", "This line was never translated. "),
-            "source = target",
-        ),
+        (("This line was never translated.", "This line was never translated. "), "source = target"),
     ],
 )
 def test_each_reason_is_counted(pair: tuple[str, str], reason: str) -> None:
@@ -44,12 +41,7 @@ def test_each_reason_is_counted(pair: tuple[str, str], reason: str) -> None:
 
 
 def test_short_copies_and_short_unlike_lengths_stay() -> None:
-    pairs = [
-        GOOD,
-        ("2013", "2013"),
-        ("José Manuel Barroso", "José Manuel Barroso"),
-        ("Ah", "I see now"),
-    ]
+    pairs = [GOOD, ("2013", "2013"), ("José Manuel Barroso", "José Manuel Barroso"), ("Ah", "I see now")]
     cleaned, _ = clean(corpus_of(pairs), DataConfig())
     assert pairs_of(cleaned) == pairs
 
@@ -91,9 +83,7 @@ def test_a_side_in_several_languages_is_left_alone() -> None:
     mixed = [(GERMAN.format(number), ENGLISH.format(f"{number}m")) for number in range(499)]
     cleaned, report = clean(corpus_of(many(1009) + mixed), DataConfig())
     assert len(cleaned) == 1508
-    assert report.notes == [
-        "the source is in several languages: none of its lines was left out for that"
-    ]
+    assert report.notes == ["the source is in several languages: none of its lines was left out for that"]
 
 
 def test_a_declared_language_that_does_not_fit_is_noted() -> None:

@@ -46,12 +46,8 @@ def test_only_a_newline_ends_a_line(files: tuple[Path, Path]) -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "\n\0\t")))
-)
-def test_whatever_was_written_is_read(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
-) -> None:
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: c not in "\n\0\t"))))
+def test_whatever_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
     path = tmp_path_factory.mktemp("lines") / "text"
     path.write_bytes(b"".join(line.encode() + b"\r\n" for line in ["first", *lines]))
     assert read_lines(path) == ["first", *lines]
@@ -61,18 +57,11 @@ def test_bad_lines_are_dropped_with_their_partner_and_named(files: tuple[Path, P
     source = write(files[0], b"\xef\xbb\xbfun\nd\xe9ux\ntrois\nqua\0tre\ncinq\n")
     target = write(files[1], b"one\ntwo\n\xed\xa0\x80\nfour\nfive\n")
     corpus = read_pairs([source], [target])
-    assert list(zip(corpus.sources, corpus.targets, strict=True)) == [
-        ("un", "one"),
-        ("cinq", "five"),
-    ]
+    assert list(zip(corpus.sources, corpus.targets, strict=True)) == [("un", "one"), ("cinq", "five")]
     assert corpus.report.num_lines == 5
     assert dict(corpus.report.unusable) == {"not UTF-8": 2, "holds a NUL byte": 1}
     assert sorted(corpus.report.named) == sorted(
-        [
-            f"{source}:2: not UTF-8",
-            f"{target}:3: not UTF-8",
-            f"{source}:4: holds a NUL byte",
-        ]
+        [f"{source}:2: not UTF-8", f"{target}:3: not UTF-8", f"{source}:4: holds a NUL byte"]
     )
     assert "2 not UTF-8" in str(corpus.report)
     with pytest.raises(DataError, match=r"text\.fr:2: .*not UTF-8; mend the file$"):
@@ -148,9 +137,7 @@ def test_a_huge_line_is_dropped_without_being_held(files: tuple[Path, Path]) -> 
 
 def sentences(count: int) -> tuple[list[bytes], list[bytes]]:
     lengths = [3 + (number * 7919) % 83 for number in range(count)]
-    return [b"s" * length for length in lengths], [
-        b"t" * (length + length % 5) for length in lengths
-    ]
+    return [b"s" * length for length in lengths], [b"t" * (length + length % 5) for length in lengths]
 
 
 @pytest.mark.parametrize("side", ["source", "target"])

@@ -40,12 +40,7 @@ def test_a_file_arrives(web: Web, tmp_path: Path) -> None:
 def test_cut_connections_are_taken_up_where_they_ended(web: Web, tmp_path: Path) -> None:
     web.pages["/file"] = Page(BODY, cut_after=[70_000, 50_000, 3])
     assert get(web, tmp_path / "file") == BODY
-    assert [range for _, range in web.asked] == [
-        "",
-        "bytes=70000-",
-        "bytes=120000-",
-        "bytes=120003-",
-    ]
+    assert [range for _, range in web.asked] == ["", "bytes=70000-", "bytes=120000-", "bytes=120003-"]
 
 
 def test_the_next_call_goes_on_where_the_last_one_gave_up(web: Web, tmp_path: Path) -> None:

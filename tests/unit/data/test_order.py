@@ -34,9 +34,7 @@ def test_each_pair_comes_once_an_epoch(num_pairs: int, window: int, step: int) -
 def test_a_larger_one_is_mixed_far_beyond_its_neighbours() -> None:
     found = Order(100_003, 5, 10_007).rows(0, 0, 100_003)
     away = np.abs(np.diff(found))
-    assert np.median(away) > 10_007, (
-        "pairs that follow one another stood further apart than a window"
-    )
+    assert np.median(away) > 10_007, "pairs that follow one another stood further apart than a window"
     first = found[:10_007]
     assert len(np.unique(first // 10_007)) == 10, "and a window holds blocks from everywhere"
 
@@ -50,9 +48,7 @@ def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_work
     for size in (2, 5):
         position: dict[str, object] = {"lanes": {}}
         for rank in range(size):
-            with stream(
-                corpus, **changes, lanes=Lanes(4, rank, size), num_workers=num_workers
-            ) as own:
+            with stream(corpus, **changes, lanes=Lanes(4, rank, size), num_workers=num_workers) as own:
                 found = list(islice(own, 4 * 29))
                 position = {
                     "lanes": {**position["lanes"], **own.state()["lanes"]},  # type: ignore[dict-item]
@@ -70,9 +66,7 @@ def test_lanes_are_the_same_on_any_number_of_processes(sampling: float, num_work
         assert batch is not None and other is not None and same(batch, other)
 
 
-def test_tokens_are_made_once_and_found_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_are_made_once_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = texts(307)
     corpus.sources[7] += " bi" * 97
     made = dict(batch_tokens=251, packing=True, max_length=97, folder=tmp_path)
@@ -87,9 +81,7 @@ def test_tokens_are_made_once_and_found_again(
     assert other.max_sequence_length == 90, "other settings make them anew"
 
 
-def test_several_processes_make_the_same_tokens(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_processes_make_the_same_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     corpus = texts(907)
@@ -98,9 +90,7 @@ def test_several_processes_make_the_same_tokens(
     assert all(map(same, *(islice(each, 31) for each in streams)))
 
 
-def test_a_corpus_in_files_is_cleaned_as_one_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_corpus_in_files_is_cleaned_as_one_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.data.storage.CHUNK", 101)
     monkeypatch.setattr(cleaning, "_WORTH_PROCESSES", 0)
     monkeypatch.setattr(cleaning, "_PAIRS_TO_COMPARE", 211)

@@ -9,14 +9,7 @@ from pathlib import Path
 import fr_en
 import prepare as script
 import pytest
-from fr_en import (
-    CleanPair,
-    PairCleaner,
-    english_quotes,
-    numbers_agree,
-    plain,
-    plain_french,
-)
+from fr_en import CleanPair, PairCleaner, english_quotes, numbers_agree, plain, plain_french
 from prepare import prepare
 
 from regard.errors import DataError
@@ -69,11 +62,7 @@ def test_why_a_pair_is_left_out(line: str, reason: str) -> None:
 
 
 def test_pairs_are_sorted_by_domain() -> None:
-    for label, file in [
-        ("docs-debian", "docs"),
-        ("phrases/atmt", "everyday"),
-        ("health/tico", "news"),
-    ]:
+    for label, file in [("docs-debian", "docs"), ("phrases/atmt", "everyday"), ("health/tico", "news")]:
         kept = PairCleaner()(f"Bonjour à tous !\tHello, everyone!\t{label}")
         assert isinstance(kept, CleanPair) and kept.file == file
         assert (kept.source, kept.target) == ("Bonjour à tous !", "Hello, everyone!")
@@ -84,9 +73,7 @@ def test_held_out_sentences_are_not_trained_on() -> None:
     cleaner = PairCleaner(keys)
     assert cleaner("Merci !\tthanks\ttatoeba") == fr_en.HELD_OUT
     assert cleaner("il y a un chat sur la table\tA cat!\ttatoeba") == fr_en.HELD_OUT
-    assert isinstance(cleaner("Merci.\tThank you.\ttatoeba"), CleanPair), (
-        "short ones are nobody's own"
-    )
+    assert isinstance(cleaner("Merci.\tThank you.\ttatoeba"), CleanPair), "short ones are nobody's own"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -111,9 +98,7 @@ def test_a_folder_of_translations(tmp_path: Path, workers: int) -> None:
     assert not list(folder.glob("*.unfinished"))
 
 
-def test_the_script(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     raw, made = tmp_path / "tatoeba.tsv", tmp_path / "made"
     raw.write_text("Oui, bien sûr.\tYes, of course.\nSeul.\n", encoding="utf-8")
     words = [str(raw), "--output", str(made), "--workers", "1"]

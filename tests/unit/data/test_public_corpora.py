@@ -85,9 +85,7 @@ def test_two_members_become_one_file_of_pairs(web: Web, tmp_path: Path, kind: st
 
 
 def test_segments_of_a_test_set_are_its_lines(web: Web, tmp_path: Path) -> None:
-    sgm = (
-        b'<srcset><doc>\n<hl>\n<seg id="1"> Un. </seg>\n</hl>\n<seg id="2">A &amp; B</seg>\n</doc>'
-    )
+    sgm = b'<srcset><doc>\n<hl>\n<seg id="1"> Un. </seg>\n</hl>\n<seg id="2">A &amp; B</seg>\n</doc>'
     archive = tar_of({"test/x.fr.sgm": sgm})
     web.pages["/test.tgz"] = Page(archive)
     md5 = f"md5:{hashlib.md5(archive, usedforsecurity=False).hexdigest()}"
@@ -139,9 +137,7 @@ def test_what_was_fetched_once_must_stay_the_same(web: Web, tmp_path: Path) -> N
     ],
     ids=["other file", "link", "no archive"],
 )
-def test_archives_that_are_not_what_they_should_be(
-    web: Web, tmp_path: Path, archive: bytes, message: str
-) -> None:
+def test_archives_that_are_not_what_they_should_be(web: Web, tmp_path: Path, archive: bytes, message: str) -> None:
     web.pages["/x.tgz"] = Page(archive)
     with pytest.raises(DataError, match=message):
         obtain(make(DataFile("x.fr", (Source(f"{web.url}/x.tgz", "x.fr"),))), tmp_path)
@@ -209,9 +205,7 @@ def test_a_recipes_corpus_is_found_within_mixed_files(tmp_path: Path) -> None:
     own = tmp_path / "fr-en" / "europarl.tsv"
     own.touch()
     assert find_files("data/fr-en/europarl.tsv.gz", tmp_path) == [str(own)]
-    assert find_files("data/fr-en/train.0.tsv#docs", tmp_path) == [
-        f"{tmp_path}/fr-en/train.0.tsv.xz#docs"
-    ]
+    assert find_files("data/fr-en/train.0.tsv#docs", tmp_path) == [f"{tmp_path}/fr-en/train.0.tsv.xz#docs"]
 
 
 @pytest.mark.parametrize("name", ["multi30k-en-de", "fr-en-base"])
@@ -219,8 +213,7 @@ def test_a_recipe_of_the_ledger_reads_what_can_be_fetched(name: str, tmp_path: P
     recipe = read_recipe(name)
     files = {
         name
-        for key in ("source", "target", "pairs", "valid_source", "valid_target")
-        + ("test_source", "test_target")
+        for key in ("source", "target", "pairs", "valid_source", "valid_target") + ("test_source", "test_target")
         for name in getattr(recipe.data, key)
     }
     assert files
@@ -244,11 +237,7 @@ def test_what_can_be_fetched_can_be_prepared(tmp_path: Path) -> None:
             file.write(f"Ceci vient de {name}.\tThis is from {name}.\n")
     made = prepare([tmp_path / f"{name}.tsv.gz" for name in fetched], tmp_path, workers=1)
     counts = {path.name: count for path, count in made.kept.items()}
-    assert counts == {
-        "europarl.tsv.gz": 1,
-        "everyday.tsv.gz": 1,
-        "news.tsv.gz": 2,
-    }
+    assert counts == {"europarl.tsv.gz": 1, "everyday.tsv.gz": 1, "news.tsv.gz": 2}
     with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
         find_files("data/prepared/fr-en/docs.tsv.gz", tmp_path)
 

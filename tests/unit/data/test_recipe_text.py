@@ -37,9 +37,7 @@ def packed_lines(path: Path) -> list[str]:
 
 
 def test_written_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "held.fr").write_text(
-        "Il y a une personne dans la salle.\nBonne nuit, les petits !\n"
-    )
+    (tmp_path / "held.fr").write_text("Il y a une personne dans la salle.\nBonne nuit, les petits !\n")
     (tmp_path / "held.en").write_text("Good night, little ones.\n")
     held_out = ("--held-out", tmp_path / "held.fr", "--held-out", tmp_path / "held.en")
     run(written, monkeypatch, tmp_path / "made.tsv.gz", *held_out)
@@ -59,9 +57,7 @@ def test_no_drill_is_a_sentence_that_models_are_judged_by(languages: str) -> Non
 
 
 def plain(text: str) -> str:
-    return (
-        search_pairs.unicodedata.normalize("NFD", text.lower()).encode("ascii", "ignore").decode()
-    )
+    return search_pairs.unicodedata.normalize("NFD", text.lower()).encode("ascii", "ignore").decode()
 
 
 @pytest.mark.parametrize("seed", range(3))

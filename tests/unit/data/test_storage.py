@@ -16,9 +16,7 @@ from regard.data.corpus import read_pairs
 from regard.data.storage import Column, StoredTexts, stored_rows, take_texts
 
 
-def test_numbers_are_read_as_they_were_added(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_are_read_as_they_were_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "_UNWRITTEN_BYTES", 40)  # some are written, some pending
     numbers = Column(tmp_path / "numbers", np.int32, new=True)
     for start in range(0, 37, 7):
@@ -30,9 +28,7 @@ def test_numbers_are_read_as_they_were_added(
     numbers.put(np.array([2, 19]), -1)
     again = Column(tmp_path / "numbers", np.int32)
     assert len(again) == 37 and again.take(np.array([1, 2, 19])).tolist() == [1, -1, -1]
-    assert len(Column(tmp_path / "numbers", np.int32, new=True).map()) == 0, (
-        "a new one replaces the file"
-    )
+    assert len(Column(tmp_path / "numbers", np.int32, new=True).map()) == 0, "a new one replaces the file"
 
 
 TEXTS = st.lists(st.text(st.characters(exclude_characters="\n")), max_size=23)
@@ -65,9 +61,7 @@ def test_texts_are_read_as_they_were_added(
     assert stored_rows(both, 1, 3).tolist() == [1, 2]
 
 
-def test_memory_does_not_grow_with_the_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_grow_with_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "CHUNK", 101)
     monkeypatch.setattr(storage, "_UNWRITTEN_TEXTS", 53)
     # What is held of any text at once must be full with the smaller one already.

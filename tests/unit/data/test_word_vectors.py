@@ -30,9 +30,7 @@ def as_binary(end: bytes = b"\n") -> bytes:
     return b"3 3\n" + b"".join(rows)
 
 
-def as_fasttext(
-    num_buckets: int = 11, shortest: int = 2, longest: int = 3, quantized: bool = False
-) -> bytes:
+def as_fasttext(num_buckets: int = 11, shortest: int = 2, longest: int = 3, quantized: bool = False) -> bytes:
     """The words' own rows as above, the n-grams' 100 and their bucket; a label at the end."""
     settings_ = [3, 5, 5, 1, 5, 1, 1, 1, num_buckets, shortest, longest, 100]
     parts = [struct.pack("<2i12id", 793712314, 12, *settings_, 1e-4)]
@@ -83,11 +81,7 @@ def test_words_with_spaces_and_words_that_are_numbers(tmp_path: Path):
     lines = b"chat 1 2 3\n. . . 4 5 6\n3 7 8 9\n2 3 1 1 1\n"
     (tmp_path / "glove").write_bytes(lines)
     found = read_vectors(tmp_path / "glove", [". . .", "3", "2 3"], 3)
-    assert {word: row.tolist() for word, row in found.items()} == {
-        ". . .": [4, 5, 6],
-        "3": [7, 8, 9],
-        "2 3": [1, 1, 1],
-    }
+    assert {word: row.tolist() for word, row in found.items()} == {". . .": [4, 5, 6], "3": [7, 8, 9], "2 3": [1, 1, 1]}
 
 
 @pytest.mark.parametrize("content", [as_text(), as_text(header=False), as_binary(), as_fasttext()])
@@ -95,8 +89,7 @@ def test_another_width_is_named(tmp_path: Path, content: bytes):
     with pytest.raises(UsageError) as caught:
         read(tmp_path, content, width=5)
     assert str(caught.value) == (
-        "word vectors must be as wide as d_model=5: those of vectors have 3 numbers; "
-        "set d_model=3, or use others"
+        "word vectors must be as wide as d_model=5: those of vectors have 3 numbers; set d_model=3, or use others"
     )
 
 
@@ -110,10 +103,7 @@ def test_another_width_is_named(tmp_path: Path, content: bytes):
         (b"chat 1 2 nan\n", "vectors must be finite numbers: that of 'chat' is not"),
         (as_fasttext()[:-80], "matrix is another, or cut short; get the whole file"),
         (as_fasttext(quantized=True), "must be a fastText model in full: it is quantized"),
-        (
-            struct.pack("<2i", 793712314, 11) + as_fasttext()[8:],
-            "of format 12: got format 11; use its .vec file",
-        ),
+        (struct.pack("<2i", 793712314, 11) + as_fasttext()[8:], "of format 12: got format 11; use its .vec file"),
     ],
 )
 def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: bytes, message: str):
@@ -134,9 +124,7 @@ def test_what_is_broken_is_refused_in_one_sentence(tmp_path: Path, content: byte
         ),
     )
 )
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_file_does_worse_than_being_refused(tmp_path: Path, content: bytes):
     try:
         found = read(tmp_path, content)

@@ -61,10 +61,7 @@ class ToyModel:
         assert type(tokens) is type(state.tokens) and tokens.ndim == 1
         written = np.concatenate([np.asarray(state.tokens), np.asarray(tokens)[:, None]], axis=1)
         assert (written[:, 0] == BOS).all()
-        sources = [
-            tuple(token for token in row if token != PAD)
-            for row in np.asarray(state.sources).tolist()
-        ]
+        sources = [tuple(token for token in row if token != PAD) for row in np.asarray(state.sources).tolist()]
         so_far = [tuple(row[1:]) for row in written.tolist()]
         self.rows.append(len(so_far))
         logits = np.stack([self.logits(*row) for row in zip(sources, so_far, strict=True)])

@@ -27,15 +27,10 @@ def brute_force(toys, logits, source, config, vocab):
     for length in range(config.min_length, config.max_length + 1):
         for tokens in itertools.product(words, repeat=length):
             output = [*tokens, toys.eos]
-            total = sum(
-                toys.log_probabilities(logits, source, tokens[:at])[token]
-                for at, token in enumerate(output)
-            )
+            total = sum(toys.log_probabilities(logits, source, tokens[:at])[token] for at, token in enumerate(output))
             score = total / ((5 + len(output)) / 6) ** config.length_penalty
             if config.coverage_penalty:
-                attention = sum(
-                    toys.attention(tuple(source), tokens[:at]) for at in range(len(output))
-                )
+                attention = sum(toys.attention(tuple(source), tokens[:at]) for at in range(len(output)))
                 score += config.coverage_penalty * np.log(np.minimum(attention, 1)).sum()
             found.append((list(tokens), score))
     return sorted(found, key=lambda each: -each[1])
@@ -62,9 +57,7 @@ def test_a_large_beam_finds_what_brute_force_finds(toys, device, changes):
         for source, found in zip(sources, results, strict=True):
             expected = brute_force(toys, logits, source, config, vocab=6)[:5]
             assert [each.tokens for each in found] == [tokens for tokens, _ in expected]
-            np.testing.assert_allclose(
-                [each.score for each in found], [score for _, score in expected], rtol=1e-4
-            )
+            np.testing.assert_allclose([each.score for each in found], [score for _, score in expected], rtol=1e-4)
             assert all(each.stop == "end" for each in found)
 
 
@@ -78,19 +71,10 @@ def test_a_large_beam_finds_what_brute_force_finds(toys, device, changes):
 )
 def test_beam_of_one_is_greedy(toys, device, seed, alpha, max_length, ngram, min_length):
     config = DecodeConfig(
-        beam=1,
-        length_penalty=alpha,
-        max_length=max_length,
-        no_repeat_ngram=ngram,
-        min_length=min_length,
+        beam=1, length_penalty=alpha, max_length=max_length, no_repeat_ngram=ngram, min_length=min_length
     )
     model = toys.model(toys.hashed(11, seed=seed), device)
-    constraints = [
-        Constraints(),
-        Constraints(prefix=[9]),
-        Constraints(banned=[[5], [6, 7]]),
-        Constraints(),
-    ]
+    constraints = [Constraints(), Constraints(prefix=[9]), Constraints(banned=[[5], [6, 7]]), Constraints()]
     ask = dict(model=model, sources=SOURCES, constraints=constraints)
     assert search(config=config, **ask) == search(config=replace(config, method="greedy"), **ask)
 
@@ -118,16 +102,9 @@ def test_neighbours_do_not_matter(toys, device, seed, order):
         Constraints(banned=[[4], [5, 6]]),
     ]
     together = search(
-        model,
-        [SOURCES[at] for at in order],
-        config,
-        constraints=[limits[at] for at in order],
-        attention=True,
+        model, [SOURCES[at] for at in order], config, constraints=[limits[at] for at in order], attention=True
     )
-    alone = [
-        search(model, [SOURCES[at]], config, constraints=[limits[at]], attention=True)[0]
-        for at in order
-    ]
+    alone = [search(model, [SOURCES[at]], config, constraints=[limits[at]], attention=True)[0] for at in order]
     assert together == alone
 
 
@@ -179,9 +156,7 @@ words = st.lists(st.sampled_from([1, 4, 5, 6]), min_size=1, max_size=3)
 )
 def test_required_always_appears(toys, seed, required, prefix, beam_size, room, ngram):
     need = sum(map(len, required)) + len(prefix)
-    config = DecodeConfig(
-        beam=beam_size, n_best=beam_size, max_length=need + room, no_repeat_ngram=ngram
-    )
+    config = DecodeConfig(beam=beam_size, n_best=beam_size, max_length=need + room, no_repeat_ngram=ngram)
     [found, free] = search(
         toys.model(toys.hashed(7, seed=seed)),
         [[6, 3], [5, 3]],
@@ -201,12 +176,7 @@ def test_required_search_with_a_large_beam_is_exact(toys, seed):
     """Among the outputs that brute force leaves with the word, the best one is found."""
     logits = toys.hashed(6, seed=seed)
     config = DecodeConfig(beam=64, max_length=3)
-    [[found]] = search(
-        toys.model(logits),
-        [[5, 3]],
-        config,
-        constraints=[Constraints(required=[[4, 5]])],
-    )
+    [[found]] = search(toys.model(logits), [[5, 3]], config, constraints=[Constraints(required=[[4, 5]])])
     outputs = brute_force(toys, logits, [5, 3], config, vocab=6)
     assert found.tokens == next(tokens for tokens, _ in outputs if toys.contains(tokens, [4, 5]))
 
@@ -230,13 +200,9 @@ def test_attention_follows_each_hypothesis(toys, device):
     for source, found, without in zip(SOURCES, results, plain, strict=True):
         assert [each.tokens for each in found] == [each.tokens for each in without]
         for each in found:
-            expected = [
-                toys.attention(tuple(source), tuple(each.tokens[:at]))
-                for at in range(len(each.tokens))
-            ]
+            expected = [toys.attention(tuple(source), tuple(each.tokens[:at])) for at in range(len(each.tokens))]
             np.testing.assert_allclose(
-                np.array(each.attention).reshape(-1, len(source)),
-                np.array(expected).reshape(-1, len(source)),
+                np.array(each.attention).reshape(-1, len(source)), np.array(expected).reshape(-1, len(source))
             )
 
 
@@ -254,13 +220,8 @@ def test_history_tells_what_each_step_saw(toys, device):
             step.beams, step.scores, step.top_tokens, step.top_probabilities, strict=True
         ):
             assert len(tokens) == length
-            total = sum(
-                toys.log_probabilities(logits, [5, 3], tokens[:at])[token]
-                for at, token in enumerate(tokens)
-            )
+            total = sum(toys.log_probabilities(logits, [5, 3], tokens[:at])[token] for at, token in enumerate(tokens))
             assert math.isclose(score, total, rel_tol=1e-4, abs_tol=1e-6)
             expected = np.exp(toys.log_probabilities(logits, [5, 3], tokens))
             assert top == np.argsort(-expected)[:NUM_SHOWN].tolist()
-            np.testing.assert_allclose(
-                probabilities, np.sort(expected)[::-1][:NUM_SHOWN], rtol=1e-4
-            )
+            np.testing.assert_allclose(probabilities, np.sort(expected)[::-1][:NUM_SHOWN], rtol=1e-4)

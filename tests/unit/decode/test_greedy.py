@@ -45,12 +45,7 @@ def test_padding_and_beginning_are_never_written(toys, device):
 def test_prefix_is_kept_and_scored(toys, device):
     logits = toys.hashed(11)
     model = toys.model(logits, device)
-    constraints = [
-        Constraints(prefix=[7, 9, 10]),
-        Constraints(),
-        Constraints(prefix=[8]),
-        Constraints(),
-    ]
+    constraints = [Constraints(prefix=[7, 9, 10]), Constraints(), Constraints(prefix=[8]), Constraints()]
     found = only(search(model, SOURCES, GREEDY, constraints=constraints))
     free = only(search(model, SOURCES, GREEDY))
     assert found[0].tokens[:3] == [7, 9, 10]
@@ -69,8 +64,7 @@ def test_a_prefix_may_be_impossible_and_hold_the_end(toys, device):
 
 
 @pytest.mark.parametrize(
-    "config",
-    [GREEDY, DecodeConfig(method="sample", seed=5), DecodeConfig(method="greedy", max_length=2)],
+    "config", [GREEDY, DecodeConfig(method="sample", seed=5), DecodeConfig(method="greedy", max_length=2)]
 )
 def test_stream_equals_search(toys, device, config):
     model = toys.model(toys.hashed(11), device)
@@ -82,9 +76,7 @@ def test_stream_equals_search(toys, device, config):
         assert items[-1].token is None and items[-1].stop == found.stop
         assert all(item.stop is None for item in items[:-1])
         assert math.isclose(
-            sum(item.log_probability for item in items),
-            sum(found.token_log_probabilities[2:]),
-            abs_tol=1e-9,
+            sum(item.log_probability for item in items), sum(found.token_log_probabilities[2:]), abs_tol=1e-9
         )
 
 

@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 
 from regard.config import DecodeConfig
 from regard.decode import Constraints, search
-from regard.decode.sampling import (
-    draw,
-    keep_top_k,
-    keep_top_p,
-    penalise,
-)
+from regard.decode.sampling import draw, keep_top_k, keep_top_p, penalise
 
 SOURCES = [[5, 6, 3], [4, 3], [8, 4, 4, 9, 5, 7, 3], [10, 9, 8, 7, 3]]
 BOTH = pytest.mark.parametrize("make", [np.array, torch.tensor], ids=["numpy", "torch"])
@@ -59,9 +54,7 @@ def test_a_beginning_that_was_given_has_no_penalty(toys):
     def alike(source, tokens):
         return np.zeros(11)
 
-    config = DecodeConfig(
-        method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5
-    )
+    config = DecodeConfig(method="sample", seed=5, top_k=1, presence_penalty=1.0, min_length=9, max_length=5)
     prefix = [4, 4, 5]
     [[found]] = search(toys.model(alike), [[3]], config, constraints=[Constraints(prefix=prefix)])
     [[alone]] = search(toys.model(alike), [[3]], config)
@@ -109,9 +102,7 @@ def test_a_sampled_output_depends_on_seed_and_number_only(toys, config):
     assert together == search(toys.model(logits), SOURCES, config)
     order = [2, 0, 3]
     others = [SOURCES[at] for at in order]
-    assert search(toys.model(logits), others, config, numbers=order) == [
-        together[at] for at in order
-    ]
+    assert search(toys.model(logits), others, config, numbers=order) == [together[at] for at in order]
     of_torch = search(toys.model(logits, "cpu"), SOURCES, config)
     assert [[each.tokens for each in found] for found in of_torch] == [
         [each.tokens for each in found] for found in together

@@ -103,8 +103,7 @@ def test_each_token_and_the_end_get_their_log_probability(toys, device):
     found = score(model, SOURCES, TARGETS)
     for source, target, values in zip(SOURCES, TARGETS, found, strict=True):
         expected = [
-            toys.log_probabilities(logits, source, target[:at])[token]
-            for at, token in enumerate([*target, toys.eos])
+            toys.log_probabilities(logits, source, target[:at])[token] for at, token in enumerate([*target, toys.eos])
         ]
         np.testing.assert_allclose(values, expected, rtol=1e-4, atol=1e-6)
     # Rows that are through leave the batch.

@@ -12,9 +12,7 @@ from regard.search.encoder import TextEncoder
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    shape = dict(
-        architecture="encoder-only", num_encoder_layers=1, d_model=26, d_ff=37, num_heads=2
-    )
+    shape = dict(architecture="encoder-only", num_encoder_layers=1, d_model=26, d_ff=37, num_heads=2)
     folder = tmp_path_factory.mktemp("models") / "finder"
     return make_random_folder(folder, shape, seed=11, task="search", longest=67)
 

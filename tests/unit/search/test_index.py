@@ -25,9 +25,7 @@ def same(one: Index, other: Index) -> bool:
     )
 
 
-def test_a_kept_index_is_the_one_in_memory(
-    reader: TextEncoder, texts: Path, tmp_path: Path
-) -> None:
+def test_a_kept_index_is_the_one_in_memory(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     kept = update(tmp_path / "index", reader, [texts])
     assert same(kept, build(reader, [texts])) and len(kept.passages) == 5
     assert isinstance(kept.vectors, np.memmap)
@@ -62,9 +60,7 @@ def test_other_weights_read_everything_again(
     assert update(tmp_path / "index", other, [texts]).num_read == 5
 
 
-def test_files_that_cannot_be_read_are_named(
-    reader: TextEncoder, texts: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_that_cannot_be_read_are_named(reader: TextEncoder, texts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (texts / "program").write_bytes(b"\x7fELF\0\0")
     (texts / "empty.txt").write_bytes(b"")
     (texts / "old.txt").write_bytes(b"caf\xe9")
@@ -132,9 +128,7 @@ def test_what_was_killed_while_it_wrote_has_changed_nothing(
     assert len(list(folder.iterdir())) == 2, "what the killed one left is gone"
 
 
-def test_many_update_one_index_at_a_time(
-    model_folder: Path, reader: TextEncoder, texts: Path, tmp_path: Path
-) -> None:
+def test_many_update_one_index_at_a_time(model_folder: Path, reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "index"
     program = (
         "import sys; from pathlib import Path; from regard.search.encoder import TextEncoder\n"
@@ -147,10 +141,7 @@ def test_many_update_one_index_at_a_time(
     assert [process.communicate()[0].decode() for process in running] == ["5\n"] * 3
     kept = load(folder)
     assert kept is not None and same(kept, build(reader, [texts]))
-    assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == [
-        "index.json",
-        "vectors",
-    ]
+    assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == ["index.json", "vectors"]
 
 
 def test_who_comes_second_waits(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
@@ -165,9 +156,7 @@ def test_who_comes_second_waits(reader: TextEncoder, texts: Path, tmp_path: Path
 
     done: list[Index] = []
     with indexing.locked(folder, print):
-        thread = threading.Thread(
-            target=lambda: done.append(update(folder, reader, [texts], say=say))
-        )
+        thread = threading.Thread(target=lambda: done.append(update(folder, reader, [texts], say=say)))
         thread.start()
         assert waiting.wait(60) and not done
     thread.join()

@@ -65,9 +65,7 @@ def test_scores_are_those_of_the_formula(reader: TextEncoder, found: SearchResul
 
 
 @pytest.mark.parametrize("count", [1, 10, 41, 97])
-def test_the_nearest_are_exactly_the_nearest(
-    count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_nearest_are_exactly_the_nearest(count: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("regard.search.query.ROWS_AT_ONCE", 7)
     draw = np.random.default_rng(3)
     vectors = draw.integers(-2, 3, (41, 5)).astype(np.float32)  # with many equal scores
@@ -103,9 +101,7 @@ def test_words_have_the_mean_of_their_pieces(reader: TextEncoder) -> None:
     mean = vectors[inside].mean(axis=0)
     jane = reader.encoder.vectors([[*reader.tokenizer.encode(query), reader.manifest.model.eos_id]])
     spans = reader.tokenizer.spans_in(query)
-    other = jane[0][[i for i, (start, end) in enumerate(spans) if start < 4 and end > 0]].mean(
-        axis=0
-    )
+    other = jane[0][[i for i, (start, end) in enumerate(spans) if start < 4 and end > 0]].mean(axis=0)
     cosine = mean @ other / np.linalg.norm(mean) / np.linalg.norm(other)
     assert comparison.similarity[0, 1] == pytest.approx(float(cosine), abs=1e-5)
 
@@ -225,12 +221,8 @@ def vectors() -> np.ndarray:
 
 
 @pytest.mark.parametrize(("query", "count"), [("samedi", 7), ("?!", 97)])
-def test_without_a_common_word_the_order_is_that_of_the_vectors(
-    vectors: np.ndarray, query: str, count: int
-) -> None:
-    rows, scores = best(
-        query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!{REST}", count
-    )
+def test_without_a_common_word_the_order_is_that_of_the_vectors(vectors: np.ndarray, query: str, count: int) -> None:
+    rows, scores = best(query, vectors[2], vectors, lambda row: f"Cuisine {row}, samedis?!{REST}", count)
     expected, cosines = nearest(vectors[2], vectors, count)
     assert rows == expected.tolist() and scores == cosines.tolist()
 
@@ -249,18 +241,11 @@ def test_a_passage_with_the_word_comes_before_a_nearer_heading() -> None:
 
 @pytest.mark.parametrize(
     ("query", "text", "share"),
-    [
-        ("école", "L'ECOLE est fermée.", 1.0),
-        ("the cat", "A cat!", 3 / 6),
-        ("snake_case", "a snake", 5 / 9),
-    ],
+    [("école", "L'ECOLE est fermée.", 1.0), ("the cat", "A cat!", 3 / 6), ("snake_case", "a snake", 5 / 9)],
 )
 def test_the_share_counts_letters_of_whole_words(query: str, text: str, share: float) -> None:
     zero = np.zeros((1, 3), np.float32)
-    assert best(query, zero[0], zero, lambda row: text + REST, 1) == (
-        [0],
-        [pytest.approx(WEIGHT * share**2)],
-    )
+    assert best(query, zero[0], zero, lambda row: text + REST, 1) == ([0], [pytest.approx(WEIGHT * share**2)])
 
 
 @pytest.mark.parametrize("num_words", [0, ENOUGH_WORDS - 1, ENOUGH_WORDS])

@@ -53,12 +53,7 @@ def _take_out(  # type: ignore[no-untyped-def]
         scores = tl.where(inside == place, -float("inf"), scores)
 
 
-def chunked_top(
-    logits: Tensor,
-    positions: Tensor,
-    allowed: Allowed,
-    count: int,
-) -> tuple[Tensor, Tensor, Tensor]:
+def chunked_top(logits: Tensor, positions: Tensor, allowed: Allowed, count: int) -> tuple[Tensor, Tensor, Tensor]:
     """Scores and tokens [rows, parts * count], and [rows, parts] the logarithm of each part's sum."""
     assert logits.stride(1) == 1 and len(allowed.never) <= 2
     num_rows, vocab_size = logits.shape
@@ -104,9 +99,7 @@ def _advance(  # type: ignore[no-untyped-def]
     parts = tl.arange(0, PARTS_ROOM)
     log_sum = tl.zeros([COUNT_ROOM], tl.float32)
     for row in tl.static_range(BEAM):
-        sums = tl.load(
-            log_sums + (slot * BEAM + row) * PARTS + parts, mask=parts < PARTS, other=none
-        )
+        sums = tl.load(log_sums + (slot * BEAM + row) * PARTS + parts, mask=parts < PARTS, other=none)
         highest = tl.maximum(tl.max(sums, 0), -1e30)
         whole = highest + tl.log(tl.sum(tl.exp(sums - highest), 0))
         log_sum = tl.where(rows == row, whole, log_sum)

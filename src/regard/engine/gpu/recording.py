@@ -72,14 +72,7 @@ class Room:
     """Recorded searches kept, each with its memory."""
 
     def shape(
-        self,
-        model: ModelConfig,
-        itemsize: int,
-        config: DecodeConfig,
-        *,
-        count: int,
-        source_len: int,
-        limit: int,
+        self, model: ModelConfig, itemsize: int, config: DecodeConfig, *, count: int, source_len: int, limit: int
     ) -> Shape:
         """The smallest power-of-two shape for `count` sources, or for as many as memory allows.
 
@@ -89,9 +82,7 @@ class Room:
         bytes_per_token = 2 * model.num_decoder_layers * model.d_model * itemsize
         source_len, max_len = _at_least(source_len, 32), _at_least(limit + 1, 64)
         num_sentences = min(
-            _at_least(count),
-            self.sentences,
-            max(_at_most(self.memory // (bytes_per_token * source_len)), 1),
+            _at_least(count), self.sentences, max(_at_most(self.memory // (bytes_per_token * source_len)), 1)
         )
         num_rows = min(self.rows, _at_most(self.memory // (bytes_per_token * max_len)))
         return Shape(

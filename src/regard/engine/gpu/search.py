@@ -67,9 +67,7 @@ class StaticSearch:
         self._num_positions = 0
 
     @torch.inference_mode()
-    def __call__(
-        self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host
-    ) -> list[list[Hypothesis]]:
+    def __call__(self, sources: Sequence[Sequence[int]], config: DecodeConfig, limits: Host) -> list[list[Hypothesis]]:
         """The best outputs of each source, each at most as long as its limit."""
         # The longest first, so that only short ones are left when slots run empty.
         order = sorted(range(len(sources)), key=lambda i: (-len(sources[i]), -int(limits[i])))
@@ -139,9 +137,7 @@ class RecordedSearch:
         self.config: ModelConfig = model.config
         weight = model.output.weight
         self.device = weight.device
-        self.slots = Slots(
-            shape, bos_id=self.config.bos_id, eos_id=self.config.eos_id, device=self.device
-        )
+        self.slots = Slots(shape, bos_id=self.config.bos_id, eos_id=self.config.eos_id, device=self.device)
         self.allowed = Allowed(
             never=tuple(sorted({self.config.bos_id, self.config.pad_id} - {self.config.eos_id})),
             eos_id=self.config.eos_id,
@@ -150,12 +146,8 @@ class RecordedSearch:
         heads, head_dim = self.config.num_heads, self.config.head_dim
         num_layers = self.config.num_decoder_layers
         self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
-        self.bank = weight.new_zeros(
-            num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim
-        )
-        self.source_lengths = torch.ones(
-            shape.num_sentences + 1, dtype=torch.int64, device=self.device
-        )
+        self.bank = weight.new_zeros(num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim)
+        self.source_lengths = torch.ones(shape.num_sentences + 1, dtype=torch.int64, device=self.device)
         self.state = self._state()
         self.step = Recorded(self._step, self.device)
         self.readers: dict[tuple[int, int], Reader] = {}
@@ -167,24 +159,16 @@ class RecordedSearch:
         past = tuple(TargetCache(key, value, positions, owners) for key, value in self.past)
         if not shape.source_len:
             return StaticState(positions, past)
-        banks = tuple(
-            SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank
-        )
+        banks = tuple(SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank)
         return StaticState(positions, past, banks)
 
-    def run(
-        self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig
-    ) -> list[list[Hypothesis]]:
+    def run(self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig) -> list[list[Hypothesis]]:
         """Search for all of these sources, the longest first."""
         slots, count = self.slots, len(sources)
         if self.shape.source_len:
             self._read(sources)
         slots.begin(torch.from_numpy(limits), config.length_penalty)
-        most_steps = (
-            int(np.sort(limits + 1).sum())
-            if count > self.shape.num_slots
-            else int(limits.max()) + 1
-        )
+        most_steps = int(np.sort(limits + 1).sum()) if count > self.shape.num_slots else int(limits.max()) + 1
         asked: deque[Callable[[], int]] = deque()
         for number in range(1, most_steps + 1):
             self.step()
@@ -252,12 +236,8 @@ class Reader:
     def __init__(self, recording: RecordedSearch, batch: int, source_len: int) -> None:
         self.recording = recording
         # One tensor, so that one copy brings everything.
-        self._inputs = torch.zeros(
-            batch * (source_len + 2), dtype=torch.int64, device=recording.device
-        )
-        source, self.lengths, self.sentences = self._inputs.split(
-            [batch * source_len, batch, batch]
-        )
+        self._inputs = torch.zeros(batch * (source_len + 2), dtype=torch.int64, device=recording.device)
+        source, self.lengths, self.sentences = self._inputs.split([batch * source_len, batch, batch])
         self.source = source.view(batch, source_len)
         self._recorded = Recorded(self._read, recording.device)
 
@@ -277,9 +257,7 @@ class Reader:
         recording, source_len = self.recording, self.source.shape[1]
         model = cast(EncoderDecoder, recording.model)
         memory = model.encode(self.source, Layout.padded(self.lengths, source_len))
-        for bank, projected in zip(
-            recording.bank, model.decoder.project_memory(memory), strict=True
-        ):
+        for bank, projected in zip(recording.bank, model.decoder.project_memory(memory), strict=True):
             for table, new in zip(bank, projected, strict=True):
                 table[:, :, :source_len].index_copy_(0, self.sentences, new)
         recording.source_lengths.index_copy_(0, self.sentences, self.lengths)

@@ -27,12 +27,7 @@ class Slots:
 
     def __init__(self, shape: Shape, *, bos_id: int, eos_id: int, device: torch.device) -> None:
         self.shape, self.bos_id, self.eos_id = shape, bos_id, eos_id
-        num_sentences, num_slots, beam, max_len = (
-            shape.num_sentences + 1,
-            shape.num_slots,
-            shape.beam,
-            shape.max_len,
-        )
+        num_sentences, num_slots, beam, max_len = (shape.num_sentences + 1, shape.num_slots, shape.beam, shape.max_len)
 
         def integers(*sizes: int) -> Tensor:
             return torch.zeros(sizes, dtype=torch.int64, device=device)
@@ -130,9 +125,7 @@ class Slots:
         self.choices.view(-1).scatter_(0, at.view(-1), choice.view(-1).to(self.choices.dtype))
         self.gains.view(-1).scatter_(0, at.view(-1), gain.view(-1))
 
-    def _finish(
-        self, parent: Tensor, ends: Tensor, best: Tensor, gain: Tensor, stuck: Tensor
-    ) -> None:
+    def _finish(self, parent: Tensor, ends: Tensor, best: Tensor, gain: Tensor, stuck: Tensor) -> None:
         """Store the outputs that end here, and those cut because their sentence is stuck."""
         beam = self.shape.beam
         ended_rows = ((parent[:, :, None] == self.ranks) & ends[:, :, None]).any(dim=1)
@@ -180,11 +173,7 @@ class Slots:
         if self.owners is not None:
             # The token of place p was read, and so its key written, at place p + 1.
             later = (places + 1).clamp(max=max_len - 1)
-            owners = torch.where(
-                later == self.positions[:, :, None],
-                self.rows[:, :, None],
-                self.owners[:, :, later],
-            )
+            owners = torch.where(later == self.positions[:, :, None], self.rows[:, :, None], self.owners[:, :, later])
             written = written.gather(1, owners % beam)
         there = places < self.positions[:, :, None]
         return written.flatten(0, 1).long(), there.flatten(0, 1)
@@ -259,18 +248,14 @@ def backtrace(
     steps = np.arange(at.shape[1])
     values = np.where(steps < lengths[:, None], gains.reshape(-1).take(at), 0.0)
     last = np.where(cut, 0.0, end_gains[sentences, places])
-    penalties = np.array(
-        [length_penalty(length, config.length_penalty) for length in range(at.shape[1] + 2)]
-    )
+    penalties = np.array([length_penalty(length, config.length_penalty) for length in range(at.shape[1] + 2)])
     scores = (values.sum(axis=1) + last) / penalties[lengths + ~cut]
     order = np.lexsort((-scores, cut, sentences))
     ranks = np.arange(len(order)) - np.searchsorted(sentences, sentences[order])
     order = order[ranks < config.n_best]
     best: list[list[Hypothesis]] = [[] for _ in range(num_sentences)]
     whole = (sentences, lengths, cut, tokens, values, last)
-    for sentence, length, is_cut, token, value, end in zip(
-        *(each[order].tolist() for each in whole), strict=True
-    ):
+    for sentence, length, is_cut, token, value, end in zip(*(each[order].tolist() for each in whole), strict=True):
         gained = value[:length] if is_cut else [*value[:length], end]
         stop: Stop = "length" if is_cut else "end"
         best[sentence].append(hypothesis(token[:length], gained, stop, config))

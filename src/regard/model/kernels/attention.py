@@ -104,6 +104,4 @@ def _trains_bf16_on_cpu(query: Tensor, key: Tensor) -> bool:
     """There the fused kernel's backward pass takes twice as long as that of the plain products."""
     if torch.compiler.is_compiling() or query.device.type != "cpu" or not query.requires_grad:
         return False
-    return (
-        query.dtype == torch.bfloat16 and query[..., 0].numel() * key.shape[2] <= MAX_STORED_SCORES
-    )
+    return query.dtype == torch.bfloat16 and query[..., 0].numel() * key.shape[2] <= MAX_STORED_SCORES

@@ -126,9 +126,7 @@ def _backward(  # type: ignore[no-untyped-def]
             d_scores = weights * (tl.dot(given, v) - along[:, None])
             d_q += tl.dot(d_scores.to(k.dtype), k)
         places = rows[:, None] * d_query_token + head * HEAD_DIM + features[None, :]
-        tl.store(
-            d_query + places, (d_q * plain_scale).to(d_query.dtype.element_ty), mask=inside[:, None]
-        )
+        tl.store(d_query + places, (d_q * plain_scale).to(d_query.dtype.element_ty), mask=inside[:, None])
     else:
         # The gradients of a block of keys and values: over the queries that saw them.
         block = tl.program_id(0) - num_query_blocks
@@ -167,9 +165,7 @@ def _backward(  # type: ignore[no-untyped-def]
             d_scores = weights * (tl.dot(v, tl.trans(given)) - along[None, :])
             d_k += tl.dot(d_scores.to(q.dtype), q)
         places = columns[:, None] * d_key_token + head * HEAD_DIM + features[None, :]
-        tl.store(
-            d_key + places, (d_k * plain_scale).to(d_key.dtype.element_ty), mask=there[:, None]
-        )
+        tl.store(d_key + places, (d_k * plain_scale).to(d_key.dtype.element_ty), mask=there[:, None])
         places = columns[:, None] * d_value_token + head * HEAD_DIM + features[None, :]
         tl.store(d_value + places, d_v.to(d_value.dtype.element_ty), mask=there[:, None])
 

@@ -133,9 +133,7 @@ def step_attention(
     new_key, new_value = (key, value) if new is None else new
     if new_key.stride() != new_value.stride():
         new_key, new_value = new_key.contiguous(), new_value.contiguous()
-    context = torch.empty(
-        (num_rows, 1, num_heads, head_dim), dtype=query.dtype, device=query.device
-    )
+    context = torch.empty((num_rows, 1, num_heads, head_dim), dtype=query.dtype, device=query.device)
     _attend[(num_rows, num_heads)](
         query, key, value, lengths,
         lengths if owners is None else owners,

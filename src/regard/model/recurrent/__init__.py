@@ -39,11 +39,7 @@ class RecurrentEncoderLayer(nn.Module):
         self.backwards = make_cell(config.architecture, num_inputs, config.d_state // 2)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch source_len features"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, x: Float[Tensor, "batch source_len features"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len d_state"]:
         forwards, _ = run(self.forwards, x)
         backwards, _ = run(self.backwards, _reversed(x, layout))
@@ -52,9 +48,7 @@ class RecurrentEncoderLayer(nn.Module):
         return torch.cat([forwards, backwards], dim=-1)
 
 
-def _reversed(
-    x: Float[Tensor, "batch length features"], layout: Layout
-) -> Float[Tensor, "batch length features"]:
+def _reversed(x: Float[Tensor, "batch length features"], layout: Layout) -> Float[Tensor, "batch length features"]:
     """Each sentence reversed, with its padding still at the end, so that a cell reads the words first."""
     places, lengths = layout.positions(), layout.lengths[:, None]
     source = torch.where(places < lengths, lengths - 1 - places, places)
@@ -71,11 +65,7 @@ class RecurrentEncoder(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(
-        self,
-        x: Float[Tensor, "batch source_len d_model"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, x: Float[Tensor, "batch source_len d_model"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len d_state"]:
         assert not layout.is_packed, "a recurrent model reads one sentence a row"
         for i, layer in enumerate(self.layers):
@@ -93,11 +83,7 @@ class RecurrentEncoderDecoder(TeacherForcing):
         super().__init__(config, dropout, RecurrentEncoder, RecurrentDecoder)
 
     def encode(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, source: Int[Tensor, "batch source_len"], layout: Layout, *, trace: Trace | None = None
     ) -> Float[Tensor, "batch source_len d_state"]:
         """The memory: the states of both directions at each source word."""
         x = self.source(source, layout.positions(), trace=at(trace, "source"))
@@ -119,11 +105,7 @@ class RecurrentEncoderDecoder(TeacherForcing):
         return hidden
 
     def start(
-        self,
-        source: Int[Tensor, "batch source_len"],
-        lengths: Int[Tensor, " batch"],
-        *,
-        trace: Trace | None = None,
+        self, source: Int[Tensor, "batch source_len"], lengths: Int[Tensor, " batch"], *, trace: Trace | None = None
     ) -> RecurrentState:
         """Read the source once; the state before the first target word."""
         layout = Layout.padded(lengths, source.shape[1])
@@ -131,11 +113,7 @@ class RecurrentEncoderDecoder(TeacherForcing):
         return self.decoder.begin(memory, layout, trace=at(trace, "decoder"))
 
     def step(
-        self,
-        tokens: Int[Tensor, " batch"],
-        state: RecurrentState,
-        *,
-        trace: Trace | None = None,
+        self, tokens: Int[Tensor, " batch"], state: RecurrentState, *, trace: Trace | None = None
     ) -> tuple[Float[Tensor, "batch vocab"], RecurrentState]:
         """The scores of the next token after one more token, and the state that has read it."""
         positions = tokens.new_full((len(tokens), 1), state.position)

@@ -63,9 +63,7 @@ def make_cell(kind: str, num_inputs: int, width: int) -> nn.RNNBase:
 
 
 def run(
-    cell: nn.RNNBase,
-    x: Float[Tensor, "batch length features"],
-    state: Float[Tensor, "parts batch width"] | None = None,
+    cell: nn.RNNBase, x: Float[Tensor, "batch length features"], state: Float[Tensor, "parts batch width"] | None = None
 ) -> tuple[Float[Tensor, "batch length width"], Float[Tensor, "parts batch width"]]:
     """The state after each word, and all parts of the last state; starts from zeros without a state."""
     dtype = Weights.of(cell).inputs.dtype
@@ -82,9 +80,7 @@ def run(
 
 
 def advance(
-    cell: nn.RNNBase,
-    inputs: Float[Tensor, "batch gates"],
-    state: Float[Tensor, "parts batch width"],
+    cell: nn.RNNBase, inputs: Float[Tensor, "batch gates"], state: Float[Tensor, "parts batch width"]
 ) -> Float[Tensor, "parts batch width"]:
     """The state after one more word, given `inputs` = W x + bias."""
     weights = Weights.of(cell)

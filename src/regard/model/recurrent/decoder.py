@@ -79,9 +79,7 @@ class RecurrentDecoder(nn.Module):
         self.config, width = config, config.d_state
         num_layers, self.num_parts = config.num_decoder_layers, NUM_PARTS[config.architecture]
         self.is_fixed = config.attention == "none"
-        self.initial = nn.Linear(
-            width if self.is_fixed else width // 2, num_layers * self.num_parts * width
-        )
+        self.initial = nn.Linear(width if self.is_fixed else width // 2, num_layers * self.num_parts * width)
         self.attention = None if self.is_fixed else Alignment(config)
         fed = width if config.attention in ("none", "additive") else 0
         inputs = [config.d_model + fed] + [width] * (num_layers - 1)
@@ -94,11 +92,7 @@ class RecurrentDecoder(nn.Module):
         return [cast(nn.RNNBase, layer) for layer in self.layers]
 
     def begin(
-        self,
-        memory: Float[Tensor, "batch source_len d_state"],
-        layout: Layout,
-        *,
-        trace: Trace | None = None,
+        self, memory: Float[Tensor, "batch source_len d_state"], layout: Layout, *, trace: Trace | None = None
     ) -> RecurrentState:
         """The state before the first word."""
         summary = keep(trace, "summary", summary_of(memory, layout, both=self.is_fixed))
@@ -112,11 +106,7 @@ class RecurrentDecoder(nn.Module):
         return RecurrentState(0, cells, memory=memory, keys=keys, source_lengths=layout.lengths)
 
     def forward(
-        self,
-        words: Float[Tensor, "batch target_len d_model"],
-        state: RecurrentState,
-        *,
-        trace: Trace | None = None,
+        self, words: Float[Tensor, "batch target_len d_model"], state: RecurrentState, *, trace: Trace | None = None
     ) -> tuple[Float[Tensor, "batch target_len d_model"], RecurrentState]:
         """The readout after each of these words, and the state that has read them."""
         num_words = words.shape[1]
@@ -132,9 +122,7 @@ class RecurrentDecoder(nn.Module):
         inputs = torch.cat([states, words.to(states.dtype), contexts.to(states.dtype)], dim=-1)
         hidden = keep(trace, "readout.hidden", self.readout(inputs))
         output = keep(trace, "readout.output", hidden.unflatten(-1, (-1, 2)).amax(dim=-1))
-        return self.dropout(output), replace(
-            state, cells=cells, position=state.position + num_words
-        )
+        return self.dropout(output), replace(state, cells=cells, position=state.position + num_words)
 
     def _look(
         self,
@@ -148,10 +136,7 @@ class RecurrentDecoder(nn.Module):
         return contexts
 
     def _write(
-        self,
-        inputs: Float[Tensor, "batch target_len features"],
-        state: RecurrentState,
-        trace: Trace | None,
+        self, inputs: Float[Tensor, "batch target_len features"], state: RecurrentState, trace: Trace | None
     ) -> tuple[Float[Tensor, "batch target_len d_state"], Cells]:
         """All words at once: their inputs do not depend on the states."""
         cells = []
@@ -162,13 +147,8 @@ class RecurrentDecoder(nn.Module):
         return inputs, tuple(cells)
 
     def _attend_then_write(
-        self,
-        words: Float[Tensor, "batch target_len d_model"],
-        state: RecurrentState,
-        trace: Trace | None,
-    ) -> tuple[
-        Float[Tensor, "batch target_len d_state"], Float[Tensor, "batch target_len d_state"], Cells
-    ]:
+        self, words: Float[Tensor, "batch target_len d_model"], state: RecurrentState, trace: Trace | None
+    ) -> tuple[Float[Tensor, "batch target_len d_state"], Float[Tensor, "batch target_len d_state"], Cells]:
         """Word by word: attention depends on the state before it, and the next state on the attention."""
         weights = [Weights.of(cell) for cell in self.cells]
         sizes = [self.config.d_model, self.config.d_state]
@@ -207,9 +187,7 @@ def summary_of(
     return torch.cat([forwards[rows, layout.lengths.to(torch.int64) - 1], first], dim=-1)
 
 
-def _kept(
-    trace: Trace | None, cell: Float[Tensor, "parts batch d_state"]
-) -> Float[Tensor, "parts batch d_state"]:
+def _kept(trace: Trace | None, cell: Float[Tensor, "parts batch d_state"]) -> Float[Tensor, "parts batch d_state"]:
     if trace is None:
         return cell
     shown = keep(trace, "state", cell[0][:, None])

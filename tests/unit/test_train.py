@@ -194,7 +194,7 @@ def test_a_recurrent_model_becomes_a_folder_that_translates(corpus: DataConfig, 
     assert (manifest.model.num_encoder_layers, manifest.model.d_state) == (1, 20)
     assert not (result.folder / "decoder.onnx").exists()
     card = (result.folder / "README.md").read_text()
-    assert "A recurrent encoder-decoder (RNN cells, no attention)" in card
+    assert "A recurrent encoder-decoder (RNN cells, attention: none)" in card
     assert "| d_model, d_state | 24, 20 |" in card
     translated = regard.load(str(result.folder)).translate(["un deux", "trois"])
     assert len(translated) == 2

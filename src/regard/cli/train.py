@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Option
 
 from regard.cli import options as opt
 from regard.errors import UsageError, needs_extra
-
-if TYPE_CHECKING:
-    from regard.train.recipe import Request
 
 KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
 """Settings of the allocator in torch's ARM builds, read when torch is loaded: it keeps freed memory for the next
@@ -24,7 +21,7 @@ _FLAGS = {
     "data": "source target pairs text valid_text test_text valid_source valid_target test_source "
     "test_target embeddings".split(),
     "model": ("size", "architecture", "attention"),
-    "train": ("seed", "objective", "freeze_embeddings"),
+    "train": ("objective", "freeze_embeddings"),
 }
 """flags that are settings of a recipe, by section"""
 
@@ -60,35 +57,19 @@ def train(
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a model from raw parallel text or running text, and score it."""
-    freeze = freeze_embeddings or None
-    kind = "encoder-decoder" if architecture == "transformer" else architecture
-    given = {**locals(), "freeze_embeddings": freeze, "architecture": kind}
-    flags = {
-        section: {name: given[name] for name in names if given[name] not in (None, "", [])}
-        for section, names in _FLAGS.items()
-    }
-    request = _request(recipe, data, flags, settings, init)
-    if not (request.data.source or request.data.pairs or request.data.text or resume):
-        raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
-    _run(request, output, resume=resume, quiet=quiet)
-
-
-def _request(
-    recipe: str | None, data: Path, flags: dict[str, dict[str, Any]], settings: list[str] | None, init: str | None
-) -> Request:
-    """The recipe with the flags and then --set over it."""
+    given = {**locals(), "architecture": "encoder-decoder" if architecture == "transformer" else architecture}
     from regard.folder.catalogue import find
+    from regard.folder.manifest import read_manifest
     from regard.train.recipe import SECTIONS, Request, parse_settings, read_recipe
 
-    start = read_recipe(recipe).with_files(data) if recipe else Request()
-    request = start.changed(flags, "the command line")
-    request = request.changed(parse_settings(settings or (), SECTIONS), "--set")
-    return replace(request, init=find(init) if init else None)
-
-
-def _run(request: Request, output: Path, *, resume: bool, quiet: bool) -> None:
-    from regard.folder.manifest import read_manifest
-
+    flags = {section: {name: given[name] for name in names if given[name]} for section, names in _FLAGS.items()}
+    if seed is not None:
+        flags["train"]["seed"] = seed
+    request = read_recipe(recipe).with_files(data) if recipe else Request()
+    request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
+    if not (request.data.source or request.data.pairs or request.data.text or resume):
+        raise UsageError("training needs text: got none; give --source and --target, --pairs, or --text")
+    request = replace(request, init=find(init) if init else None)
     keep_memory()
     with needs_extra("torch", "training"):
         from regard.train.run import train as run
@@ -120,8 +101,8 @@ def compare(
     keep_memory()
     with needs_extra("torch", "comparing models"):
         from regard.compare.run import compare as run
-    options = {"only_report": only_report, "show_progress": not quiet}
-    typer.echo(str(run(recipe, output, data=data, jobs=jobs, **options)))
+    report = run(recipe, output, data=data, jobs=jobs, only_report=only_report, show_progress=not quiet)
+    typer.echo(str(report))
 
 
 def keep_memory() -> None:

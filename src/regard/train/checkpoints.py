@@ -74,7 +74,10 @@ class TrainingState:
             moments = self.optimizer.state[parameter]
             for key in ("step", "exp_avg", "exp_avg_sq"):
                 if key not in moments:
-                    moments[key] = self._empty_moment(key, parameter)
+                    # A fused Adam counts its steps on the device, the plain one on the host.
+                    device = parameter.device if self.optimizer.param_groups[0]["fused"] else "cpu"
+                    is_step = key == "step"
+                    moments[key] = torch.zeros((), device=device) if is_step else torch.zeros_like(parameter)
                 fill(moments[key], tensors[f"adam.{key}.{name}"])
         self.guard.numbers.copy_(tensors["guard"])
 
@@ -82,13 +85,6 @@ class TrainingState:
         torch.set_rng_state(tensors["generator.cpu"].cpu())
         if "generator.cuda" in tensors and self.guard.numbers.is_cuda:
             torch.cuda.set_rng_state(tensors["generator.cuda"].cpu(), self.guard.numbers.device)
-
-    def _empty_moment(self, key: str, parameter: Tensor) -> Tensor:
-        if key != "step":
-            return torch.zeros_like(parameter, memory_format=torch.preserve_format)
-        # A fused Adam counts its steps on the device, the plain one on the host.
-        fused = bool(self.optimizer.param_groups[0]["fused"])
-        return torch.zeros((), device=parameter.device if fused else "cpu")
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -131,7 +127,8 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
                 f"{state.get('format', 1)}; finish the run with the version of regard that began it, or start anew"
             )
         if problems:
-            _warn(f"damaged: {', '.join(problems)}; going on from {folder.name} instead")
+            text = f"damaged: {', '.join(problems)}; going on from {folder.name} instead"
+            warnings.warn(text, RegardWarning, stacklevel=2)
         return tensors, state
     if problems:
         raise TrainingError(
@@ -159,7 +156,7 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
             "start again in another folder"
         )
     if problems:
-        _warn(f"left out of the average, damaged: {', '.join(problems)}")
+        warnings.warn(f"left out of the average, damaged: {', '.join(problems)}", RegardWarning, stacklevel=2)
     return {name: torch.stack([each[name] for each in found]).mean(0) for name in found[0]}
 
 
@@ -178,12 +175,6 @@ def _place(run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files
     final = parent / _name(step)
     unfinished = final.with_name(final.name + UNFINISHED)
     on_host = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    for name, tensor in on_host.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise TrainingError(
-                f"a checkpoint must hold numbers: {name} does not; continue from the last one with "
-                "--resume, or start again with a lower learning_rate"
-            )
     try:
         if not run.is_dir():
             raise FileNotFoundError(f"{run} has vanished")
@@ -205,9 +196,7 @@ def _place(run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files
         sync(parent)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(unfinished, ignore_errors=True)
-        # The header has some 150 bytes for each tensor: name, type and offsets.
-        needed = sum(tensor.nbytes + 150 for tensor in on_host.values())
-        needed += sum(map(len, files.values()))
+        needed = sum(tensor.nbytes for tensor in on_host.values()) + sum(map(len, files.values()))
         raise TrainingError(
             f"{final} must be written, some {needed:,} bytes: {error}{room_left(parent)}; "
             "mend that and continue with --resume, earlier checkpoints are intact"
@@ -244,10 +233,6 @@ def _load(folder: Path, names: tuple[str, ...], device: str) -> dict[str, Tensor
         return load_file(folder / TENSORS, device=device)
     except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"{path} ({getattr(error, 'strerror', None) or error})") from error
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, RegardWarning, stacklevel=3)
 
 
 def room_left(folder: Path) -> str:

@@ -56,13 +56,7 @@ def by_formula(
     return LossGradients(loss, plain, torch.cat(d_hidden), d_weight)
 
 
-def in_place(
-    hidden: Float[Tensor, "tokens d_model"],
-    weight: Float[Tensor, "vocab d_model"],
-    correct: Int[Tensor, " tokens"],
-    pad_id: int,
-    label_smoothing: float,
-) -> LossGradients:
+def in_place(hidden: Tensor, weight: Tensor, correct: Tensor, pad_id: int, label_smoothing: float) -> LossGradients:
     """The same for a CPU without a compiler: five cheap passes over one buffer of scores.
 
     Powers of two cost less than powers of e. Factors of a whole row (softmax's divisor) or of a whole column
@@ -97,13 +91,7 @@ def in_place(
     return LossGradients(loss.float(), plain.float(), d_hidden, d_weight)
 
 
-def by_softmax(
-    hidden: Float[Tensor, "tokens d_model"],
-    weight: Float[Tensor, "vocab d_model"],
-    correct: Int[Tensor, " tokens"],
-    pad_id: int,
-    label_smoothing: float,
-) -> LossGradients:
+def by_softmax(hidden: Tensor, weight: Tensor, correct: Tensor, pad_id: int, label_smoothing: float) -> LossGradients:
     """The same for a CPU that multiplies in bf16: the weights are converted once."""
     of_hidden, vocab_size = hidden.dtype, len(weight)
     hidden, weight = hidden.bfloat16(), weight.bfloat16()
@@ -154,13 +142,8 @@ class LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any,
-        hidden: Float[Tensor, "tokens d_model"],
-        weight: Float[Tensor, "vocab d_model"],
-        correct: Int[Tensor, " tokens"],
-        pad_id: int,
-        label_smoothing: float,
-    ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
+        ctx: Any, hidden: Tensor, weight: Tensor, correct: Tensor, pad_id: int, label_smoothing: float
+    ) -> tuple[Tensor, Tensor]:
         result = kernel_for(hidden)(hidden, weight, correct, pad_id, label_smoothing)
         ctx.save_for_backward(result.d_hidden, result.d_weight)
         ctx.types = hidden.dtype, weight.dtype

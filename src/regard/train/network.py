@@ -50,9 +50,8 @@ def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: 
         wanted = {name: tensors[name] for name in expected_tensors(plan.model)}
         network.load_state_dict(to_state_dict(wanted, plan.model))
     network.to(device)
-    if files := plan.data.embeddings:
-        freeze = plan.train.freeze_embeddings
-        start_from_vectors(network, tokenizers, files, freeze=freeze, say=say)
+    if plan.data.embeddings:
+        start_from_vectors(network, tokenizers, plan.data.embeddings, freeze=plan.train.freeze_embeddings, say=say)
     return network
 
 
@@ -70,12 +69,7 @@ def start_from_vectors(
         if freeze:
             # Without a gradient, Adam leaves these rows as they are.
             table.weight.register_hook(lambda gradient, rows=rows: gradient.index_fill(0, rows, 0))
-        whose = f"{side} tokens" if len(tables) > 1 else "tokens"
-        fixed = ", which stay as they are" if freeze else ""
-        say(
-            f"word vectors for {len(vectors):,} of the {len(words):,} whole words among "
-            f"{tokenizer.vocab_size:,} {whose}{fixed}"
-        )
+        say(f"word vectors for {len(vectors):,} of the {len(words):,} whole words among the {side} tokens")
 
 
 def whole_words(tokenizer: Tokenizer) -> dict[int, str]:

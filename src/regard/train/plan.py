@@ -98,19 +98,12 @@ class Plan:
 
     def describe(self, device: str) -> str:
         model, train = self.model, self.train
-        more = f" x {train.accumulate}" if train.accumulate > 1 else ""
-        after = f" after {train.warmup:,}" if train.warmup else ""
-        every = f", a validation every {train.validate_every:,}" if train.validate_every else ""
-        kind = f"{model.norm_placement}-norm"
-        if model.is_recurrent:
-            kind = f"{model.architecture} cells, attention {model.attention}"
         widths = ", ".join(f"{name} {width}" for name, width in model.widths.items())
         layers = "+".join(map(str, model.num_layers))
         return (
-            f"model: {layers} layers, {widths}, {kind}, {model.target_vocab_size:,} tokens\n"
-            f"training on {device}: {train.extent} of {train.batch_tokens:,} tokens{more}"
-            f"{', packed' if train.packing else ''}{', compiled' if train.compile else ''}, "
-            f"{train.schedule} to {train.learning_rate:.2e}{after}, dropout {train.dropout}{every}"
+            f"model: {model.architecture}, {layers} layers, {widths}, {model.target_vocab_size:,} tokens\n"
+            f"training on {device}: {train.extent} of {train.accumulate} x {train.batch_tokens:,} tokens, "
+            f"{train.schedule} to {train.learning_rate:.2e}, dropout {train.dropout}"
         )
 
     def check_same(self, request: Request) -> None:
@@ -124,8 +117,7 @@ class Plan:
         sized = shape_of(request.size, {**kind, **request.model}) if request.size else {}
         shape = {**request.model, **sized}
         settings += [(key, value, getattr(self.model, key)) for key, value in shape.items()]
-        if request.init is not None:
-            settings.append(("init", str(request.init), self.init))
+        settings += [("init", str(request.init), self.init)] if request.init is not None else []
         for key, now, then in settings:
             if now != then:
                 raise UsageError(
@@ -175,14 +167,13 @@ def choose_model(request: Request, tokenizers: tuple[Tokenizer, Tokenizer], num_
 
 def model_from(request: Request, manifest: Manifest) -> ModelConfig:
     """The shape of the given model, or of its encoder for contrastive training."""
-    model, joint = manifest.model, manifest.tokenizer.joint
+    model = manifest.model
     if request.objective != "contrastive":
         return model
-    if model.is_recurrent or not model.has_encoder or not joint:
-        vocabulary = "one vocabulary" if joint else "two vocabularies"
+    if model.is_recurrent or not model.has_encoder or not manifest.tokenizer.joint:
         raise UsageError(
-            "objective=contrastive starts from a Transformer with an encoder and one vocabulary: got "
-            f"architecture={model.architecture} with {vocabulary}; use another --init"
+            "objective=contrastive starts from a Transformer with an encoder and one vocabulary: got another "
+            f"{model.architecture}; use another --init"
         )
     return dataclasses.replace(
         model,

@@ -33,8 +33,6 @@ from regard.train.parallel import Processes
 from regard.train.plan import NUM_VALIDATIONS, WARMUP_SHARE
 
 METRICS, TENSORBOARD = "metrics.jsonl", "tensorboard"
-LINE_EVERY_SECONDS = 30.0
-"""Interval between two progress lines in seconds, where there is no terminal for a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +78,13 @@ class Clock:
     """Training seconds; the first steps, which compile and record, are counted apart."""
 
     def __init__(self, seconds: float = 0.0, first_seconds: float = 0.0) -> None:
-        self._seconds = {False: seconds, True: first_seconds}
+        self._stopped, self.first_seconds = seconds, first_seconds
         self._since: float | None = None
         self._is_first = False
 
     @property
     def seconds(self) -> float:
-        return self._seconds[False] + (0.0 if self._is_first else self._running)
-
-    @property
-    def first_seconds(self) -> float:
-        return self._seconds[True] + (self._running if self._is_first else 0.0)
+        return self._stopped + (0.0 if self._is_first else self._running)
 
     @property
     def _running(self) -> float:
@@ -102,7 +96,10 @@ class Clock:
         self._since, self._is_first = time.perf_counter(), first
 
     def stop(self) -> None:
-        self._seconds[self._is_first] += self._running
+        if self._is_first:
+            self.first_seconds += self._running
+        else:
+            self._stopped += self._running
         self._since = None
 
 
@@ -174,7 +171,7 @@ class Reporter:
 
     def __init__(self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool) -> None:
         """begun: the steps and seconds that are done already."""
-        self.settings, self.show, self._shown_at = settings, show, time.monotonic()
+        self.settings, self.show = settings, show
         self._path = run / METRICS if writes else Path(os.devnull)
         self.forget_after(begun[0])
         self._board: Any = None
@@ -182,11 +179,9 @@ class Reporter:
             with needs_extra("tensorboard", "tensorboard=true"):
                 from torch.utils.tensorboard import SummaryWriter
             self._board = SummaryWriter(str(run / TENSORBOARD))
-        self._bar = _progress_bar(*self._extent(*begun)) if show else None
+        self._bar = _progress_bar(*self._extent(*begun)) if show and sys.stderr.isatty() else None
 
     def __enter__(self) -> Reporter:
-        if self._bar is not None:
-            self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -214,13 +209,10 @@ class Reporter:
             write_file(self._path, "".join(line + "\n" for line in kept).encode())
 
     def progress(self, step: int, seconds: float, loss: float, speed: float, rate: float) -> None:
-        done, total, unit = self._extent(step, seconds)
-        numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
         if self._bar is not None:
+            done, *_ = self._extent(step, seconds)
+            numbers = f"loss {loss:.3f}  {speed:,.0f} tokens/s  rate {rate:.2e}"
             self._bar.update(self._bar.task_ids[0], completed=done, numbers=numbers)
-        elif self.show and time.monotonic() - self._shown_at > LINE_EVERY_SECONDS:
-            self._shown_at = time.monotonic()
-            self.say(f"{unit} {done:,}/{total:,}  {numbers}")
 
     def _extent(self, step: int, seconds: float) -> tuple[int, int, str]:
         """Done, total, and their unit."""
@@ -238,22 +230,14 @@ class Reporter:
 
 
 def _progress_bar(done: int, total: int, unit: str) -> Any:
-    """None where there is no terminal."""
-    from rich import progress
     from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    text, console = progress.TextColumn, Console(stderr=True)
-    if not console.is_terminal:
-        return None
-    bar = progress.Progress(
-        text("training"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        text(f"{unit}s  {{task.fields[numbers]}}"),
-        progress.TimeRemainingColumn(),
-        console=console,
-    )
+    numbers = f"{unit}s  {{task.fields[numbers]}}"
+    columns = ("training", BarColumn(), MofNCompleteColumn(), numbers, TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True))
     bar.add_task("", total=total, completed=done, numbers="")
+    bar.start()
     return bar
 
 

@@ -150,14 +150,14 @@ def _set_up(
         device = choose_device(request.train.device)
         data, seed = plans.with_languages(request.data), request.train.seed
     torch.manual_seed(seed)
-    texts: tuple[Text, Text]
+    corpus: Text
+    valid: Text
     if data.text:
-        texts = corpora.read_texts(data, seed, say)
+        corpus, valid = corpora.read_texts(data, seed, say)
     elif processes.is_first:
-        texts = corpora.read_corpora(data, seed, say, output / TEXT, num_readers())
+        corpus, valid = corpora.read_corpora(data, seed, say, output / TEXT, num_readers())
     else:
-        texts = corpora.open_corpora(output / TEXT)
-    corpus, valid = texts
+        corpus, valid = corpora.open_corpora(output / TEXT)
     if resume:
         files = corpora.JOINT if data.joint else corpora.SEPARATE
         return plan, corpus, valid, corpora.load_tokenizers(output / TOKENIZERS, files)
@@ -190,17 +190,12 @@ def _set_up(
 
 def check_folder(output: Path, resume: bool) -> None:
     """Refuse a folder where a run can neither start nor resume."""
-    if output.exists() and not output.is_dir():
+    if output.is_file():
         raise UsageError(f"--output must be a folder: {output} is a file; name another place")
     if resume:
         Plan.load(output / RUN_FILE)
         return
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(
-            f"--output must be a folder that can be written: {output}: {error.strerror}; name another"
-        ) from error
+    output.mkdir(parents=True, exist_ok=True)
     _clear(output, _FIRST_FILES)
     if any(output.iterdir()):
         content = f"files and no training run (no {RUN_FILE}); name another"
@@ -241,9 +236,5 @@ def locked(folder: Path) -> Iterator[None]:
             raise TrainingError(
                 f"{folder} must have room for the run and its text: {error.strerror}{room_left(folder)}; "
                 "make room and give the command again, with --resume where there is a checkpoint"
-            ) from error
-        if error.filename == str(folder / LOCK):
-            raise TrainingError(
-                f"{folder} must be a folder that can be written: {error.strerror}; name another --output"
             ) from error
         raise

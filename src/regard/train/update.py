@@ -108,24 +108,17 @@ class Updater:
 
     def _make_room(self, parts: list[DeviceBatch], reason: str, say: Callable[[str], object]) -> None:
         size, count = max((area(part), num_sequences(part)) for part in parts)
-        if not self.can_retry:
-            raise OutOfMemory(
-                f"memory must hold a batch of {size:,} tokens: it does not ({reason}); "
-                "lower batch_tokens, or take a smaller model"
-            )
-        if count < 2:
-            raise TrainingError(
-                f"memory must hold at least one pair, of {size:,} tokens: it does not ({reason}); "
-                "lower data.max_length, or take a smaller model"
+        if not self.can_retry or count < 2:
+            kind = TrainingError if self.can_retry else OutOfMemory  # smaller batches would not help, or might
+            raise kind(
+                f"memory must hold {count} pairs of {size:,} tokens: it does not ({reason}); "
+                "lower batch_tokens or data.max_length, or take a smaller model"
             )
         self._largest = size // 2
         self.forget()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-        say(
-            f"out of memory with {size:,} tokens at once: going on in parts of at most "
-            f"{self._largest:,}, the same steps in more time"
-        )
+        say(f"out of memory with {size:,} tokens at once: going on in parts of at most {self._largest:,}")
 
     def advance(self, rate: float) -> None:
         """Clip and apply the gradients that `gather` has left."""

@@ -155,7 +155,7 @@ def test_a_notebook_gets_the_page_in_a_frame(look: Look) -> None:
 
 def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
     files = {
-        "main.js": 'import { one } from "./a.js";\nimport { three, Four } from "./b.js";\nshow(one(), three);',
+        "main.js": 'import { one } from "./a.js";\nimport { three as x, Four } from "./b.js";\nshow(one(), three);',
         "a.js": 'import {\n  three,\n} from "./b.js";\nexport function one() { return three; }',
         "b.js": "export const three = 3;\nexport class Four {}\nexport async function five() {}",
     }
@@ -163,12 +163,12 @@ def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
     order = [script.index(f"const module_{name}_js") for name in ("b", "a", "main")]
     assert order == sorted(order) and script.count("const module_b_js") == 1
     assert "const { one } = module_a_js;" in script
-    assert "const { three, Four } = module_b_js;" in script
+    assert "const { three: x, Four } = module_b_js;" in script
     assert "return { three, Four, five };" in script and "return { one };" in script
 
 
 def test_what_the_linker_does_not_know_it_refuses() -> None:
-    for text in ('import { x as y } from "./b.js";', "export default 3;"):
+    for text in ('import * as y from "./b.js";', "export default 3;"):
         with pytest.raises(AssertionError, match="cannot link"):
             link("main.js", {"main.js": text, "b.js": ""}.__getitem__)
     files = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
@@ -179,10 +179,9 @@ def test_what_the_linker_does_not_know_it_refuses() -> None:
 # ------------------------------------------------------------------------------------- pictures
 
 
-@pytest.mark.parametrize(("architecture", "position"), [("encoder-decoder", "rotary"), ("decoder-only", "sinusoidal")])
-def test_a_run_as_a_picture(architecture: str, position: str) -> None:
-    subject = make_subject(architecture=architecture, position=position)
-    session = make_session(subject, "Il a $5 et $6.", beam=1, max_length=16)
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
+def test_a_run_as_a_picture(architecture: str) -> None:
+    session = make_session(make_subject(architecture=architecture), "Il a $5 et $6.", beam=1, max_length=16)
     root = ElementTree.fromstring(figure_bytes(session.original, "svg"))
     texts = {"".join(each.itertext()).strip() for each in root.iter(f"{{{NAMESPACE}}}text")}
     described = document(session)
@@ -190,10 +189,8 @@ def test_a_run_as_a_picture(architecture: str, position: str) -> None:
         string = place["token_string"]
         shown = string.removeprefix("▁") if string[0] in "▁<" else f"·{string}"
         assert any(text.startswith(shown) for text in texts)
-        assert any(text.endswith(f"{place['probability']:.4f}") for text in texts)
     assert any("Il a $5 et $6." in text for text in texts)  # no formula
     assert ("cross-attention" in texts) == (architecture == "encoder-decoder")
-    assert any("positional encoding" in text for text in texts) == (position == "sinusoidal")
 
 
 def test_without_matplotlib_the_extra_is_named(look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,10 +324,9 @@ def test_a_stack_alone_is_enough() -> None:
     assert view.document()["model"]["architecture"] == "decoder-only"
     assert view.document()["hidden"]["decoder.self"] == "future"
     assert view.document()["source"] is None
-    view = attention(encoder=shares(1, 1, 3, 3), source=["▁le", "▁ch", "at"])
+    view = attention(encoder=shares(1, 1, 3, 3), source=SOURCE)
     assert view.document()["model"]["architecture"] == "encoder-only"
-    assert view.document()["source"]["words"] == [[0, 0], [1, 2]]
-    assert view.document()["source"]["text"] == "le chat"
+    assert view.document()["source"]["text"] == "le chat dort"
     # The alignment of a recurrent network has neither layers nor heads.
     matrix = shares(2, 3)
     [(name, value)] = attention(cross=matrix, source=SOURCE, target=TARGET).weights.items()

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ def training_batch(
     return Tensors(*(each.to(device) for each in batch))
 
 
-def measure_recall(contender: Contender, config: RecallConfig, seed: int, device: torch.device) -> dict[str, Any]:
+def measure_recall(contender: Contender, config: RecallConfig, seed: int, device: torch.device) -> dict[int, float]:
     """Train on distances up to `longest_train`, and measure at all of them."""
     torch.manual_seed(seed)
     model = build(contender.config(_VOCABULARY), 0.0).to(device)
@@ -100,12 +100,10 @@ def measure_recall(contender: Contender, config: RecallConfig, seed: int, device
         optimizer.zero_grad(set_to_none=True)
     model.eval()
     generator = torch.Generator().manual_seed(1000 + seed)
-    accuracy = {
+    return {
         distance: _accuracy(model, *recall_texts(config.num_tests, distance, generator), config)
         for distance in config.distances
     }
-    num_parameters = sum(p.numel() for p in model.parameters())
-    return {"accuracy": accuracy, "num_parameters": num_parameters, "guessing": 1 / NUM_SYMBOLS}
 
 
 def _mean_loss(model: Translating, batch: Tensors, label_smoothing: float) -> Tensor:
@@ -132,6 +130,14 @@ def measure_speed(
     contender: Contender, config: SpeedConfig, vocabulary: int, device: torch.device
 ) -> dict[int, list[float]]:
     """Tokens a second of forward, backward and Adam: several measurements for each length."""
+
+    def clock() -> float:
+        """Time on a GPU; processor time on a CPU, which other processes do not lengthen."""
+        if device.type == "cpu":
+            return time.process_time()
+        torch.cuda.synchronize(device)
+        return time.perf_counter()
+
     if device.type == "cpu":
         # The processor time of one thread is the work; several threads would divide it.
         torch.set_num_threads(1)
@@ -157,23 +163,13 @@ def measure_speed(
         # The first step allocates memory and chooses kernels.
         step()
         num_tokens = _TIMED_STEPS * (batch.source.numel() + batch.target_output.numel())
-        found[length] = [num_tokens / _seconds(step, device) for _ in range(config.repeats)]
+        found[length] = []
+        for _ in range(config.repeats):
+            start = clock()
+            for _ in range(_TIMED_STEPS):
+                step()
+            found[length].append(num_tokens / (clock() - start))
     return found
-
-
-def _seconds(step: Callable[[], None], device: torch.device) -> float:
-    """Time of some steps: the clock on a GPU; processor time on a CPU, which other processes do not lengthen."""
-
-    def clock() -> float:
-        if device.type == "cpu":
-            return time.process_time()
-        torch.cuda.synchronize(device)
-        return time.perf_counter()
-
-    start = clock()
-    for _ in range(_TIMED_STEPS):
-        step()
-    return clock() - start
 
 
 def measure_alignments(

@@ -6,6 +6,7 @@ its counterpart, in whatever order the two languages put the parts.
 
 from __future__ import annotations
 
+import calendar
 import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -32,12 +33,17 @@ _FRENCH = (
     "zéro un deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize "
     "dix-sept dix-huit dix-neuf"
 ).split()
-_FRENCH_TENS = "vingt trente quarante cinquante soixante".split()
+for _tens in "vingt trente quarante cinquante soixante".split():
+    _units = _FRENCH[1 : 20 if _tens == "soixante" else 10]
+    _FRENCH += [_tens, *(f"{_tens} et {each}" if each in ("un", "onze") else f"{_tens}-{each}" for each in _units)]
+_FRENCH += ["quatre-vingts", *(f"quatre-vingt-{each}" for each in _FRENCH[1:20])]
+"""below a hundred"""
 _ENGLISH = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen"
 ).split()
-_ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+for _tens in "twenty thirty forty fifty sixty seventy eighty ninety".split():
+    _ENGLISH += [_tens, *(f"{_tens}-{each}" for each in _ENGLISH[1:10])]
 _IRREGULAR_ORDINALS = dict(_table("one first,two second,three third,five fifth,eight eighth,nine ninth,twelve twelfth"))
 _NOUNS = _table(
     "chat chats cat cats,chien chiens dog dogs,cheval chevaux horse horses,livre livres book books,"
@@ -55,7 +61,6 @@ _MONTHS = _table(
     "janvier January,février February,mars March,avril April,mai May,juin June,juillet July,"
     "août August,septembre September,octobre October,novembre November,décembre December"
 )
-_DAYS_OF_MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _SIGNS = _table("plus plus,moins minus,fois times")
 
 
@@ -87,7 +92,7 @@ def _date(draw: random.Random) -> Phrase:
     """Le lundi trois mars: Monday the third of March."""
     (day_fr, day_en), month = draw.choice(_DAYS), draw.randrange(12)
     month_fr, month_en = _MONTHS[month]
-    number, year = draw.randint(1, _DAYS_OF_MONTHS[month]), draw.randint(1700, 2099)
+    number, year = draw.randint(1, calendar.monthrange(2001, month + 1)[1]), draw.randint(1700, 2099)
     names_day, names_year = draw.random() < 0.5, draw.random() < 0.4
     french: Parts = [("le", "the"), *[(day_fr, "day")] * names_day]
     french += _part("premier" if number == 1 else french_number(number), "n")
@@ -187,22 +192,9 @@ def french_number(number: int, *, feminine: bool = False, plural: bool = True) -
         words += [_FRENCH[hundreds]] if hundreds > 1 else []
         words.append("cents" if hundreds > 1 and not rest and plural else "cent")
     if rest or not words:
-        words.append(_french_tens(rest, plural=plural))
+        words.append("quatre-vingt" if rest == 80 and not plural else _FRENCH[rest])
     text = " ".join(words)
     return f"{text}e" if feminine and number % 10 == 1 and text.endswith("un") else text
-
-
-def _french_tens(number: int, *, plural: bool) -> str:
-    if number < 20:
-        return _FRENCH[number]
-    if number >= 80:
-        alone = "quatre-vingts" if plural else "quatre-vingt"
-        return f"quatre-vingt-{_FRENCH[number - 80]}" if number > 80 else alone
-    tens = min(number // 10, 6)
-    name, rest = _FRENCH_TENS[tens - 2], number - 10 * tens
-    if not rest:
-        return name
-    return f"{name} et {_FRENCH[rest]}" if rest in (1, 11) else f"{name}-{_FRENCH[rest]}"
 
 
 def english_number(number: int) -> str:
@@ -216,16 +208,8 @@ def english_number(number: int) -> str:
     words = [english_number(thousands), "thousand"] if thousands else []
     words += [_ENGLISH[hundreds], "hundred"] if hundreds else []
     if below or not words:
-        words += ["and"] if words else []
-        words.append(_english_tens(below))
+        words += ["and", _ENGLISH[below]] if words else [_ENGLISH[below]]
     return " ".join(words)
-
-
-def _english_tens(number: int) -> str:
-    if number < 20:
-        return _ENGLISH[number]
-    tens, rest = divmod(number, 10)
-    return _ENGLISH_TENS[tens - 2] + (f"-{_ENGLISH[rest]}" if rest else "")
 
 
 def english_ordinal(number: int) -> str:
@@ -234,7 +218,7 @@ def english_ordinal(number: int) -> str:
     >>> english_ordinal(1), english_ordinal(12), english_ordinal(20), english_ordinal(31)
     ('first', 'twelfth', 'twentieth', 'thirty-first')
     """
-    before, hyphen, last = _english_tens(number).rpartition("-")
+    before, hyphen, last = _ENGLISH[number].rpartition("-")
     regular = f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th"
     return before + hyphen + _IRREGULAR_ORDINALS.get(last, regular)
 
@@ -249,5 +233,5 @@ def english_year(year: int) -> str:
     if century == 20 and rest < 10:
         return english_number(year)
     if not rest:
-        return f"{_english_tens(century)} hundred"
-    return f"{_english_tens(century)} {'oh ' if rest < 10 else ''}{_english_tens(rest)}"
+        return f"{_ENGLISH[century]} hundred"
+    return f"{_ENGLISH[century]} {'oh ' if rest < 10 else ''}{_ENGLISH[rest]}"

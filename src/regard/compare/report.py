@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_args
 
-from regard.compare.figures import draw_alignments, draw_curves, draw_heads, draw_variations, png
+from regard.compare.figures import draw_alignments, draw_curves, draw_heads, png
 from regard.compare.measures import NUM_SYMBOLS
 from regard.compare.results import CorpusResults, Curves, Results, best_head, measurement
 from regard.config import Position
@@ -73,12 +73,10 @@ class Report:
         commits = ", ".join(dict.fromkeys(each["commit"][:12] or "unknown" for each in files))
         machines = "; ".join(dict.fromkeys(each["hardware"] for each in files))
         versions = ", ".join(f"{name} {version}" for name, version in files[0]["versions"].items())
-        minutes = sum(each["task_seconds"] for each in files) / 60
         self._footer = f"Seeds {seeds}. Commit {commits}. {machines}."
         self.blocks = [
             f"# {self.study.title}",
-            f"*{self._footer} {versions}. ± is the standard deviation over the seeds. "
-            f"{minutes:,.1f} minutes of tasks; the times of parallel tasks are added up.*",
+            f"*{self._footer} {versions}. ± is the standard deviation over the seeds.*",
         ]
         if not self._draws:
             self.blocks.append(
@@ -244,9 +242,7 @@ class Report:
                 scores = [corpus.bleu[name][part].text() for part in ("within", "beyond")]
                 changed = changes if contender.varies else "–"
                 rows.append((name, changed, seeds, size, steps, loss, *scores))
-            caption = f"{corpus.name}: the model {self.study.varied} with one setting changed."
-            draw = partial(draw_variations, corpus)
-            self._picture(f"variations-{corpus.name}", caption, draw)
+            self.blocks.append(f"*{corpus.name}: the model {self.study.varied} with one setting changed.*")
             longest, num_longer = corpus.facts["longest_train"], len(corpus.parts["beyond"])
             head = ("model", "changed", "seeds", "parameters", "updates", "loss")
             ends = (f"BLEU ≤ {longest} words", f"> {longest} ({num_longer:,} sentences)")
@@ -266,8 +262,4 @@ class Report:
                 for kind, found in verdicts.items()
             ),
         )
-        self.blocks.append(
-            "*Computed, not trained. Rotary positions are judged by their angles, relative ones by the bucket of the "
-            "distance from the first word, a learned table by a newly initialised one of any length; a trained one has "
-            "no rows beyond its `max_positions`.*"
-        )
+        self.blocks.append("*Computed, not trained: a learned table is judged as it is before training.*")

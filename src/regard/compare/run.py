@@ -103,13 +103,9 @@ def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Cal
     for name in study.corpus_names:
         folder = output / "text" / name
         prepare(study, name, folder, data, say)
-        (sources, references, _), facts = read_test(folder), read_facts(folder)
-        say(
-            f"{name}: {facts['train']:,} training pairs, {facts['valid']:,} validation pairs, "
-            f"{facts['test']:,} test pairs, a vocabulary of {facts['vocabulary']:,} tokens"
-        )
+        sources, references, _ = read_test(folder)
         # The test set stands beside the results: the report must not need the text.
-        content = {"about": facts, "sources": sources, "references": references}
+        content = {"about": read_facts(folder), "sources": sources, "references": references}
         _write_json(output / RESULTS / "texts" / f"{name}.json", content)
     if jobs is None:
         # A small model uses one core of a CPU, or a GPU alone.
@@ -122,8 +118,6 @@ def _do_tasks(study: Study, output: Path, data: Path, jobs: int | None, say: Cal
     # Speeds are measured one after another, because they measure time.
     for tasks, at_once in ((others, jobs), (speeds, 1)):
         left = [task for task in tasks if not task.result(output).is_file()]
-        if len(left) < len(tasks):
-            say(f"{len(tasks) - len(left)} of {len(tasks)} are done already")
         if left:
             _do_in_parallel(study, output, left, at_once, say)
 
@@ -142,9 +136,7 @@ def _do_in_parallel(study: Study, output: Path, tasks: Sequence[Task], jobs: int
             task = waiting[done]
             if error := done.result():
                 raise TrainingError(f"{task}: {error}")
-            passed = time.monotonic() - started
-            left = passed / num_done * (len(tasks) - num_done)
-            say(f"{num_done}/{len(tasks)}  {task}  ({passed:,.0f} s, about {left:,.0f} s to go)")
+            say(f"{num_done}/{len(tasks)}  {task}  ({time.monotonic() - started:,.0f} s)")
 
 
 def _shares(cores: Sequence[int], jobs: int) -> list[list[int]]:
@@ -183,7 +175,7 @@ def _do(study: Study, task: Task, output: Path) -> dict[str, Any]:
     contender = study.contenders[task.name]
     device = choose_device(task.place if task.kind == "speed" else contender.recipe.train.device)
     if task.kind == "recall" and study.recall:
-        found = measure_recall(contender, study.recall, task.seed, device)
+        found: dict[str, Any] = {"accuracy": measure_recall(contender, study.recall, task.seed, device)}
     elif task.kind == "speed" and study.speed:
         vocabulary = read_facts(output / "text" / study.corpus_names[0])["vocabulary"]
         found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}

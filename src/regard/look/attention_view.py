@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
-import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +11,6 @@ import numpy as np
 
 from regard.errors import DataError, UsageError
 from regard.look.single_file import as_frame, encoded, fill_page
-
-_SPACE_MARK = "\u2581"
-_OWN = re.compile("decoder.*self_attention")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,13 +31,6 @@ class AttentionView:
     def save(self, path: str | Path) -> None:
         Path(path).write_text(self.html(), encoding="utf-8")
 
-    def show(self) -> Path:
-        """Open it in the browser; the path of the file it is in."""
-        path = Path(tempfile.mkdtemp(prefix="regard-")) / "attention.html"
-        self.save(path)
-        webbrowser.open(path.as_uri())
-        return path
-
     def _repr_html_(self) -> str:
         return as_frame(self.html())
 
@@ -56,7 +43,7 @@ class AttentionView:
         only = "decoder-only" if layers("decoder") else "encoder-only"
         both = self.source is not None and self.target is not None
         architecture = "encoder-decoder" if both else only
-        own = [each for name, each in self.weights.items() if _OWN.match(name)]
+        own = [e for name, e in self.weights.items() if name.startswith("decoder") and "self_attention" in name]
         hides = bool(own) and not any(np.triu(each, 1).any() for each in own)
         config = {
             "architecture": architecture,
@@ -153,18 +140,9 @@ def _array(name: str, value: Any) -> np.ndarray:
 
 
 def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:
+    """The words of a side; each token is one."""
     if tokens is None:
         return None
-    spans: list[list[int]] = []
-    marked = any(token.startswith(_SPACE_MARK) for token in tokens)
-    for i, token in enumerate(tokens):
-        if marked and spans and not token.startswith(_SPACE_MARK):
-            spans[-1][1] = i
-        else:
-            spans.append([i, i])
-    return {
-        "text": "".join(tokens).replace(_SPACE_MARK, " ").strip() if marked else " ".join(tokens),
-        "tokens": list(range(len(tokens))),
-        "token_strings": list(tokens),
-        "words": spans,
-    }
+    numbers = list(range(len(tokens)))
+    words = [[i, i] for i in numbers]
+    return {"text": " ".join(tokens), "tokens": numbers, "token_strings": list(tokens), "words": words}

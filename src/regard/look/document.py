@@ -6,6 +6,7 @@ Every number is taken from the trace. At the end: where the code computes each b
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -166,16 +167,11 @@ def criteria(config: ModelConfig) -> Document:
     return {"schemes": list(_SCHEMES.values()), "rows": rows}
 
 
-_KEPT = {
-    "model/embedding": "embedding input",
-    "model/attention": "query key value scores scaled masked weights context concatenated output",
-    "model/norm": "residual norm",
-    "model/feedforward": "hidden gate activated",
-    "model/transformer": "memory",
-    "model/network": "logits probabilities",
-}
-"""by file: the boxes, which have the names of the trace"""
+_ROOT = Path(__file__).parents[1]
+_KEPT = re.compile(r'keep\(trace, "(\w+)"')
+"""most boxes have the names of the trace, and stand where their values are kept"""
 _DEFINED = {
+    "norm": ("model/norm", 'keep(trace, "norm"'),
     "feed_forward": ("model/feedforward", 'keep(trace, "output"'),
     "tokens": ("text/tokenizer", "def encode("),
     "position": ("model/position", "def sinusoidal("),
@@ -189,12 +185,8 @@ _DEFINED = {
     "greedy": ("decode/single_path", "class SinglePaths"),
 }
 _RECURRENT = {
-    "memory": ("model/recurrent/__init__", 'keep(trace, "memory"'),
     "attention": ("model/recurrent/attention", "class Alignment("),
-    "query": ("model/recurrent/attention", '_keep(trace, "query"'),
     "scores": ("model/recurrent/attention", '_keep(trace, "energies"'),
-    "weights": ("model/recurrent/attention", '_keep(trace, "weights"'),
-    "context": ("model/recurrent/attention", '_keep(trace, "context"'),
     "encoder": ("model/recurrent/__init__", "def encode("),
     "decoder": ("model/recurrent/__init__", "def decode("),
     "step": ("model/recurrent/__init__", "def step("),
@@ -205,18 +197,18 @@ _RECURRENT = {
 @functools.cache
 def places(is_recurrent: bool = False) -> dict[str, Document]:
     """For each box of the page: the file and line where its value is kept in the trace."""
-    boxes = {box: (file, f'keep(trace, "{box}"') for file, names in _KEPT.items() for box in names.split()}
-    boxes |= _DEFINED | (_RECURRENT if is_recurrent else {})
-    return {box: _place(file, text) for box, (file, text) in boxes.items()}
+    found: dict[str, Document] = {}
+    for folder in ["model/recurrent", "model"] if is_recurrent else ["model"]:
+        for path in sorted((_ROOT / folder).glob("*.py")):
+            for box in _KEPT.findall(text := path.read_text(encoding="utf-8")):
+                found.setdefault(box, _place(path, text, f'keep(trace, "{box}"'))
+    for box, (file, wanted) in (_DEFINED | (_RECURRENT if is_recurrent else {})).items():
+        path = _ROOT / f"{file}.py"
+        found[box] = _place(path, path.read_text(encoding="utf-8"), wanted)
+    return found
 
 
-def _place(file: str, text: str) -> Document:
-    """The line with this text in the file, or in another of its folder."""
-    root = Path(__file__).parents[1]
-    own = root / f"{file}.py"
-    return next(
-        {"file": f"src/regard/{path.relative_to(root).as_posix()}", "line": number}
-        for path in (own, *sorted(own.parent.glob("*.py")))
-        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1)
-        if text in line
-    )
+def _place(path: Path, text: str, wanted: str) -> Document:
+    """The first line with the wanted text."""
+    line = text[: text.index(wanted)].count("\n") + 1
+    return {"file": f"src/regard/{path.relative_to(_ROOT).as_posix()}", "line": line}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg")
 _COLOURS = "cividis"
-_NUM_BARS = 5
-_BARS_A_ROW = 6
-_CURVES = (0, 1, 16, 17, 64, 65)
-"""features of the position vectors to draw: sine and cosine of three wavelengths"""
-_LINES = ("#00729f", "#d07b1c", "#a100f9", "#8e9197", "#d51944", "#de52ff")
-"""colours distinguishable with any colour vision"""
 
 
 def figure_bytes(run: Run, kind: str) -> bytes:
@@ -48,14 +41,13 @@ def figure_bytes(run: Run, kind: str) -> bytes:
 
 
 def draw(run: Run) -> Figure:
-    """Every head of every layer, the last attention with its tokens, the positions, and the most probable tokens."""
+    """Every head of every layer, the last attention with its tokens, and the probabilities."""
     from matplotlib.figure import Figure
 
     described = describe(run)
     groups = _groups(run)
     num_layers = max((len(paths) for _, paths in groups), default=0)
-    num_bar_rows = math.ceil(len(described["output"]) / _BARS_A_ROW)
-    heights = [num_layers + 1, 6, 1.6 * num_bar_rows + 0.5]
+    heights = [num_layers + 1, 6, 3]
     num_heads = sum(len(run.trace[f"{paths[0]}.weights"]) for _, paths in groups)
     figure = Figure(figsize=(max(14, 0.9 * num_heads), sum(heights)), layout="constrained")
     given = f"{run.text}  \u2192  " if run.source else ""
@@ -65,11 +57,7 @@ def draw(run: Run) -> Figure:
         tiles = parts[0].subplots(1, len(groups), squeeze=False)[0]
         for axes, (title, paths) in zip(tiles, groups, strict=True):
             _draw_heads(axes, run, title, paths, num_layers)
-        has_positions = any(f"{side}.position" in run.trace for side in ("source", "target"))
-        axes = parts[1].subplots(1, 1 + has_positions, squeeze=False)[0]
-        _draw_words(axes[0], run, described, groups[-1][1][-1])
-        if has_positions:
-            _draw_positions(axes[1], run)
+        _draw_words(parts[1].subplots(), run, described, groups[-1][1][-1])
     _draw_output(parts[2].subplots(), described["output"])
     return figure
 
@@ -120,36 +108,11 @@ def _draw_words(axes: Axes, run: Run, described: dict[str, Any], path: str) -> N
     axes.figure.colorbar(picture, ax=axes, label="weight")
 
 
-def _draw_positions(axes: Axes, run: Run) -> None:
-    """Some features of the position vectors."""
-    sides = [side for side in ("source", "target") if f"{side}.position" in run.trace]
-    vectors = max((run.trace[f"{side}.position"] for side in sides), key=len)
-    for feature, colour in zip(_CURVES, _LINES, strict=True):
-        if feature < vectors.shape[1]:
-            axes.plot(vectors[:, feature], marker=".", color=colour, label=f"feature {feature}")
-    axes.set_xlabel("position")
-    axes.set_title("positional encoding", fontsize=9)
-    axes.legend(fontsize=7)
-
-
 def _draw_output(axes: Axes, output: Sequence[dict[str, Any]]) -> None:
-    """The most probable tokens at each position, of the whole vocabulary; the written one is dark."""
-    axes.set_axis_off()
-    axes.set_title("the next token: most probable of the whole vocabulary", fontsize=9)
-    axes.set_xlim(0, 2 * _BARS_A_ROW)
-    axes.set_ylim((_NUM_BARS + 2) * math.ceil(len(output) / _BARS_A_ROW), -1)
-    for i, place in enumerate(output):
-        row, column = divmod(i, _BARS_A_ROW)
-        x, y = 2 * column + 0.7, (_NUM_BARS + 2) * row
-        written = f"{_label(place['token_string'])}  {place['probability']:.4f}"
-        axes.text(x, y, written, fontsize=8, va="center")
-        for rank, each in enumerate(place["top"][:_NUM_BARS], start=1):
-            probability = each["probability"]
-            colour = "#00306f" if each["token"] == place["token"] else "#7c7b78"
-            axes.barh(y + rank, probability, left=x, height=0.8, color=colour)
-            label, value = _label(each["token_string"]), f"{probability:.3f}"
-            axes.text(x - 0.04, y + rank, label, fontsize=7, ha="right", va="center")
-            axes.text(x + probability + 0.04, y + rank, value, fontsize=6, va="center")
+    """The probability of each written token."""
+    axes.bar(range(len(output)), [each["probability"] for each in output], color="#00306f")
+    axes.set_xticks(range(len(output)), [_label(each["token_string"]) for each in output], rotation=60, fontsize=8)
+    axes.set(ylabel="probability of the written token", ylim=(0, 1))
 
 
 def _label(token: str) -> str:

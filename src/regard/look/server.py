@@ -10,13 +10,11 @@ import html
 import json
 import mimetypes
 import sys
-from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import numpy as np
 
@@ -30,6 +28,7 @@ ADDRESS = "127.0.0.1"
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 _MAX_BODY = 1 << 20
+_NUM_NEIGHBOURS = 8
 _PAGE = resources.files("regard.look") / "page"
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
@@ -87,38 +86,32 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        self._answer(partial(get, self.server.session))
-
-    def do_POST(self) -> None:
-        self._answer(self._post)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing: the terminal is the user's."""
-
-    def _answer(self, respond: Callable[[str, Query], Answer]) -> None:
-        parts = urlsplit(self.path)
-        query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        status, answer = HTTPStatus.OK, _json(None)
+        address, status = urlsplit(self.path), HTTPStatus.OK
         try:
-            if not self._from_here():
-                raise PermissionError("only this machine may ask, under its own name")
-            answer = respond(unquote(parts.path).removeprefix("/"), query)
+            content, kind = self._answer(unquote(address.path).removeprefix("/"), dict(parse_qsl(address.query)))
         except (PermissionError, NotFound, RegardError) as error:
             status = _STATUSES.get(type(error), HTTPStatus.BAD_REQUEST)
-            answer = _json({"error": str(error)})
+            content, kind = _json({"error": str(error)})
             # What was not read would be taken for the next request.
             self.close_connection |= self.command == "POST"
-        content, kind = answer
         self.send_response(status)
-        for name, value in {"Content-Type": kind, **_HEADERS}.items():
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(content)), **_HEADERS}.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
-    def _post(self, path: str, query: Query) -> Answer:
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal is the user's."""
+
+    def _answer(self, path: str, query: Query) -> Answer:
+        if not self._from_here():
+            raise PermissionError("only this machine may ask, under its own name")
+        if self.command == "GET":
+            return get(self.server.session, path, query)
         if self.headers.get_content_type() != "application/json":
             raise UsageError("a change must come as application/json: got something else")
         length = self.headers.get("Content-Length", "")
@@ -139,10 +132,7 @@ def get(session: Session, path: str, query: Query) -> Answer:
     """A file of the page, or what it asks about a session."""
     if not path.startswith("api/"):
         return page_file(path or "index.html")
-    _, _, question = path.partition("/")
-    question, _, name = question.partition("/")
-    if question == "models":
-        return _json([{"run": run.number, **describe(run)["model"]} for run in session.unchanged])
+    question, _, name = path.removeprefix("api/").partition("/")
     number = _number(query, "run", 0)
     if question == "document":
         return _json(document(session, number))
@@ -156,8 +146,7 @@ def get(session: Session, path: str, query: Query) -> Answer:
     if question == "probability":
         return _json(probability(run, _number(query, "step"), query.get("text", "")))
     if question == "neighbours":
-        token, side = _number(query, "token"), query.get("side", "target")
-        return _json(neighbours(run, token, side, _number(query, "count", 10)))
+        return _json(neighbours(run, _number(query, "token"), query.get("side", "target")))
     if question == "pca":
         return _json(pca(run))
     raise NotFound(f"there is nothing under {path!r}")
@@ -253,7 +242,7 @@ def probability(run: Run, step: int, text: str) -> Document:
     }
 
 
-def neighbours(run: Run, token: int, side: str, count: int = 10) -> Document:
+def neighbours(run: Run, token: int, side: str) -> Document:
     """The tokens whose rows of the embedding table have the largest cosine with this one's."""
     sides = [side for side in ("source", "target") if f"{side}.tokens" in run.trace]
     if side not in sides:
@@ -261,12 +250,10 @@ def neighbours(run: Run, token: int, side: str, count: int = 10) -> Document:
     table = run.subject.table(side)
     if not 0 <= token < len(table):
         raise UsageError(f"token must be from 0 to {len(table) - 1}: got {token}")
-    if count < 1:
-        raise UsageError(f"count must be at least 1: got {count}")
     lengths = np.linalg.norm(table, axis=1)
     cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
     cosines[token] = -np.inf
-    nearest = np.argsort(-cosines, kind="stable")[: min(count, len(table) - 1)].tolist()
+    nearest = np.argsort(-cosines, kind="stable")[: min(_NUM_NEIGHBOURS, len(table) - 1)].tolist()
     tokenizer = run.subject.tokenizer(side)
     return {
         "token": token,
@@ -284,12 +271,8 @@ def pca(run: Run) -> Document:
     points = np.concatenate([run.trace[f"{side}.embedding"] for side in sides]).astype(np.float64)
     centred = points - points.mean(axis=0)
     _, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    # One point alone has one axis; the second is empty.
-    axes, spread = np.pad(axes, ((0, 1), (0, 0)))[:2], np.pad(spread**2, (0, 1))
-    # The sign of an axis is arbitrary: the one that makes its largest component positive.
-    axes = axes * np.sign(axes[[0, 1], np.abs(axes).argmax(axis=1)])[:, None]
-    plane, explained = centred @ axes.T, spread[:2] / max(spread.sum(), 1e-30)
-    answer: Document = {"source": [], "target": [], "explained": explained.tolist()}
+    plane, explained = centred @ axes[:2].T, spread**2 / max((spread**2).sum(), 1e-30)
+    answer: Document = {"source": [], "target": [], "explained": explained[:2].tolist()}
     for side in sides:
         count = len(run.trace[f"{side}.tokens"])
         answer[side], plane = plane[:count].tolist(), plane[count:]

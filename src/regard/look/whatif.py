@@ -199,7 +199,8 @@ def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit
     num_heads = 1 if config.is_recurrent else config.num_heads
     _require(0 <= head < num_heads, f"head must be from 0 to {num_heads - 1}: got {head}")
     if change["kind"] == "head-off":
-        return lambda first: {f"{attention}.context": partial(_silence, head=head)}
+        silence = partial(torch.index_fill, dim=1, index=torch.tensor(head), value=0)
+        return lambda first: {f"{attention}.context": silence}
     row, chosen = change["row"], change["weights"]
     _require(row >= 0, f"row must be a word's place, from 0: got {row}")
     are_numbers = all(isinstance(e, int | float) and not isinstance(e, bool) for e in chosen)
@@ -216,12 +217,6 @@ def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit
         return {f"{attention}.weights": partial(_with_row, head=head, row=place, chosen=chosen)}
 
     return functions
-
-
-def _silence(context: Tensor, head: int) -> Tensor:
-    context = context.clone()
-    context[:, head] = 0
-    return context
 
 
 def _with_row(weights: Tensor, head: int, row: int, chosen: Sequence[float]) -> Tensor:

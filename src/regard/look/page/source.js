@@ -114,7 +114,7 @@ export class DataSource {
 			if (!carried) throw new Error(LIVE_ONLY);
 			return carried;
 		}
-		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}&count=8`)).neighbours;
+		return (await fetchJson(`api/neighbours?run=${run}&token=${token}&side=${side}`)).neighbours;
 	}
 
 	/** @param {number} run @returns {Promise<Plane>} */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from regard.config import DecodeConfig, ModelConfig
 from regard.decode import search
 from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
-from regard.engine.gpu.slots import Allowed, candidates
+from regard.engine.gpu.slots import candidates
 from regard.engine.torch import TorchEngine
 from regard.model.attention import KeyValue
 from regard.model.norm import AddAndNorm
@@ -92,10 +93,11 @@ def test_the_best_candidates(count):
     logits = 4 * torch.randn(5, 9001)
     logits[1] = -torch.inf
     logits[3, 0], logits[4, 3] = 50, 60
-    positions = torch.arange(5)
-    allowed = Allowed(never=(0, 2), eos_id=3, min_length=5)
-    values, tokens, log_sums = chunked_top(logits.cuda(), positions.cuda(), allowed, count)
-    expected, wanted = candidates(logits.double(), positions, allowed, count)
+    shape = SimpleNamespace(beam=count, min_length=5, no_repeat_ngram=0)
+    slots = SimpleNamespace(shape=shape, never=[0, 2], eos_id=3, positions=torch.arange(5, device="cuda"))
+    values, tokens, log_sums = chunked_top(logits.cuda(), slots)
+    slots.positions = slots.positions.cpu()
+    expected, wanted = candidates(logits.double(), slots)
     best, place = values.cpu().topk(count)
     best = torch.nan_to_num(best - log_sums.cpu().logsumexp(1, keepdim=True), -torch.inf)
     torch.testing.assert_close(best.double(), expected, atol=1e-4, rtol=1e-5)

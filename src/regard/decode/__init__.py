@@ -87,7 +87,7 @@ def stream(
     config = replace(config, n_best=1)
     rules = Rules([source], config, [constraints or Constraints()], model.config)
     path = SinglePaths(model, [source], config, rules, [number], history=history, num_given=num_given)
-    return (emission for emissions in _steps(path) for emission in emissions)
+    return (emission for emissions in path.steps() for emission in emissions)
 
 
 def best_of_n(
@@ -103,13 +103,8 @@ def best_of_n(
     """Sample n_best outputs of one source side by side: None after each step, at the end the one of most value."""
     rules = Rules([source], config, [constraints], model.config)
     paths = SinglePaths(model, [source], config, rules, [number], history=history)
-    yield from (None for emissions in _steps(paths) if emissions)
+    yield from (None for emissions in paths.steps() if emissions)
     yield max(paths.hypotheses()[0], key=value)
-
-
-def _steps(paths: SinglePaths) -> Iterator[list[Emission]]:
-    while not paths.is_done:
-        yield paths.step()
 
 
 def whole_search(
@@ -159,24 +154,14 @@ def score(model: StepModel, sources: Sequence[Sequence[int]], targets: Sequence[
 def _read(model: Any, sources: Sequence[Sequence[int]], outputs: list[list[int]]) -> list[list[float]]:
     """The same for a model that reads whole outputs, padded at their ends."""
     state, bos_id = model.start(sources), model.config.bos_id
+    size = max(MOST_PLACES // max(map(len, outputs)), 1)
     results: list[list[float]] = []
-    while len(results) < len(outputs):
-        group = _group(outputs, len(results))
-        longest = max(map(len, outputs[group.start : group.stop]))
-        following = np.array([[*outputs[i], *[bos_id] * (longest - len(outputs[i]))] for i in group])
+    for begin in range(0, len(outputs), size):
+        group = outputs[begin : begin + size]
+        longest = max(map(len, group))
+        following = np.array([[*output, *[bos_id] * (longest - len(output))] for output in group])
         tokens = np.concatenate([np.full((len(group), 1), bos_id), following[:, :-1]], axis=1)
-        values, _ = model.read(tokens, following, state.select(np.array(group)))
-        for i, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
-            results.append(row[: len(outputs[i])])
+        values, _ = model.read(tokens, following, state.select(np.arange(begin, begin + len(group))))
+        for output, row in zip(group, np.maximum(values, IMPOSSIBLE).tolist(), strict=True):
+            results.append(row[: len(output)])
     return results
-
-
-def _group(outputs: list[list[int]], begin: int) -> range:
-    """The outputs from this one on that are read together."""
-    end, longest = begin + 1, len(outputs[begin])
-    while end < len(outputs):
-        longest = max(longest, len(outputs[end]))
-        if longest * (end + 1 - begin) > MOST_PLACES:
-            break
-        end += 1
-    return range(begin, end)

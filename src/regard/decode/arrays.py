@@ -15,8 +15,8 @@ import numpy.typing as npt
 Array = Any
 """a NumPy array or a torch tensor"""
 Host = npt.NDArray[Any]
-
 _BLOCK = 128
+"""tokens whose largest score is found together"""
 
 
 class Arrays:
@@ -55,15 +55,23 @@ class Arrays:
     def top(self, scores: Array, count: int) -> tuple[Host, Host]:
         """The largest scores of each row and their tokens, best first, on the host; NumPy orders ties by token."""
         num_rows, vocab = scores.shape
-        count = min(count, vocab)
-        rows = np.arange(num_rows)[:, None]
+        count, rows = min(count, vocab), np.arange(num_rows)
         if count == 1:
             tokens = scores.argmax(axis=1)[:, None]
         elif count * _BLOCK >= vocab:
             tokens = np.argsort(-scores, axis=1, kind="stable")[:, :count]
         else:
-            tokens = _top_by_blocks(scores, count)
-        values = scores[rows, tokens].astype(np.float64)
+            # The largest of the block with the largest maximum, again and again: a sort would read all many times.
+            left = np.full((num_rows, vocab + -vocab % _BLOCK), -np.inf, dtype=scores.dtype)
+            left[:, :vocab] = scores
+            blocks = left.reshape(num_rows, -1, _BLOCK)
+            maxima, tokens = blocks.max(axis=2), np.empty((num_rows, count), dtype=np.int64)
+            for rank in range(count):
+                best = maxima.argmax(axis=1)
+                tokens[:, rank] = token = best * _BLOCK + blocks[rows, best].argmax(axis=1)
+                left[rows, token] = -np.inf
+                maxima[rows, best] = blocks[rows, best].max(axis=1)
+        values = scores[rows[:, None], tokens].astype(np.float64)
         values[np.isnan(values)] = -np.inf
         return values, tokens
 
@@ -79,36 +87,9 @@ class Arrays:
         """Each row sorted, the largest first."""
         return np.sort(values, axis=1)[:, ::-1]
 
-    def nth_largest(self, values: Array, place: int) -> Array:
-        """[rows, 1]: the largest for place 1."""
-        column = values.shape[1] - place
-        return np.partition(values, column, axis=1)[:, column : column + 1]
-
     def take(self, values: Array, columns: Array) -> Array:
         """values[row, columns[row]] for each row."""
         return np.take_along_axis(values, columns, axis=1)
-
-
-def _top_by_blocks(scores: Host, count: int) -> Host:
-    """The tokens of the largest scores without sorting a vocabulary: they lie in the blocks with the largest maxima.
-
-    Blocks stay in order, so that equal scores come in the order of their tokens.
-    """
-    num_rows, vocab = scores.shape
-    num_blocks = vocab // _BLOCK
-    rows = np.arange(num_rows)
-    blocks = scores[:, : num_blocks * _BLOCK].reshape(num_rows, num_blocks, _BLOCK)
-    maxima = blocks.max(axis=2)
-    best = np.sort(np.argsort(-maxima, axis=1, kind="stable")[:, :count], axis=1)
-    inside = blocks[rows[:, None], best].reshape(num_rows, count * _BLOCK)
-    pool = np.concatenate([inside, scores[:, num_blocks * _BLOCK :]], axis=1)
-    places = np.empty((num_rows, count), dtype=np.int64)
-    for rank in range(count):
-        places[:, rank] = place = pool.argmax(axis=1)
-        pool[rows, place] = -np.inf
-    chosen = np.minimum(places // _BLOCK, count - 1)
-    tail = num_blocks * _BLOCK + places - count * _BLOCK
-    return np.where(places < count * _BLOCK, best[rows[:, None], chosen] * _BLOCK + places % _BLOCK, tail)
 
 
 class TorchArrays(Arrays):
@@ -151,30 +132,23 @@ class TorchArrays(Arrays):
     def descending(self, values: Array) -> Array:
         return values.sort(dim=1, descending=True).values
 
-    def nth_largest(self, values: Array, place: int) -> Array:
-        return values.topk(place, dim=1).values[:, -1:]
-
     def take(self, values: Array, columns: Array) -> Array:
         return values.gather(1, columns)
 
 
-_NUMPY = Arrays()
-
-
 @functools.cache
-def _torch_arrays(device: Any) -> TorchArrays:
-    return TorchArrays(device)
+def _arrays_on(device: Any) -> Arrays:
+    return Arrays() if device is None else TorchArrays(device)
 
 
 def arrays_of(values: Array) -> Arrays:
     """The operations for this kind of array."""
-    return _NUMPY if isinstance(values, np.ndarray) else _torch_arrays(values.device)
+    return _arrays_on(None if isinstance(values, np.ndarray) else values.device)
 
 
 def arrays_for(model: object) -> Arrays:
     """The operations for what a model takes before it has returned anything: see StepModel."""
-    device = getattr(model, "device", None)
-    return _NUMPY if device is None else _torch_arrays(device)
+    return _arrays_on(getattr(model, "device", None))
 
 
 def log_probabilities_of(model: object, logits: Array) -> Array:

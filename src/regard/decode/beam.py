@@ -19,7 +19,7 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Choice, Progress, Rules, share_slots
-from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, best_attainable, hypothesis
+from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, Stop, best_attainable, hypothesis
 from regard.decode.single_path import offers_best, read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
@@ -32,9 +32,6 @@ class Row(NamedTuple):
     source: int
     total: float
     trail: Trail
-
-    def tokens(self) -> list[int]:
-        return [step[1] for step in self.steps()]
 
     def steps(self) -> list[Any]:
         steps = []
@@ -101,7 +98,10 @@ class BeamSearch:
                 choices = self._choose(arrays, log_probabilities_of(model, logits))
             kept = self._settle(choices)
             if not kept:
-                return [self._best(source) for source in range(len(self.sources))]
+                ranked = [
+                    [sorted(found, key=lambda each: -each.score) for found in kind] for kind in (self.ended, self.cut)
+                ]
+                return [(ended + cut)[: self.config.n_best] for ended, cut in zip(*ranked, strict=True)]
             parents = [choice[1] for choice in kept]
             if parents != list(range(len(self.rows))):
                 state = state.select(arrays.integers(np.array(parents)))
@@ -117,7 +117,7 @@ class BeamSearch:
         rules, rows, length = self.rules, self.rows, self.length
         sources = np.array([row.source for row in rows])
         reads_tokens = rules.look_back or rules.has_required or self.history is not None
-        so_far = [row.tokens() for row in rows] if reads_tokens else []
+        so_far = [[step[1] for step in row.steps()] for row in rows] if reads_tokens else []
         if self.history is not None:
             totals = [row.total for row in rows]
             self.history.append(record(log_probabilities, sources.tolist(), so_far, totals))
@@ -213,18 +213,13 @@ class BeamSearch:
             if row.source in stuck and index not in ended:
                 self._finish(index, None)
         for source in sorted(self.settling):
-            mine = [choice for choice in kept if rows[choice[1]].source == source]
-            if not mine or self._settled(source, mine[0][0]):
+            scores = sorted((each.score for each in self.ended[source]), reverse=True)
+            total = next((choice[0] for choice in kept if rows[choice[1]].source == source), -math.inf)
+            hope = best_attainable(total, self.length + 1, self.limits[source], self.config.length_penalty)
+            if hope <= scores[self.config.n_best - 1]:
                 kept = [choice for choice in kept if rows[choice[1]].source != source]
                 self.settling.discard(source)
         return kept
-
-    def _settled(self, source: int, total: float) -> bool:
-        """Whether none of the source's candidates can reach its n best."""
-        config = self.config
-        worst = sorted((each.score for each in self.ended[source]), reverse=True)[config.n_best - 1]
-        limit = self.limits[source]
-        return best_attainable(total, self.length + 1, limit, config.length_penalty) <= worst
 
     def _extend(self, kept: list[Choice]) -> None:
         """Replace the rows by the chosen ones, each with its new token."""
@@ -239,25 +234,11 @@ class BeamSearch:
         """Collect one row: ended with this log-probability, or cut."""
         row = self.rows[index]
         steps = row.steps()
-        values = [step[2] for step in steps]
-        weights = [step[3] for step in steps]
+        tokens, values, weights = ([step[part] for step in steps] for part in (1, 2, 3))
         if end is not None:
             values.append(end)
             weights.append(None if self.seen is None else self.seen[index])
-        finished = hypothesis(
-            [step[1] for step in steps],
-            values,
-            "length" if end is None else "end",
-            self.config,
-            weights,
-            len(self.sources[row.source]) if self.attention else None,
-            show=self.show,
-        )
-        (self.cut if end is None else self.ended)[row.source].append(finished)
-
-    def _best(self, source: int) -> list[Hypothesis]:
-        """Ended outputs by score, then cut ones."""
-        ranked = [
-            sorted(hypotheses, key=lambda each: -each.score) for hypotheses in (self.ended[source], self.cut[source])
-        ]
-        return (ranked[0] + ranked[1])[: self.config.n_best]
+        length = len(self.sources[row.source]) if self.attention else None
+        stop: Stop = "length" if end is None else "end"
+        found = hypothesis(tokens, values, stop, self.config, weights, length, show=self.show)
+        (self.cut if end is None else self.ended)[row.source].append(found)

@@ -71,7 +71,8 @@ def keep_top_k(logits: Array, count: int) -> Array:
     if not 0 < count < logits.shape[1]:
         return logits
     arrays = arrays_of(logits)
-    return _keep(arrays, logits, arrays.nth_largest(logits, count), count)
+    least = arrays.top(logits, count)[0][:, -1:]
+    return _keep(arrays, logits, arrays.numbers(least), count)
 
 
 def keep_top_p(logits: Array, mass: float) -> Array:

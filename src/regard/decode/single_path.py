@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,17 +61,17 @@ class SinglePaths:
         self._weights: list[list[Host]] = [[] for _ in range(count)]
         self._finished: list[list[Hypothesis]] = [[] for _ in sources]
 
-    @property
-    def is_done(self) -> bool:
-        return not len(self._paths)
-
     def hypotheses(self) -> list[list[Hypothesis]]:
         """The outputs of each source, best first."""
-        while not self.is_done:
-            self.step()
+        for _ in self.steps():
+            pass
         return [sorted(outputs, key=lambda each: -each.score) for outputs in self._finished]
 
-    def step(self) -> list[Emission]:
+    def steps(self) -> Iterator[list[Emission]]:
+        while len(self._paths):
+            yield self._step()
+
+    def _step(self) -> list[Emission]:
         """What the paths write next, forced tokens left out."""
         if self._length == 0 and self._read_prefixes():
             return []
@@ -84,7 +84,7 @@ class SinglePaths:
             emission = Emission(token, value)
             if token == self._rules.eos_id and value > -math.inf and row not in forced:
                 emission = Emission(None, value, "end")
-            elif self._length == self._limit(path) or value == -math.inf:
+            elif self._length == self._rules.limits[path // self._config.n_best] or value == -math.inf:
                 emission = Emission(None, 0.0, "length")
             if emission.stop != "length":
                 self._values[path].append(value)
@@ -99,9 +99,6 @@ class SinglePaths:
                 emissions.append(emission)
         self._keep(alive, tokens)
         return emissions
-
-    def _limit(self, path: int) -> int:
-        return int(self._rules.limits[path // self._config.n_best])
 
     def _read_prefixes(self) -> bool:
         """Read the forced prefixes at once, where the model can."""
@@ -154,16 +151,9 @@ class SinglePaths:
     def _finish(self, path: int, emission: Emission) -> None:
         assert emission.stop is not None
         source = path // self._config.n_best
-        finished = hypothesis(
-            self._tokens[path],
-            self._values[path],
-            emission.stop,
-            self._config,
-            self._weights[path],
-            len(self._sources[source]) if self._attention else None,
-            show=self._show,
-        )
-        self._finished[source].append(finished)
+        length = len(self._sources[source]) if self._attention else None
+        written = self._tokens[path], self._values[path], emission.stop
+        self._finished[source].append(hypothesis(*written, self._config, self._weights[path], length, show=self._show))
 
 
 def check_single_path(config: DecodeConfig, rules: Rules) -> None:

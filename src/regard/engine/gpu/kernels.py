@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.engine.gpu.slots import Allowed, Slots
+from regard.engine.gpu.slots import Slots
 
 MOST = 8
 """Candidates taken out of a part one by one; for more, sorting is faster."""
@@ -53,18 +53,18 @@ def _take_out(  # type: ignore[no-untyped-def]
         scores = tl.where(inside == place, -float("inf"), scores)
 
 
-def chunked_top(logits: Tensor, positions: Tensor, allowed: Allowed, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores and tokens [rows, parts * count], and [rows, parts] the logarithm of each part's sum."""
-    assert logits.stride(1) == 1 and len(allowed.never) <= 2
-    num_rows, vocab_size = logits.shape
+def chunked_top(logits: Tensor, slots: Slots) -> tuple[Tensor, Tensor, Tensor]:
+    """Scores and tokens [rows, parts * beam], and [rows, parts] the logarithm of each part's sum."""
+    assert logits.stride(1) == 1 and len(slots.never) <= 2
+    (num_rows, vocab_size), count = logits.shape, slots.shape.beam
     num_parts = triton.cdiv(vocab_size, PART)
     values = logits.new_empty(num_rows, num_parts * count)
     tokens = torch.empty(values.shape, dtype=torch.int64, device=logits.device)
     log_sums = logits.new_empty(num_rows, num_parts)
-    first, second = (*allowed.never, -1, -1)[:2]
+    first, second = (*slots.never, -1, -1)[:2]
     _take_out[(num_rows, num_parts)](
-        logits, positions, values, tokens, log_sums, vocab_size, logits.stride(0),
-        NEVER_A=first, NEVER_B=second, END=allowed.eos_id, MIN_LENGTH=allowed.min_length,
+        logits, slots.positions, values, tokens, log_sums, vocab_size, logits.stride(0),
+        NEVER_A=first, NEVER_B=second, END=slots.eos_id, MIN_LENGTH=slots.shape.min_length,
         COUNT=count, PART=PART, num_warps=WARPS,
     )  # fmt: skip
     return values, tokens, log_sums

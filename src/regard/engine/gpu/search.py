@@ -17,12 +17,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import DecodeConfig, ModelConfig
+from regard.config import DecodeConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import Hypothesis
 from regard.engine import pad
 from regard.engine.gpu.recording import Recorded, Room, Shape
-from regard.engine.gpu.slots import Allowed, Slots, backtrace, candidates, repeated
+from regard.engine.gpu.slots import Slots, backtrace, candidates
 from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
 from regard.model.encoder import EncoderLayer
@@ -134,17 +134,10 @@ class RecordedSearch:
 
     def __init__(self, model: Transformer, shape: Shape, room: Room) -> None:
         self.model, self.shape, self.room = model, shape, room
-        self.config: ModelConfig = model.config
-        weight = model.output.weight
+        config, weight = model.config, model.output.weight
         self.device = weight.device
-        self.slots = Slots(shape, bos_id=self.config.bos_id, eos_id=self.config.eos_id, device=self.device)
-        self.allowed = Allowed(
-            never=tuple(sorted({self.config.bos_id, self.config.pad_id} - {self.config.eos_id})),
-            eos_id=self.config.eos_id,
-            min_length=shape.min_length,
-        )
-        heads, head_dim = self.config.num_heads, self.config.head_dim
-        num_layers = self.config.num_decoder_layers
+        self.slots = Slots(shape, config, self.device)
+        num_layers, heads, head_dim = config.num_decoder_layers, config.num_heads, config.head_dim
         self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
         self.bank = weight.new_zeros(num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim)
         self.source_lengths = torch.ones(shape.num_sentences + 1, dtype=torch.int64, device=self.device)
@@ -196,16 +189,12 @@ class RecordedSearch:
         return wait
 
     def _step(self) -> None:
-        slots = self.slots
-        hidden, _ = self.model.read(slots.tokens.view(-1), self.state)
+        hidden, _ = self.model.read(self.slots.tokens.view(-1), self.state)
         logits = self._project(hidden)
-        positions = slots.positions.view(-1)
-        size, beam = self.shape.no_repeat_ngram, self.shape.beam
-        if logits.is_cuda and not size and beam <= MOST:
-            advance(slots, *chunked_top(logits, positions, self.allowed, beam))
-            return
-        repeats = repeated(*slots.history(), size, logits.shape[1]) if size else None
-        slots.advance(*candidates(logits, positions, self.allowed, beam, repeats))
+        if logits.is_cuda and not self.shape.no_repeat_ngram and self.shape.beam <= MOST:
+            advance(self.slots, *chunked_top(logits, self.slots))
+        else:
+            self.slots.advance(*candidates(logits, self.slots))
 
     def _project(self, hidden: Tensor) -> Tensor:
         """Scores in single precision whatever the weights: in bf16 many would be equal."""

@@ -7,13 +7,11 @@ choices of each step are stored by sentence and traced back on the host at the e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.config import DecodeConfig
+from regard.config import DecodeConfig, ModelConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import Hypothesis, Stop, hypothesis, length_penalty
 from regard.engine.gpu.recording import Recorded, Shape
@@ -25,8 +23,10 @@ class Slots:
     The last sentence of every table is a dummy: a slot without work reads and writes there.
     """
 
-    def __init__(self, shape: Shape, *, bos_id: int, eos_id: int, device: torch.device) -> None:
-        self.shape, self.bos_id, self.eos_id = shape, bos_id, eos_id
+    def __init__(self, shape: Shape, model: ModelConfig, device: torch.device) -> None:
+        self.shape, self.bos_id, self.eos_id = shape, model.bos_id, model.eos_id
+        self.never = sorted({model.bos_id, model.pad_id} - {model.eos_id})
+        """Tokens that no output contains."""
         num_sentences, num_slots, beam, max_len = (shape.num_sentences + 1, shape.num_slots, shape.beam, shape.max_len)
 
         def integers(*sizes: int) -> Tensor:
@@ -104,16 +104,19 @@ class Slots:
         stuck = (position >= limit) | ~possible[:, 0]
         self._write_down(token * beam + parent, gain)
         self._finish(parent, ends, best, gain, stuck)
-        hope = best.masked_fill(~goes_on, -torch.inf).amax(dim=1)
+        new_totals = best.masked_fill(~goes_on, -torch.inf)
+        hope = new_totals.amax(dim=1)
         # An upper bound of what is attainable: nothing becomes less probable, see `best_attainable`.
         largest = torch.maximum(self.penalties[position + 2], self.penalties[limit + 1])
-        done = stuck | (hope / largest <= self._worst_kept())
+        # the score of the n-th best ended hypothesis; -inf while there are fewer
+        worst_kept = _top(self.ended_scores, self.shape.n_best)[0][:, -1]
+        done = stuck | (hope / largest <= worst_kept)
         if self.owners is not None:
             own = self.rows[:, :, None].to(self.owners.dtype)
             self.owners.scatter_(2, self.positions[:, :, None], own)
             parents = parent[:, :, None].expand_as(self.owners)
             self.owners.copy_(self.owners.gather(1, parents))
-        self.totals.copy_(best.masked_fill(~goes_on, -torch.inf))
+        self.totals.copy_(new_totals)
         self.tokens.copy_(token)
         self.positions.add_(1)
         self.num_ended.add_(ends.sum(dim=1))
@@ -142,11 +145,6 @@ class Slots:
         self.end_gains.view(-1).scatter_(0, at.view(-1), end_gain.view(-1))
         scores = best / self.penalties[self.positions[:, :1] + 1]
         self.ended_scores.scatter_(1, place[:, :beam], scores.masked_fill(~ends, -torch.inf))
-
-    def _worst_kept(self) -> Tensor:
-        """The score of the n-th best ended hypothesis; -inf while there are fewer."""
-        n_best = self.shape.n_best
-        return _top(self.ended_scores, n_best)[0][:, -1]
 
     def _refill(self, done: Tensor) -> None:
         """Slots that are done take the next sentences of the queue, in order, or the dummy."""
@@ -202,34 +200,22 @@ def repeated(history: Tensor, there: Tensor, size: int, vocab_size: int) -> Tens
     return table.scatter_add_(1, history.masked_fill(~there, 0), penalty)
 
 
-@dataclass(frozen=True)
-class Allowed:
-    """Which tokens may come next."""
+def candidates(logits: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
+    """The log-probabilities and tokens [rows, beam] of the best of each row.
 
-    never: tuple[int, ...]
-    """Tokens that no output contains."""
-    eos_id: int
-    min_length: int
-    """Tokens before the end is allowed."""
-
-
-def candidates(
-    logits: Tensor, positions: Tensor, allowed: Allowed, count: int, repeats: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The log-probabilities and tokens [rows, count] of the best of each row.
-
-    Log-probabilities are the model's own, over all tokens; a token that is not allowed has -inf. `repeats`
-    [rows, vocab] is 0, or -inf for a repetition. `logits` may be overwritten.
+    Log-probabilities are the model's own, over all tokens; a token that is not allowed has -inf. `logits` may be
+    overwritten.
     """
+    shape, vocab_size = slots.shape, logits.shape[1]
     log_sums = logits.logsumexp(dim=1, keepdim=True)
-    for token in allowed.never:
+    for token in slots.never:
         logits[:, token] = -torch.inf
-    if allowed.min_length:
-        ends = logits[:, allowed.eos_id]
-        logits[:, allowed.eos_id] = ends.masked_fill(positions < allowed.min_length, -torch.inf)
-    if repeats is not None:
-        logits = logits + repeats
-    values, tokens = logits.topk(min(count, logits.shape[1]), dim=1)
+    if shape.min_length:
+        too_short = slots.positions.view(-1) < shape.min_length
+        logits[:, slots.eos_id] = logits[:, slots.eos_id].masked_fill(too_short, -torch.inf)
+    if shape.no_repeat_ngram:
+        logits = logits + repeated(*slots.history(), shape.no_repeat_ngram, vocab_size)
+    values, tokens = logits.topk(min(shape.beam, vocab_size), dim=1)
     # Where no token is possible both are infinite, and their difference is NaN.
     values = torch.nan_to_num(values - log_sums, nan=-torch.inf, neginf=-torch.inf)
     return values, tokens

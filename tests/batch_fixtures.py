@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 
 from regard.data.batch_stream import BatchStream, PairStream
 from regard.data.batches import Batch
+from regard.data.corpus import Corpus
 from regard.text.tokenizer import Tokenizer
 
 
-@dataclass
-class Texts:
-    sources: list[str]
-    targets: list[str]
-
-
-def texts(count: int, longest: int = 17) -> Texts:
+def texts(count: int, longest: int = 17) -> Corpus:
     """Every source differs, and names its target."""
     generator = random.Random(count)
     words = ["ka", "tomi", "re", "sunal", "bi", "dorando"]
@@ -26,14 +21,14 @@ def texts(count: int, longest: int = 17) -> Texts:
     for number in range(count):
         drawn = generator.choices(words, k=generator.randrange(1, longest))
         sources.append(" ".join([str(number), *drawn]))
-    return Texts(sources, [f"{source} ya" for source in sources])
+    return Corpus(sources, [f"{source} ya" for source in sources])
 
 
 TOKENIZER = Tokenizer.train(texts(211).sources + texts(211).targets, vocabulary=300, kind="bpe", exact=False)
 BOTH = (TOKENIZER, TOKENIZER)
 
 
-def stream(corpus: Texts, **changes: object) -> PairStream:
+def stream(corpus: Corpus, **changes: object) -> PairStream:
     values = dict(batch_tokens=509, packing=True, max_length=97, seed=3)
     return PairStream(corpus, BOTH, **{**values, **changes})  # type: ignore[arg-type]
 

@@ -6,17 +6,13 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer import Argument
 
 from regard.cli import options as opt
 from regard.errors import RegardWarning
-
-if TYPE_CHECKING:
-    from regard.cli.lines import Writer
-    from regard.search.results import Hit
 
 
 def search(
@@ -62,26 +58,19 @@ def search(
         if as_json:
             writer.write_json(found.to_dict())
         elif html is None:
+            is_bold = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+            before, after = ("\x1b[1m", "\x1b[0m") if is_bold else ("*", "*")
             for hit in found:
-                _show(hit, writer)
+                writer.write(f"{hit.score:.4f}  {hit.file}:{hit.line}\n")
+                line = hit.marked(_shown, lambda match: f"{before}{_shown(match.word)}{after}")
+                if is_bold:  # the writer would escape the colours
+                    typer.echo(f"    {line}")
+                else:
+                    writer.write(f"    {line}\n")
 
 
-def _show(hit: Hit, writer: Writer) -> None:
+def _shown(text: str) -> str:
     from regard.cli.lines import without_controls
     from regard.data.lines import on_one_line
 
-    def shown(text: str) -> str:
-        return without_controls(on_one_line(text))
-
-    is_bold = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    before, after = ("\x1b[1m", "\x1b[0m") if is_bold else ("*", "*")
-    line, cursor = "    ", 0
-    for match in hit.matches:
-        line += f"{shown(hit.text[cursor : match.start])}{before}{shown(match.word)}{after}"
-        cursor = match.end
-    line += shown(hit.text[cursor:])
-    writer.write(f"{hit.score:.4f}  {hit.file}:{hit.line}\n")
-    if is_bold:  # the writer would escape the colours
-        typer.echo(line)
-    else:
-        writer.write(line + "\n")
+    return without_controls(on_one_line(text))

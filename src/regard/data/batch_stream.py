@@ -23,11 +23,12 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from regard.data.batches import Batch, Buffer, with_ids
+from regard.data.corpus import Corpus
 from regard.data.encoding import Builder, EncodedPairs, Order, build_worker
 from regard.data.workers import Workers
 from regard.errors import DataError, TrainingError, UsageError
@@ -158,19 +159,10 @@ class BatchStream(AbstractContextManager["BatchStream"]):
         self.close()
 
 
-class Pairs(Protocol):
-    """A corpus; without sources it is text for a language model."""
-
-    @property
-    def sources(self) -> Sequence[str]: ...
-    @property
-    def targets(self) -> Sequence[str]: ...
-
-
 class PairStream(BatchStream):
     """The batches of a parallel corpus; `close` it (or use it as a context) if it has workers.
 
-    tokenizers: of the source and of the target; no source tokenizer means a language model.
+    tokenizers: of the source and of the target; no source tokenizer, and no sources, means a language model.
     batch_tokens: tokens of a batch, both sides and padding included.
     num_workers: processes that build batches ahead; any number gives the same batches.
     lanes: those of this process.
@@ -180,7 +172,7 @@ class PairStream(BatchStream):
 
     def __init__(
         self,
-        corpus: Pairs,
+        corpus: Corpus,
         tokenizers: tuple[Tokenizer | None, Tokenizer],
         *,
         batch_tokens: int,
@@ -229,7 +221,16 @@ class PairStream(BatchStream):
             rooms = [self.buffer.target_room] + [self.buffer.source_room] * bool(self.buffer.source)
         max_length = min(max_length, *(room - 1 for room in rooms))
         self._builder = dataclasses.replace(plain, sampling=sampling, buffer=self.buffer, max_length=max_length)
-        self._check_room(facts.source_longest, facts.target_longest)
+        source_longest, target_longest = facts.source_longest, facts.target_longest
+        if self.buffer is None:
+            fits = source_longest + target_longest <= batch_tokens
+        else:
+            fits = source_longest <= self.buffer.source_room and target_longest <= self.buffer.target_room
+        if not fits:
+            raise UsageError(
+                f"batch_tokens must have room for the longest pair, {source_longest} and "
+                f"{target_longest} tokens: got {batch_tokens}; raise it, or lower max_length"
+            )
         super().__init__(num_windows, fingerprint, lanes)
         if num_workers:
             self._workers = Workers(build_worker, [self._builder.to_message()] * num_workers)
@@ -240,18 +241,6 @@ class PairStream(BatchStream):
         places = np.linspace(0, self.num_pairs - 1, num_measured).astype(np.int64)
         source, target = builder.encode(self._pairs.texts(places), [self._seed])
         return float(source.lengths.mean()), float(target.lengths.mean() - 1)
-
-    def _check_room(self, source_longest: int, target_longest: int) -> None:
-        buffer, batch_tokens = self.buffer, self._builder.batch_tokens
-        if buffer is None:
-            fits = source_longest + target_longest <= batch_tokens
-        else:
-            fits = source_longest <= buffer.source_room and target_longest <= buffer.target_room
-        if not fits:
-            raise UsageError(
-                f"batch_tokens must have room for the longest pair, {source_longest} and "
-                f"{target_longest} tokens: got {batch_tokens}; raise it, or lower max_length"
-            )
 
     def _read(self, epoch: int, window: int) -> dict[str, Any]:
         start, stop = (n * self.num_pairs // self._num_windows for n in (window, window + 1))

@@ -65,14 +65,8 @@ class Buffer:
         tails = (self.source - source.sum(), self.target - target.sum())
         num_dummies = -(-max(tails) // self.max_length)
         unused = np.zeros(self.slots - len(target) - num_dummies, np.int64)
-        dummies = [_split(tail, num_dummies) for tail in tails]
-        return (np.concatenate([source, dummies[0], unused]), np.concatenate([target, dummies[1], unused]))
-
-
-def _split(total: int, num_parts: int) -> Lengths:
-    parts = np.full(num_parts, total // max(num_parts, 1), np.int64)
-    parts[: total - parts.sum()] += 1
-    return parts
+        dummies = [(tail + np.arange(num_dummies)[::-1]) // max(num_dummies, 1) for tail in tails]
+        return np.concatenate([source, dummies[0], unused]), np.concatenate([target, dummies[1], unused])
 
 
 def pack(source: Lengths, target: Lengths, buffer: Buffer) -> list[Rows]:

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regard.data.lines import decode, raw_lines
 from regard.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from regard.data.storage import StoredTexts
 
 NumberedPair = tuple[int, str, str]
@@ -117,12 +115,20 @@ def read_pairs(
 
 def _add(corpus: Corpus, name: str, found: Iterable[NumberedPair]) -> None:
     corpus.starts.append(len(corpus))
-    alignment = _AlignmentCheck()
+    block: list[tuple[int, int, int]] = []
+    is_aligned = True
     for number, source, target in found:
         corpus.sources.append(source)
         corpus.targets.append(target)
-        alignment.add(number, len(source), len(target))
-    corpus.report.warnings += alignment.warnings(name)
+        block.append((number, len(source), len(target)))
+        if len(block) == _BLOCK:
+            if is_aligned and (shift := _shift(block)):
+                is_aligned = False
+                corpus.report.warnings.append(
+                    f"{name}: lines from {block[0][0]} on look shifted by {abs(shift)}: "
+                    f"a line is missing in the {'source' if shift > 0 else 'target'} near it"
+                )
+            block = []
 
 
 def _side_by_side(source: Path, target: Path, sides: tuple[str, str], report: ReadingReport) -> Iterable[NumberedPair]:
@@ -191,65 +197,20 @@ def _empty(path: str | Path) -> DataError:
     return DataError(f"{path} must hold text: it is empty; give another file")
 
 
-class _AlignmentCheck:
-    """Warns where line n of one side begins not to translate line n of the other.
+def _shift(block: Sequence[tuple[int, int, int]]) -> int:
+    """By how many lines the target must move back to fit the source in this block; 0 if it fits, or nothing does.
 
     A long sentence has a long translation, so over a block of lines the lengths of the two sides correlate. Where they
     do not, but would if one side were moved by a line or a few, a line is missing.
     """
+    import numpy as np
 
-    def __init__(self) -> None:
-        self._held: list[tuple[int, int, int]] = []
-        """line number and both lengths of the next block and a few lines around it"""
-        self._start = 0
-        """index in `held` of the first line of the next block"""
-        self._found: tuple[int, int] | None = None
-        """first line of the first block that is shifted, and by how much"""
+    _, source, target = np.log1p(np.array(block)).T
+    inner = source[_MAX_SHIFT:-_MAX_SHIFT]
 
-    def add(self, line: int, source_length: int, target_length: int) -> None:
-        self._held.append((line, source_length, target_length))
-        if len(self._held) == self._start + _BLOCK + _MAX_SHIFT:
-            self._judge_block()
+    def fit(shift: int) -> float:
+        other = target[_MAX_SHIFT + shift : len(target) - _MAX_SHIFT + shift]
+        return float(np.corrcoef(inner, other)[0, 1]) if inner.std() and other.std() else 1.0
 
-    def warnings(self, name: str) -> list[str]:
-        """To be called after the last pair."""
-        if len(self._held) >= self._start + _BLOCK:
-            self._judge_block()
-        if self._found is None:
-            return []
-        line, shift = self._found
-        return [
-            f"{name}: lines from {line} on look shifted by {abs(shift)}: "
-            f"a line is missing in the {'source' if shift > 0 else 'target'} near it"
-        ]
-
-    def _judge_block(self) -> None:
-        import numpy as np
-
-        lengths = np.log1p(np.array(self._held)[:, 1:])
-        shift = 0 if self._found else _shift(lengths[:, 0], lengths[:, 1], self._start)
-        if shift:
-            self._found = self._held[self._start][0], shift
-        # The next block is also compared with the end of this one.
-        del self._held[: self._start + _BLOCK - _MAX_SHIFT]
-        self._start = _MAX_SHIFT
-
-
-def _shift(source: np.ndarray[Any, Any], target: np.ndarray[Any, Any], start: int) -> int:
-    """By how many lines the target must move back to fit the source here; 0 if it fits, or nothing does."""
-    block = source[start : start + _BLOCK]
-    if _correlation(block, target[start : start + _BLOCK]) > _NOT_ALIGNED:
-        return 0
-    fits: dict[int, float] = {}
-    for shift in range(-_MAX_SHIFT, _MAX_SHIFT + 1):
-        first, last = start + shift, start + shift + _BLOCK
-        if first >= 0 and last <= len(target):
-            fits[shift] = _correlation(block, target[first:last])
-    best = max(fits, key=fits.__getitem__)
-    return best if fits[best] > _ALIGNED else 0
-
-
-def _correlation(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    scale = float((a @ a) * (b @ b)) ** 0.5
-    return float(a @ b) / scale if scale else 1.0
+    best = max(range(-_MAX_SHIFT, _MAX_SHIFT + 1), key=fit)
+    return best if fit(0) <= _NOT_ALIGNED and fit(best) > _ALIGNED else 0

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import Any, NamedTuple
 
 from regard.errors import DataError
 from regard.files import sync
@@ -137,15 +137,7 @@ def _problem_to_retry(error: Exception, url: str, part: Path, advice: Advice) ->
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects, never from https to http."""
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         allowed = ("https://",) if req.type == "https" else ("http://", "https://")
         if not newurl.startswith(allowed):
             raise DataError(

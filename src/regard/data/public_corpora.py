@@ -66,8 +66,6 @@ class DataFile:
     sources: tuple[Source, ...]
     text_sha256: str = ""
     """of the text inside, however it is packed"""
-    elsewhere: tuple[str, ...] = ()
-    """lines of mixed files, as PATTERN#LABEL, that may take its place"""
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,7 @@ def _read_corpora() -> tuple[PublicCorpus, ...]:
         files = []
         for file in corpus.pop("files", ()):
             sources = tuple(Source(**source) for source in file.pop("sources"))
-            elsewhere = tuple(file.pop("elsewhere", ()))
-            files.append(DataFile(**file, sources=sources, elsewhere=elsewhere))
+            files.append(DataFile(**file, sources=sources))
         found.append(PublicCorpus(**corpus, files=tuple(files)))
     return tuple(found)
 
@@ -105,31 +102,21 @@ def find_corpus(name: str) -> PublicCorpus:
     return CORPORA[names.index(name)]
 
 
-def corpus_of(path: str) -> tuple[PublicCorpus, DataFile] | None:
-    """The corpus that a file of a data folder belongs to, and the file."""
-    for corpus in CORPORA:
-        for file in corpus.files:
-            if file.path == path:
-                return corpus, file
-    return None
+def corpus_of(path: str) -> PublicCorpus | None:
+    """The corpus that a file of a data folder belongs to."""
+    return next((corpus for corpus in CORPORA if any(file.path == path for file in corpus.files)), None)
 
 
-def find_files(name: str, folder: Path) -> list[str]:
-    """The file `data/…` of a recipe below a folder: under its name, packed in another way, or within mixed files."""
+def find_file(name: str, folder: Path) -> str:
+    """The file `data/…` of a recipe below a folder: under its name, or packed in another way."""
     path, _, label = name.removeprefix(f"{DATA}/").partition("#")
     plain = path.removesuffix(".gz").removesuffix(".xz")
     for each in (path, *(plain + ending for ending in _PACKED)):
         if (folder / each).is_file():
-            return [f"{folder / each}#{label}" if label else str(folder / each)]
-    known = corpus_of(path)
-    for pattern in known[1].elsewhere if known else ():
-        pattern, _, label = pattern.partition("#")
-        found_mixed = sorted({each for ending in _PACKED for each in folder.glob(pattern + ending)})
-        if found_mixed:
-            return [f"{each}#{label}" for each in found_mixed]
+            return f"{folder / each}#{label}" if label else str(folder / each)
     advice = "put it there, or"
-    if known:
-        advice = f"run  regard data get {known[0].name}, or"
+    if corpus := corpus_of(path):
+        advice = f"run  regard data get {corpus.name}, or"
     elif path.startswith("prepared/fr-en/"):
         advice = "make it with  python recipes/text/prepare.py FILES, or"
     raise DataError(

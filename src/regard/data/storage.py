@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -90,33 +90,24 @@ class StoredTexts(Sequence[str]):
         assert self._rows is None
         self._pending.append(text.encode("utf-8", "surrogatepass"))
         if len(self._pending) == _UNWRITTEN_TEXTS:
-            self._write_pending()
+            self.flush()
 
     def extend(self, texts: Iterable[str]) -> None:
         for text in texts:
             self.append(text)
 
     def flush(self) -> None:
-        self._write_pending()
-        self._data.flush()
-        self._ends.flush()
-
-    def _write_pending(self) -> None:
-        if not self._pending:
-            return
         lengths = np.fromiter(map(len, self._pending), np.int64, len(self._pending))
         self._ends.extend(len(self._data) + np.cumsum(lengths))
         self._data.extend(np.frombuffer(b"".join(self._pending), np.uint8))
         self._pending = []
+        self._data.flush()
+        self._ends.flush()
 
     def __len__(self) -> int:
         return len(self._ends) + len(self._pending) if self._rows is None else len(self._rows)
 
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
+    def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
             return self.take(np.arange(*place.indices(len(self)), dtype=np.int64))
         return self.take(np.array([range(len(self))[place]], np.int64))[0]

@@ -37,32 +37,26 @@ def read_passages(
     data: bytes, suffix: str, count: Callable[[str], int], most: int, *, language: str = "", encoding: str | None = None
 ) -> list[Passage]:
     """The passages of a file, none longer than `most` as `count` measures it; a longer word is left out."""
-    if is_binary(data) and encoding is None:
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in data[:_NUM_LOOKED_AT] and not is_utf16 and encoding is None:
         raise DataError("it must be text: it holds NUL bytes, as programs and pictures do")
     known = suffix if suffix in SUFFIXES and suffix not in _CATALOGUES else ".txt"
     content = decode(data, known, encoding).content
     found: list[Passage] = []
     cursor, line = 0, 1
-    for start, text in _paragraphs(content, known):
+    for start, text in _outlined(_slots(content, known), content):
         line += content.count("\n", cursor, start)
         cursor = start
         found += _cut(text, line, count, most, language)
     return found
 
 
-def is_binary(data: bytes) -> bool:
-    return b"\0" in data[:_NUM_LOOKED_AT] and not data.startswith((b"\xff\xfe", b"\xfe\xff"))
-
-
-def _paragraphs(content: str, suffix: str) -> list[tuple[int, str]]:
-    """The offset of each paragraph, and its text as it is displayed."""
+def _slots(content: str, suffix: str) -> Sequence[Slot]:
+    """The places of text in a document; a broken one is read as plain text."""
     try:
-        slots, _ = reader_of(suffix)(content, ("", ""))
+        return reader_of(suffix)(content, ("", ""))[0]
     except (DataError, UsageError):
-        if suffix == ".txt":
-            raise
-        slots, _ = reader_of(".txt")(content, ("", ""))
-    return outlined(slots, content)
+        return reader_of(".txt")(content, ("", ""))[0]
 
 
 def _cut(text: str, line: int, count: Callable[[str], int], most: int, language: str) -> Iterator[Passage]:
@@ -83,7 +77,7 @@ def _cut(text: str, line: int, count: Callable[[str], int], most: int, language:
         yield Passage(line, gathered)
 
 
-def outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
+def _outlined(slots: Sequence[Slot], content: str) -> list[tuple[int, str]]:
     """The offset and text of each paragraph with its headings; a heading without a paragraph is one itself."""
     found: list[tuple[int, str]] = []
     alone: dict[int, str] = {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,6 +103,14 @@ class Hit:
     def matches(self) -> list[Match]:
         return self.comparison.matches()
 
+    def marked(self, show: Callable[[str], str], mark: Callable[[Match], str]) -> str:
+        """The text with its matches marked; what is between them is shown by `show`."""
+        parts, cursor = [], 0
+        for match in self.matches:
+            parts += [show(self.text[cursor : match.start]), mark(match)]
+            cursor = match.end
+        return "".join([*parts, show(self.text[cursor:])])
+
     def to_dict(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in ("file", "line", "score", "text")}
         return {**found, "matches": [asdict(match) for match in self.matches]}
@@ -155,27 +163,20 @@ context. The nearest passage word of each query word is framed.</p>
 </body></html>
 """
 
-    def _repr_html_(self) -> str:
-        return self.html()
+    _repr_html_ = html  # of a notebook
 
 
 def _section(number: int, hit: Hit) -> str:
     place = f"{html.escape(hit.file)}:{hit.line}"
     return f"""<section><h2>{number}. <span class="file">{place}</span> <span class="score">{hit.score:.4f}</span></h2>
-<p class="passage">{_marked(hit)}</p>
+<p class="passage">{hit.marked(html.escape, _mark)}</p>
 <details{" open" if number == 1 else ""}><summary>Every word with every word</summary>
 <div class="scroll">{_table(hit)}</div></details></section>"""
 
 
-def _marked(hit: Hit) -> str:
-    parts, cursor = [], 0
-    for match in hit.matches:
-        parts.append(html.escape(hit.text[cursor : match.start]))
-        label = html.escape(f"{match.query_word}: {match.similarity:.4f}")
-        word = html.escape(hit.text[match.start : match.end])
-        parts.append(f'<mark class="s{_step(match.similarity)}" title="{label}">{word}</mark>')
-        cursor = match.end
-    return "".join([*parts, html.escape(hit.text[cursor:])])
+def _mark(match: Match) -> str:
+    label = html.escape(f"{match.query_word}: {match.similarity:.4f}")
+    return f'<mark class="s{_step(match.similarity)}" title="{label}">{html.escape(match.word)}</mark>'
 
 
 def _table(hit: Hit) -> str:

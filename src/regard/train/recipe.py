@@ -36,7 +36,7 @@ from regard.config import (
     shape_of,
     with_generate_section,
 )
-from regard.data.public_corpora import DATA, find_files
+from regard.data.public_corpora import DATA, find_file
 from regard.errors import UsageError, suggest
 from regard.folder.manifest import read_manifest
 
@@ -110,9 +110,8 @@ class Request:
         """The request with its files `data/…` found in this folder; other names stay as they are."""
         files: dict[str, Any] = {
             each.name: tuple(
-                path
+                find_file(name, folder) if name.startswith(f"{DATA}/") else name
                 for name in getattr(self.data, each.name)
-                for path in (find_files(name, folder) if name.startswith(f"{DATA}/") else [name])
             )
             for each in dataclasses.fields(DataConfig)
             if each.default == ()

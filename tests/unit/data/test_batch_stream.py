@@ -8,12 +8,13 @@ from itertools import islice
 
 import numpy as np
 import pytest
-from batch_fixtures import TOKENIZER, Texts, epoch, same, sequences, stream, texts
+from batch_fixtures import TOKENIZER, epoch, same, sequences, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.data.batch_stream import PairStream
 from regard.data.batches import Batch, Buffer, batches_for_inference, group_by_length, pack, padded_batches
+from regard.data.corpus import Corpus
 from regard.errors import DataError, TrainingError, UsageError
 from regard.text.tokenizer import BOS_ID, EOS_ID, PAD_ID
 
@@ -138,7 +139,7 @@ def test_impossible_settings_are_refused() -> None:
 @pytest.mark.parametrize("packing", [True, False])
 def test_a_language_model_has_only_a_target(packing: bool) -> None:
     lines = texts(97).targets
-    batches = PairStream(Texts([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97)
+    batches = PairStream(Corpus([], lines), (None, TOKENIZER), batch_tokens=251, packing=packing, max_length=97)
     taken = epoch(batches)
     assert all(batch.source.shape[1] == 0 and not batch.source_lengths.any() for batch in taken)
     if packing:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batch_fixtures import BOTH, Texts, same, stream, texts
+from batch_fixtures import BOTH, same, stream, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -115,5 +115,5 @@ def test_a_corpus_in_files_is_cleaned_as_one_in_memory(tmp_path: Path, monkeypat
 DATA = DataConfig()
 
 
-def pairs_of(corpus: Corpus | Texts) -> list[tuple[str, str]]:
+def pairs_of(corpus: Corpus) -> list[tuple[str, str]]:
     return list(zip(corpus.sources, corpus.targets, strict=True))

@@ -12,7 +12,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from prepare import prepare
 from typer.testing import CliRunner
 from web_fixtures import Page, Web
 
@@ -26,7 +25,7 @@ from regard.data.public_corpora import (
     PublicCorpus,
     Source,
     corpus_of,
-    find_files,
+    find_file,
     obtain,
 )
 from regard.errors import DataError
@@ -95,18 +94,15 @@ def test_segments_of_a_test_set_are_its_lines(web: Web, tmp_path: Path) -> None:
 
 
 def test_a_text_is_checked_by_what_is_inside(web: Web, tmp_path: Path) -> None:
-    sha256 = hashlib.sha256(FRENCH).hexdigest()
-    file = DataFile("x.fr.gz", (Source(f"{web.url}/x.fr.gz"),), sha256)
-    web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, 1))
-    [path] = obtain(make(file), tmp_path / "one")
-    web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, 9))
-    obtain(make(file), tmp_path / "two")
+    file = DataFile("x.fr.gz", (Source(f"{web.url}/x.fr.gz"),), hashlib.sha256(FRENCH).hexdigest())
+    for level in (1, 9):
+        web.pages["/x.fr.gz"] = Page(gzip.compress(FRENCH, level))
+        assert obtain(make(file), tmp_path / str(level))[0].exists()
     web.pages["/x.fr.gz"] = Page(gzip.compress(ENGLISH))
     with pytest.raises(DataError, match="the text of x.fr.gz must have the sha256"):
         obtain(make(file), tmp_path / "three")
     assert not (tmp_path / "three" / "x.fr.gz").exists()
     assert obtain(make(file), tmp_path / "four", accept=True)[0].exists()
-    assert path.exists()
 
 
 def test_what_was_fetched_once_must_stay_the_same(web: Web, tmp_path: Path) -> None:
@@ -177,7 +173,7 @@ def test_the_listing_is_sound() -> None:
         assert corpus.licence and corpus.what and corpus.used_for
         assert corpus.home.startswith("https://")
         for file in corpus.files:
-            assert corpus_of(file.path) == (corpus, file)
+            assert corpus_of(file.path) == corpus
             assert not Path(file.path).is_absolute() and ".." not in file.path
             for source in file.sources:
                 assert source.url.startswith("https://")
@@ -187,25 +183,15 @@ def test_the_listing_is_sound() -> None:
 
 def test_a_recipes_file_is_found_however_it_is_packed(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="run  regard data get multi30k, or name the folder"):
-        find_files("data/multi30k/train.de.gz", tmp_path)
+        find_file("data/multi30k/train.de.gz", tmp_path)
     (tmp_path / "multi30k").mkdir()
     plain = tmp_path / "multi30k" / "train.de"
     for ending in (".xz", "", ".gz"):
         path = Path(f"{plain}{ending}")
         path.touch()
-        assert find_files("data/multi30k/train.de.gz", tmp_path) == [str(path)]
-
-
-def test_a_recipes_corpus_is_found_within_mixed_files(tmp_path: Path) -> None:
-    (tmp_path / "fr-en").mkdir()
-    for name in ("train.1.tsv.xz", "train.0.tsv.xz", "extra-research.tsv.xz"):
-        (tmp_path / "fr-en" / name).touch()
-    mixed = [f"{tmp_path}/fr-en/train.{i}.tsv.xz#europarl" for i in (0, 1)]
-    assert find_files("data/fr-en/europarl.tsv.gz", tmp_path) == mixed
-    own = tmp_path / "fr-en" / "europarl.tsv"
-    own.touch()
-    assert find_files("data/fr-en/europarl.tsv.gz", tmp_path) == [str(own)]
-    assert find_files("data/fr-en/train.0.tsv#docs", tmp_path) == [f"{tmp_path}/fr-en/train.0.tsv.xz#docs"]
+        assert find_file("data/multi30k/train.de.gz#news", tmp_path) == f"{path}#news"
+    with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
+        find_file("data/prepared/fr-en/docs.tsv.gz", tmp_path)
 
 
 @pytest.mark.parametrize("name", ["multi30k-en-de", "fr-en-base"])
@@ -227,19 +213,6 @@ def test_a_recipe_of_the_ledger_reads_what_can_be_fetched(name: str, tmp_path: P
     assert {*found.source, *found.pairs, *found.test_source} <= {
         str(tmp_path / file.removeprefix("data/")) for file in files
     }
-
-
-def test_what_can_be_fetched_can_be_prepared(tmp_path: Path) -> None:
-    fetched = ("europarl", "tatoeba", "ntrex", "news-commentary")
-    for name in fetched:
-        assert corpus_of(f"fr-en/{name}.tsv.gz") is not None
-        with gzip.open(tmp_path / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
-            file.write(f"Ceci vient de {name}.\tThis is from {name}.\n")
-    made = prepare([tmp_path / f"{name}.tsv.gz" for name in fetched], tmp_path, workers=1)
-    counts = {path.name: count for path, count in made.kept.items()}
-    assert counts == {"europarl.tsv.gz": 1, "everyday.tsv.gz": 1, "news.tsv.gz": 2}
-    with pytest.raises(DataError, match="make it with  python recipes/text/prepare.py FILES, or"):
-        find_files("data/prepared/fr-en/docs.tsv.gz", tmp_path)
 
 
 def test_the_corpora_are_listed() -> None:

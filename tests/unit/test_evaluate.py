@@ -25,15 +25,11 @@ def test_a_score_says_how_it_was_computed() -> None:
     assert score.to_dict()["bleu"] == score.bleu
 
 
-def test_unequal_counts_are_refused() -> None:
+def test_what_has_no_score_is_refused() -> None:
     with pytest.raises(DataError, match="as many lines: got 1 and 2"):
         evaluate(REFERENCES[:1], REFERENCES)
-
-
-@pytest.mark.parametrize("references", [[], ["", "  "]], ids=["none", "blank"])
-def test_empty_references_are_refused(references: list[str]) -> None:
     with pytest.raises(DataError, match="references must hold text"):
-        evaluate(["a"] * len(references), references)
+        evaluate(["a", "b"], ["", "  "])
 
 
 def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import lzma
 from collections.abc import Iterator
 from dataclasses import replace
@@ -133,15 +132,6 @@ def test_a_translation_with_a_tab_stays_in_its_column(job: Job, side: int, expec
     Path(job.inputs[0]).write_text("un\tone\tx\n")
     replace(job, side=side).run(executing_with(lambda *_: ["a\tb\r\nc\nd"]), silent)
     assert (Path(job.output) / "text.fr").read_bytes().decode() == expected
-
-
-def test_a_job_of_before_there_were_sides_goes_on(job: Job) -> None:
-    job.run(shouting, silent)
-    begun = Path(job.output) / "job.json"
-    asked = json.loads(begun.read_text())
-    del asked["side"]
-    begun.write_text(json.dumps(asked))
-    assert job.run(shouting, silent) == 0
 
 
 @pytest.mark.parametrize("side", [1, 2])

@@ -1,16 +1,10 @@
 """What a user is told of translations."""
 
-from regard.translate.translation import FLAGS, Sentence, Translation, messages
+from regard.translate.translation import Sentence, Translation, messages
 
 
 def translation(source: str, *flags: str) -> Translation:
     return Translation(source, "", [""], [Sentence(source, [], list(flags))])
-
-
-def test_which_lines_went_round_in_circles() -> None:
-    results = [translation("a"), translation("b", "repetition"), translation("c", "repetition")]
-    [told] = messages(results, 0, 256, lambda place: f"line {place + 41}")
-    assert told == f"2 {FLAGS['repetition']}: line 42, line 43"
 
 
 def test_of_many_lines_the_first_are_named() -> None:

@@ -28,12 +28,7 @@ def read_xliff(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
         parts = parts_of(items_of(text, source, _XLIFF_CODES), escape)
         if _has_segment(parts) and (target is None or _is_open(text, unit, source, target)):
             slots.append(_target_slot(text, unit, source, target, parts))
-    given = (file.attributes.get("source-language", "") for file in root.all("file"))
-    declared = root.inherited("srcLang") or next(given, "")
-    is_other = declared.lower()[:2] != languages[0].lower()[:2]
-    warning = f"the file says that its source is {declared}, but it is read as {languages[0]}"
-    warnings = [warning] if declared and languages[0] and is_other else []
-    return sorted(slots, key=lambda slot: slot.start), warnings
+    return sorted(slots, key=lambda slot: slot.start), []
 
 
 def _is_open(text: str, unit: Element, source: Element, target: Element) -> bool:
@@ -61,8 +56,7 @@ def _language_slots(root: Element, language: str) -> list[Slot]:
         holders, attribute = [root], "trgLang"
     else:
         holders, attribute = list(root.all("file")), "target-language"
-    holders = [holder for holder in holders if attribute not in holder.attributes]
-    ends = [holder.inner - len("/>" if holder.inner == holder.end else ">") for holder in holders]
+    ends = [holder.inner - len(">") for holder in holders if holder.children and attribute not in holder.attributes]
     return [Slot(end, end, [f' {attribute}="{quote(language)}"']) for end in ends]
 
 

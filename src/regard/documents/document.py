@@ -43,7 +43,6 @@ Translate = Callable[[list[str]], Sequence[TranslatedText]]
 _NUM_SHOWN = 60
 """characters of a doubtful segment in its warning"""
 _IN_PARTS = "had to be translated in parts, to keep their tags and placeholders"
-_NOT_WHOLE = "could not be translated in whole without harm to their placeholders"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +111,8 @@ def translate_document(
         content += text.content[cursor:]
     data, num_lost = encode(replace(text, content=content), suffix)
     found = [known[segment] for segment in segments]
-    doubtful: dict[str, list[str]] = {}
-    for each in found:
-        doubtful.setdefault(each.doubt, []).append(each.source)
-    warnings += [
-        f"{len(sources)} segment(s) {doubt}, the first: {sources[0][:_NUM_SHOWN]!r}"
-        for doubt, sources in doubtful.items()
-        if doubt
-    ]
+    if doubtful := [each.source for each in found if each.doubt]:
+        warnings.append(f"{len(doubtful)} segment(s) {_IN_PARTS}, the first: {doubtful[0][:_NUM_SHOWN]!r}")
     if num_lost:
         warnings.append(f"{num_lost} character(s) have no place in {text.encoding}: ? stands there")
     return TranslatedDocument(data, warnings, found)
@@ -179,22 +172,16 @@ def _in_parts(segments: Sequence[Segment], translate: Translate, language: str) 
     found: dict[Segment, TranslatedSegment] = {}
     for segment, parts in cut.items():
         source = target = ""
-        doubt = _IN_PARTS
         for part in parts:
-            raw = new = part if isinstance(part, str) else part.raw
-            if isinstance(part, Segment):
-                if part in answers:
-                    new = answers[part].written
-                else:
-                    doubt = _NOT_WHOLE
+            raw = part if isinstance(part, str) else part.raw
+            new = answers[part].written if part in answers else raw
             # A word that a comma separated from a placeholder must not touch it now.
             if _touch(target, new) and not _touch(source, raw):
                 target += " "
             target += new
             source += raw
-        if target != source:
-            target = segment.finish(target)
-        found[segment] = TranslatedSegment(segment.text, target, doubt)
+        target = target if target == source else segment.finish(target)
+        found[segment] = TranslatedSegment(segment.text, target, _IN_PARTS)
     return found
 
 

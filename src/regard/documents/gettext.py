@@ -15,10 +15,8 @@ from regard.errors import DataError
 
 _FIELD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*(".*)')
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*')
-_ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|.)")
-_MEANINGS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
-_ESCAPES = {"\\": "\\\\", '"': '\\"', **{value: f"\\{key}" for key, value in _MEANINGS.items()}}
-_TO_ESCAPE = re.compile("[" + re.escape("".join(_ESCAPES)) + "]")
+_ESCAPED = re.compile(r'\\(?:x[0-9a-fA-F]{2}|[0-3]?[0-7]{1,2}|["\\abfnrtv])')
+_ESCAPES = str.maketrans({sign: f"\\{name}" for sign, name in zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True)})
 
 
 @dataclass(slots=True)
@@ -84,7 +82,7 @@ def _escaped(part: Part) -> Part:
 
 
 def _escape(text: str) -> str:
-    return _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
+    return text.translate(_ESCAPES)
 
 
 def _messages(text: str) -> Iterator[_Message]:
@@ -112,19 +110,12 @@ def _messages(text: str) -> Iterator[_Message]:
                 f"line {number} of the catalogue must be a comment, a field such as msgid, or a quoted "
                 f"string: got {line[:40]!r}; check it with msgfmt"
             )
-        message.texts[current] += _ESCAPED.sub(_meaning, string[1])
+        message.texts[current] += _ESCAPED.sub(lambda found: found.group().encode().decode("unicode_escape"), string[1])
         if current.startswith("msgstr"):
             first = message.places.get(current, (start, 0))[0]
             message.places[current] = (first, match.start() + len(match[1].rstrip()))
     if message.places:
         yield message
-
-
-def _meaning(match: re.Match[str]) -> str:
-    code = match[1]
-    if code[0] == "x" and len(code) > 1:
-        return chr(int(code[1:], 16))
-    return chr(int(code, 8)) if code[0] in "01234567" else _MEANINGS.get(code, code)
 
 
 # --- keyboard letters: `&Open` (Qt, Windows), `_Save` (GTK), `~File`

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from html import unescape
+from itertools import chain
 
 from regard.documents.markup import MarkupToken, escape, text_with_references, tokens
-from regard.documents.segments import Code, CodeKind, Item, Languages, Part, Slot, parts_of, shown
+from regard.documents.segments import Code, CodeKind, Item, Languages, Part, Slot, code_with, parts_of, shown
 
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite data del dfn em font i img ins kbd label mark nobr q rp rt ruby s samp "
@@ -17,8 +17,6 @@ _INLINE = frozenset(
 _CODE = frozenset("code kbd samp var tt".split())
 _OPAQUE = _CODE | frozenset("script style xmp iframe noembed noframes template svg math object canvas pre".split())
 _HEADING = re.compile("h([1-6])")
-_NUM_SHOWN = 40
-"""maximum characters of inline code that the model sees"""
 
 _SEEN_ATTRIBUTES = frozenset("alt title placeholder aria-label".split())
 _BUTTONS = frozenset("submit button reset".split())
@@ -27,64 +25,42 @@ _DESCRIPTIONS = frozenset("description og:title og:description twitter:title twi
 _ATTRIBUTE = re.compile(r"""[\s/]*+(=?[^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?""")
 _QUOTES = {2: '"', 3: "'", 4: ""}
 """quotation mark of each group of the pattern"""
-_SURELY_TEXT = re.compile(r"[\w&;#.,!?-]+")
-"""a value without quotation marks that every parser reads alike"""
+_ESCAPES = {'"': lambda text: escape(text).replace('"', "&quot;"), "'": lambda text: escape(text).replace("'", "&#39;")}
 
 
 def read(text: str, languages: Languages) -> tuple[list[Slot], list[str]]:
-    return _PageReader(text, languages).read(), []
-
-
-class _PageReader:
-    def __init__(self, text: str, languages: Languages) -> None:
-        self.text, self.languages = text, languages
-        self.slots: list[Slot] = []
-        self.items: list[Item] = []
-        """content of the open block"""
-        self.start = 0
-        self.level = 0
-        self.row: int | None = None
-        self.is_head = False
-
-    def read(self) -> list[Slot]:
-        for token, items in _items(self.text):
-            if items is not None:
-                self.start = self.start if self.items else token.start
-                self.items += items
-                continue
-            self._end_block(token.start)
-            self._note(token)
-            if token.kind == "open":
-                is_page = token.name == "html" and all(self.languages)
-                parts = [self._page_tag(token)] if is_page else _tag_parts(self.text, token)
-                self.slots.append(Slot(token.start, token.end, parts, is_aside=True))
-        self._end_block(len(self.text))
-        return self.slots
-
-    def _end_block(self, end: int) -> None:
-        if self.items:
-            parts = parts_of(self.items, escape)
-            is_head = self.row is not None and self.is_head
-            self.slots.append(Slot(self.start, end, parts, self.level, self.row, is_head))
-            self.items = []
-
-    def _note(self, token: MarkupToken) -> None:
-        """Remember the heading or the table row that the next blocks are in."""
+    slots: list[Slot] = []
+    block: list[Item] = []
+    start = level = 0
+    row: int | None = None
+    is_head = False
+    end = MarkupToken("other", len(text), len(text))
+    for token, items in chain(_items(text), [(end, None)]):
+        if items is not None:
+            start = start if block else token.start
+            block += items
+            continue
+        if block:
+            slots.append(Slot(start, token.start, parts_of(block, escape), level, row, row is not None and is_head))
+            block = []
         is_open = token.kind == "open"
         if heading := _HEADING.fullmatch(token.name):
-            self.level = int(heading[1]) if is_open else 0
-        elif token.name == "tr":
-            self.row = token.start if is_open else None
+            level = int(heading[1]) if is_open else 0
+        elif token.name in ("tr", "table"):
+            row = token.start if is_open and token.name == "tr" else None
         elif token.name in ("td", "th"):
-            self.is_head = token.name == "th"
-        elif token.name == "table":
-            self.row = None
+            is_head = token.name == "th"
+        if is_open:
+            is_page = token.name == "html" and all(languages)
+            parts = [_page_tag(text[token.start : token.end], *languages)] if is_page else _tag_parts(text, token)
+            slots.append(Slot(token.start, token.end, parts, is_aside=True))
+    return slots, []
 
-    def _page_tag(self, token: MarkupToken) -> str:
-        """A page that declared the source language declares the target language."""
-        source, target = self.languages
-        declared = re.compile(rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE)
-        return declared.sub(lambda match: match[1] + target, self.text[token.start : token.end])
+
+def _page_tag(tag: str, source: str, target: str) -> str:
+    """A page that declared the source language declares the target language."""
+    declared = re.compile(rf"""(?<=[\s:])(lang\s*=\s*["']?){re.escape(source)}(?:-\w+)*(?![\w-])""", re.IGNORECASE)
+    return declared.sub(lambda match: match[1] + target, tag)
 
 
 def _tag_parts(text: str, tag: MarkupToken) -> list[Part]:
@@ -94,21 +70,11 @@ def _tag_parts(text: str, tag: MarkupToken) -> list[Part]:
     cursor = tag.start
     for name in _seen_names(tag, values):
         start, raw, quote = values[name]
-        # Not part of a program that writes the page, and read alike by all parsers.
-        if "<" not in raw and (quote or _SURELY_TEXT.fullmatch(raw)):
-            parts += [text[cursor : tag.start + start], *_value_parts(raw, quote)]
+        # Not part of a program that writes the page. Without quotation marks, parsers differ on where a value ends.
+        if quote and "<" not in raw:
+            parts += [text[cursor : tag.start + start], *parts_of(text_with_references(raw), _ESCAPES[quote])]
             cursor = tag.start + start + len(raw)
     return [*parts, text[cursor : tag.end]]
-
-
-def _value_parts(raw: str, quote: str) -> list[Part]:
-    mark = quote or '"'
-    spelt = "&#39;" if mark == "'" else "&quot;"
-    parts = parts_of(text_with_references(raw), lambda text: escape(text).replace(mark, spelt))
-    if quote:
-        return parts
-    # Several words need quotation marks.
-    return [part if isinstance(part, str) else replace(part, finish=lambda value: f'"{value}"') for part in parts]
 
 
 def _seen_names(tag: MarkupToken, values: dict[str, tuple[int, str, str]]) -> list[str]:
@@ -116,9 +82,8 @@ def _seen_names(tag: MarkupToken, values: dict[str, tuple[int, str, str]]) -> li
     if _is_protected(values):
         return []
     given = {name: unescape(raw).lower() for name, (_, raw, _) in values.items()}
-    names = set(_SEEN_ATTRIBUTES)
-    if tag.name == "link":  # the title of a link to a style is a name to choose by
-        names -= {"title"}
+    # The title of a link to a style is a name to choose by.
+    names = set() if tag.name == "link" else set(_SEEN_ATTRIBUTES)
     if tag.name == "input" and given.get("type") in _BUTTONS:
         names |= {"value"}
     if tag.name == "meta" and given.get("name", given.get("property")) in _DESCRIPTIONS:
@@ -152,7 +117,7 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
         raw = text[token.start : token.end]
         if token.kind == "text":
             yield token, list(text_with_references(raw))
-        elif token.kind == "open" and _is_opaque(token):
+        elif token.kind == "open" and not token.is_void and (token.name in _OPAQUE or _is_protected(_values(token))):
             end, is_closed = _skip(token, stream)
             whole = MarkupToken("other", token.start, end, token.name)
             # An element that is never closed takes the rest of the page with it.
@@ -166,10 +131,6 @@ def _items(text: str) -> Iterator[tuple[MarkupToken, list[Item] | None]]:
             kind: CodeKind = "alone" if token.is_void else token.kind
             texts = tuple(parts) if len(parts) > 1 else ()
             yield token, [Code(raw, kind, name="" if token.is_void else token.name, parts=texts)]
-
-
-def _is_opaque(token: MarkupToken) -> bool:
-    return not token.is_void and (token.name in _OPAQUE or _is_protected(dict(_values(token))))
 
 
 def _skip(opened: MarkupToken, stream: Iterator[MarkupToken]) -> tuple[int, bool]:
@@ -189,6 +150,4 @@ def _opaque(token: MarkupToken, raw: str) -> list[Item] | None:
     if token.name not in _INLINE | _CODE:
         return None
     content = (raw[part.start : part.end] for part in tokens(raw) if part.kind == "text")
-    text = "".join(shown(item) for part in content for item in text_with_references(part))
-    is_shown = 0 < len(text) <= _NUM_SHOWN and text == text.strip()
-    return [Code(raw, "kept", text) if is_shown else Code(raw, "alone")]
+    return [code_with(raw, "".join(shown(item) for part in content for item in text_with_references(part)))]

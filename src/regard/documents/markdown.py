@@ -30,12 +30,11 @@ from regard.documents.segments import (
     Slot,
     TextRun,
     check_cancelled,
+    code_with,
     parts_of,
 )
 from regard.text import Span
 
-_NUM_SHOWN = 60
-"""maximum characters of inline code that the model sees"""
 _MAX_WORK = 10_000_000
 """brackets times characters of a paragraph; markdown-it takes time by it, and of a longer one the marks are not read"""
 # What markdown-it does not know gets another spelling for it, line by line.
@@ -190,7 +189,7 @@ class _MarkdownReader:
             elif token.type == "link_close":
                 place, start = opened.pop()
                 if raw in _ENDS_OF_NAMES:
-                    found[place:] = [_shown(text[start:at], text[start + 1 : at - len(raw)])]
+                    found[place:] = [code_with(text[start:at], text[start + 1 : at - len(raw)])]
                     continue
             found += self._items(token, raw, in_file[start:at])
         return _as_in_file([*found, *text_with_references(run)], in_file)
@@ -202,7 +201,7 @@ class _MarkdownReader:
             is_text = raw[1] in _ONLY_AT_A_START
             return [TextRun(raw[1:], raw) if is_text else Code(raw, "kept", raw[1:])]
         if token.type == "code_inline":
-            return [_shown(raw, token.content)]
+            return [code_with(raw, token.content)]
         if token.type == "image":
             label, end = token.content, len("![") + len(token.content)
             if raw[end:] in _ENDS_OF_NAMES:
@@ -212,12 +211,6 @@ class _MarkdownReader:
             return [Code(raw, "alone", parts=("![", *said, in_file[end:]))]
         kind: Literal["open", "close"] = "open" if token.nesting > 0 else "close"
         return [Code(raw, kind, name=token.markup or "[")]
-
-
-def _shown(raw: str, text: str) -> Code:
-    text = text.strip()
-    is_shown = 0 < len(text) <= _NUM_SHOWN and "\n" not in raw
-    return Code(raw, "kept", text) if is_shown else Code(raw, "alone")
 
 
 def _as_in_file(items: Iterable[Item], in_file: str) -> list[Item]:

@@ -21,9 +21,7 @@ from regard.text import Span
 if TYPE_CHECKING:
     from regard.text.words import Link
 
-# Words with apostrophes first as one word each; if tags then lack room, as several.
-_WORDS = (re.compile(r"\w+(?:['’]\w+)*|[^\w\s]"), re.compile(r"\w+|[^\w\s]"))
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"\w+|[^\w\s]")
 _END_MARKS = " \xa0\u202f.…:;,!?"
 
 
@@ -62,16 +60,11 @@ def place(
     """
     if not marks:
         return []
-    unchanged = _unchanged_words(marks, source, target, whole)
-    for pattern in _WORDS:
-        words = [match.span() for match in pattern.finditer(target)]
-        words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
-        may_guess = pattern is _WORDS[-1]
-        planner = _Planner(source, target, links or (), words, unchanged, may_guess=may_guess)
-        found: list[tuple[int, int]] = []
-        if planner.lay(_tree(marks), (0, len(target)), found):
-            return found
-    return None
+    words = [match.span() for match in _WORD.finditer(target)]
+    words = sorted([*(word for word in words if not meets_any(word, whole)), *whole])
+    planner = _Planner(source, target, links or (), words, _unchanged_words(marks, source, target, whole))
+    found: list[tuple[int, int]] = []
+    return found if planner.lay(_tree(marks), (0, len(target)), found) else None
 
 
 def _unchanged_words(marks: Sequence[Mark], source: str, target: str, whole: Sequence[Span]) -> list[WordLink]:
@@ -117,11 +110,8 @@ class _Planner:
         links: Sequence[Link | WordLink],
         words: Sequence[Span],
         unchanged: Sequence[WordLink],
-        *,
-        may_guess: bool,
     ) -> None:
-        self.source, self.target, self.words, self.may_guess = source, target, words, may_guess
-        self.unchanged = unchanged
+        self.source, self.target, self.words, self.unchanged = source, target, words, unchanged
         self.units: list[Span] = []
         """words, and the letters of words that may have a tag inside"""
         for word in words:
@@ -140,7 +130,7 @@ class _Planner:
         wanted = [self._wanted(node, room) for node in nodes]
         order = sorted(range(len(nodes)), key=lambda i: (sum(wanted[i]), i))
         spans = self._apart([(nodes[i], wanted[i]) for i in order], room)
-        if spans is None and self.may_guess:
+        if spans is None:
             order = list(range(len(nodes)))
             wanted = [self._wanted(node, room, by_links=False) for node in nodes]
             spans = self._apart(list(zip(nodes, wanted, strict=True)), room)

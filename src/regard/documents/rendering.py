@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Protocol
 
 from regard.documents.placement import Mark, WordLink, meets_any, place
-from regard.documents.segments import Code, Segment, TextRun, check_cancelled, partners
+from regard.documents.segments import Code, Segment, check_cancelled, partners
 from regard.documents.segments import shown as show
 from regard.text.protected import placeholders
 
@@ -32,7 +32,6 @@ _STARTS_A_BLOCK = re.compile(r"[-–—+*#>=|~`:<]|\d+[.)]")
 """the beginning of a list, a heading, a quotation or a speech"""
 _SPACE = re.compile(r"(?<![\s«]) (?![\s?!;:»])")
 """a space that may become a line end; French marks keep theirs"""
-_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++(?:[\"'’”)\]]|[ \xa0\u202f]?»)*+(?=\s|$)")
 
 _MARKS = ".…:;,!?。：；，！？、؟۔।"
 _WESTERN = str.maketrans("。：；，！？、؟۔।", ".:;,!?,?..")
@@ -127,7 +126,6 @@ class ShownSegment:
         segment = self.segment
         # Unnecessary escapes would be seen by everyone who reads the file.
         for escape in (str, segment.escape) if segment.has_same_marks else (segment.escape,):
-            escape = _with_own_ampersand(segment, escape)
             written, cursor = "", 0
             for start, end, raw in edits:
                 written += escape(target[cursor:start]) + raw
@@ -167,21 +165,16 @@ class ShownSegment:
         return found
 
     def _find_breaks(self, target: str, whole: Sequence[Span]) -> list[tuple[int, Code]]:
-        """For each break a space about as far along; without a free space the line goes on.
-
-        A line that ends a sentence ends it in the target too, if both have as many sentences.
-        """
+        """For each break a space about as far along; without a free space the line goes on."""
         spaces = [
             match.start()
             for match in _SPACE.finditer(target.rstrip(), 1)
             if not meets_any(match.span(), whole) and not _STARTS_A_BLOCK.match(target, match.end())
         ]
-        ends, target_ends = ([match.end() for match in _SENTENCE_END.finditer(text)] for text in (self.text, target))
-        paired = dict(zip(ends, target_ends, strict=True)) if len(ends) == len(target_ends) else {}
         found: list[tuple[int, Code]] = []
         free = 0
         for position, code in self.breaks:
-            wanted = paired.get(position, position / len(self.text) * len(target))
+            wanted = position / len(self.text) * len(target)
             near = bisect(spaces, wanted, lo=free)
             choices = [index for index in (near - 1, near) if free <= index < len(spaces)]
             if choices:
@@ -189,13 +182,6 @@ class ShownSegment:
                 found.append((spaces[nearest], code))
                 free = nearest + 1
         return found
-
-
-def _with_own_ampersand(segment: Segment, escape: Callable[[str], str]) -> Callable[[str], str]:
-    """The escape, but & as the source spells its own: `&amp;` in a catalogue of HTML."""
-    runs = (item for item in segment.items if isinstance(item, TextRun) and item.text == "&")
-    own = next((run.raw for run in runs if run.raw != "&"), None)
-    return escape if own is None else lambda text: own.join(map(escape, text.split("&")))
 
 
 def _bounded(shown: str) -> str:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Literal
 
 CodeKind = Literal["open", "close", "alone", "kept", "break", "key"]
@@ -24,11 +23,9 @@ Languages = tuple[str, str]
 
 _LEAD = re.compile(r"\s*+(?:(?:[-–—•·*▪►▶→✓✔✗✘★☆]|\d{1,3}[.)])\s++(?=\S))?")
 """white space and the mark of a list at the beginning of a text"""
+_NUM_SHOWN = 60
+"""maximum characters of inline code that the model sees"""
 LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_LINKS = ("[", "a")
-"""names of link tags in Markdown and HTML"""
-_NO_SPACE = tuple(".,)]")
-"""marks without a space before them, in any language"""
 
 
 class Cancelled(Exception):
@@ -99,6 +96,13 @@ class Segment:
         return "".join(item.raw for item in self.items)
 
 
+def code_with(raw: str, text: str) -> Code:
+    """A code that shows its text if that is short, so that the model copies it in its place."""
+    text = text.strip()
+    is_shown = 0 < len(text) <= _NUM_SHOWN and "\n" not in raw
+    return Code(raw, "kept", text) if is_shown else Code(raw, "alone")
+
+
 Part = str | Segment
 """text that stays, or a segment to translate"""
 
@@ -154,13 +158,9 @@ def has_words(text: str) -> bool:
 
 
 def parts_of(
-    items: Iterable[Item],
-    escape: Callable[[str], str] = str,
-    has_same_marks: Callable[[str, str], bool] | None = None,
-    *,
-    is_link: bool = False,
+    items: Iterable[Item], escape: Callable[[str], str] = str, has_same_marks: Callable[[str, str], bool] | None = None
 ) -> list[Part]:
-    """The items as text that stays around a segment, or around one segment for each of several links."""
+    """The items as text that stays around a segment."""
     inner = deque(_with_single_spaces(items))
     pairs = partners(inner)
     before: list[Item] = []
@@ -177,30 +177,10 @@ def parts_of(
             break
     if not any(isinstance(item, TextRun) and has_words(item.text) for item in inner):
         return written([*before, *inner, *after])
-    # Not inside a link again: hostile nesting would take quadratic time.
-    if not is_link and (links := _only_links(list(inner))):
-        found = (parts_of(link, escape, has_same_marks, is_link=True) for link in links)
-        return [*written(before), *chain.from_iterable(found), *written(after)]
     lead, inner[0] = _cut_space(inner[0])
     inner[-1], tail = _cut_space(inner[-1], at_end=True)
     segment = Segment(tuple(inner), escape, has_same_marks)
     return [*written([*before, lead]), segment, *written([tail, *after])]
-
-
-def _only_links(items: list[Item]) -> list[list[Item]]:
-    """Several links without a word between them; each is a text of its own."""
-    pairs = partners(items)
-    found: list[list[Item]] = []
-    place = num_links = 0
-    while place < len(items):
-        item, end = items[place], pairs.get(place, place) + 1
-        if isinstance(item, Code) and item.kind == "open" and item.name in _LINKS:
-            num_links += 1
-        elif end > place + 1 or has_words(shown(item)):
-            return []
-        found.append(items[place:end])
-        place = end
-    return found if num_links > 1 else []
 
 
 def _is_edge(item: Item) -> bool:
@@ -238,22 +218,18 @@ def partners(items: Iterable[Item]) -> dict[int, int]:
 
 
 def _with_single_spaces(items: Iterable[Item]) -> list[Item]:
-    """The model sees one space where a code is between two, and none before a comma; the code takes the other."""
+    """The model sees one space where a code is between two; the code takes the other."""
     result: list[Item] = []
     is_after_space = False
     for item in items:
         last = result[-1] if result else None
         if is_after_space and isinstance(last, Code):
             if isinstance(item, Code) and item.kind == "break":
-                result[-1] = _around("", last, item.raw)
+                result[-1] = _with_space(last, item.raw)
                 continue
             if isinstance(item, TextRun) and item.raw.startswith(" "):
-                result[-1] = _around("", last, " ")
+                result[-1] = _with_space(last, " ")
                 item = TextRun(item.text[1:], item.raw[1:])
-            elif isinstance(item, TextRun) and last.kind == "alone" and item.text[:1] in _NO_SPACE:
-                before = result[-2] if len(result) > 1 else None
-                if isinstance(before, TextRun) and before.raw.endswith(" "):
-                    result[-2:] = [TextRun(before.text[:-1], before.raw[:-1]), _around(" ", last)]
         if isinstance(item, Code) or item.text:
             result.append(item)
             if text := shown(item):
@@ -261,7 +237,6 @@ def _with_single_spaces(items: Iterable[Item]) -> list[Item]:
     return result
 
 
-def _around(before: str, code: Code, after: str = "") -> Code:
+def _with_space(code: Code, space: str) -> Code:
     """The code with white space as part of it."""
-    parts = (before, *code.parts, after) if code.parts else ()
-    return replace(code, raw=before + code.raw + after, parts=parts)
+    return replace(code, raw=code.raw + space, parts=(*code.parts, space) if code.parts else ())

@@ -57,10 +57,9 @@ def _speeches(text: str, cue: list[Span]) -> list[Span]:
     """The lines of a cue, those of one speaker together."""
     speeches = cue[:1]
     # A name in small letters counts only if the first line begins with one; else it may be a word.
-    has_names = _NAMED.match(text, *cue[0])
+    name = _NAMED if _NAMED.match(text, *cue[0]) else _CAPITALS
     for start, end in cue[1:]:
-        named = _NAMED.match(text, start, end) if has_names else _CAPITALS.match(text, start, end)
-        if named or _SPEAKER.match(text, start, end):
+        if name.match(text, start, end) or _SPEAKER.match(text, start, end):
             speeches.append((start, end))
         else:
             speeches[-1] = (speeches[-1][0], end)

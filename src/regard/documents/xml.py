@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from regard.documents.markup import split_items, text_with_references
-from regard.documents.segments import Code, Item, TextRun, shown
+from regard.documents.segments import Code, Item, TextRun, code_with, shown
 from regard.errors import DataError
 
 _MAX_DEPTH = 500
@@ -130,8 +130,7 @@ def _inline(text: str, element: Element, codes: dict[str, str]) -> list[Item]:
         return [Code(raw, "alone")]
     content = items_of(text, element, codes)
     if given.get("translate") == "no" or given.get("mtype") == "protected":
-        protected = "".join(map(shown, content))
-        return [Code(raw, "kept", protected) if protected.strip() else Code(raw, "alone")]
+        return [code_with(raw, "".join(map(shown, content)))]
     # With the position, nested pairs of one name can be told apart.
     name = f"{element.name} {element.start}"
     opened = Code(text[element.start : element.inner], "open", name=name)

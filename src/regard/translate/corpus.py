@@ -190,14 +190,12 @@ class Job:
 
 def _join(blocks: list[Block], output: Path, say: Callable[[str], None]) -> None:
     """One file of all blocks, and what was wrong; then they are no longer needed."""
-    for suffix in (UNUSABLE, ""):
-        parts = [Path(block.output + suffix) for block in blocks]
-        parts = [part for part in parts if not suffix or part.exists()]
-        final = output.with_name(output.name + suffix)
-        if parts or not suffix:
-            _write((part.open("rb") for part in parts), final)
-        if parts and suffix:
-            say(f"lines that cannot be used got an empty line: {final} says where")
+    unusable = [path for block in blocks if (path := Path(block.output + UNUSABLE)).exists()]
+    if unusable:
+        final = output.with_name(output.name + UNUSABLE)
+        _write((path.open("rb") for path in unusable), final)
+        say(f"lines that cannot be used got an empty line: {final} says where")
+    _write((open(block.output, "rb") for block in blocks), output)
     shutil.rmtree(output.with_name(output.name + BLOCKS))
     output.with_name(output.name + UNPACKED).unlink(missing_ok=True)
 

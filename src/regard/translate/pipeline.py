@@ -80,7 +80,9 @@ class Translator:
                 for place, sentence in enumerate(each.sentences)
             ]
             results.append(join(text, each, sentences))
-        self._warn(results, sum(each.num_cut for each in parts), where)
+        for message in messages(results, sum(each.num_cut for each in parts), self.longest, where):
+            # Level 3 is the caller of Model.translate.
+            warnings.warn(message, RegardWarning, stacklevel=3)
         return results
 
     def split(self, text: str, options: TranslateOptions = _DEFAULT) -> Parts:
@@ -95,11 +97,6 @@ class Translator:
 
     def num_tokens(self, sentence: str) -> int:
         return len(self.source.encode(self.normaliser(sentence)))
-
-    def _warn(self, results: Sequence[Translation], num_cut: int, where: Callable[[int], str] | None) -> None:
-        for message in messages(results, num_cut, self.longest, where):
-            # Level 4 is the caller of Model.translate.
-            warnings.warn(message, RegardWarning, stacklevel=4)
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[float]]:
         """The log-probability of each token of each target, its end last."""

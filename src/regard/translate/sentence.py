@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from regard.config import MOST_HYPOTHESES, DecodeConfig
 from regard.decode import Hypothesis
+from regard.documents.placement import meet
 from regard.text import is_looping
 from regard.text.normalise import Normalised
 from regard.text.protected import ProtectedSpan, find_protected
@@ -138,7 +139,7 @@ class SentenceTranslator:
             required = [stand_in.text for stand_in in masked.stand_ins]
             banned: list[str] = []
             if lacks_terms:
-                required += [term.term.target for term in terms]
+                required += [term.target for term in terms]
                 banned = replaced_words(free.text, free.alignment or [], terms)
             constraints = self._builder.build(required, banned)
             if constraints is not None and constraints.fits(self._decode.max_length):
@@ -267,7 +268,5 @@ class SentenceTranslator:
 
 def _takes(term: Place, span: ProtectedSpan) -> bool:
     """Whether a term goes before a protected span: it meets the span and is not a word inside of it."""
-    start, end = span.span
-    if start <= term.span[0] and term.span[1] <= end:
-        return term.span == span.span
-    return start < term.span[1] and term.span[0] < end
+    is_inside = span.span[0] <= term.span[0] and term.span[1] <= span.span[1]
+    return term.span == span.span if is_inside else meet(term.span, span.span)

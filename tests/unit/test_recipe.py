@@ -55,7 +55,7 @@ def test_a_recipe_file(tmp_path: Path) -> None:
         ("[model]\nsize='huge'", "size must be one of tiny, small, base, big: got 'huge'; use one of these"),
         ("[model]\nsize='tiny'\nnum_heads=3", "d_model must be a multiple of num_heads"),
         ("train = 3", "train must be a section"),
-        ("[train", "must be TOML text"),
+        ("[train", "must be a readable file of TOML text"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -64,7 +64,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="must be a readable recipe"):
+    with pytest.raises(UsageError, match="must be a readable file"):
         read_recipe(str(tmp_path / "none.toml"))
     with pytest.raises(UsageError, match="must be a .toml file or one of .*paper-base"):
         read_recipe("paper-bse")
@@ -85,7 +85,6 @@ def test_settings() -> None:
     [
         ("steps", "must be key=value: got 'steps'"),
         ("stpes=3", r"unknown setting 'stpes' \(did you mean 'steps'\?\)"),
-        ("xyzzy=3", r"unknown setting 'xyzzy'; known are .*steps"),
         ("max_length=3", "data.max_length or decode.max_length"),
     ],
 )

@@ -17,14 +17,6 @@ KEEPING_MEMORY = {"MIMALLOC_PURGE_DELAY": "-1"}
 """Settings of the allocator in torch's ARM builds, read when torch is loaded: it keeps freed memory for the next
 step. Fetching it from the system again takes 7 % of the time."""
 
-_FLAGS = {
-    "data": "source target pairs text valid_text test_text valid_source valid_target test_source "
-    "test_target embeddings".split(),
-    "model": ("size", "architecture", "attention"),
-    "train": ("objective", "freeze_embeddings"),
-}
-"""flags that are settings of a recipe, by section"""
-
 Files = list[str] | None
 
 
@@ -57,14 +49,14 @@ def train(
     quiet: opt.Quiet = False,
 ) -> None:
     """Train a model from raw parallel text or running text, and score it."""
-    given = {**locals(), "architecture": "encoder-decoder" if architecture == "transformer" else architecture}
+    architecture = "encoder-decoder" if architecture == "transformer" else architecture
+    given = {name: value for name, value in locals().items() if value not in (None, [], "") and value is not False}
     from regard.folder.catalogue import find
     from regard.folder.manifest import read_manifest
-    from regard.train.recipe import SECTIONS, Request, parse_settings, read_recipe
+    from regard.train.recipe import SECTIONS, Request, keys_of, parse_settings, read_recipe
 
-    flags = {section: {name: given[name] for name in names if given[name]} for section, names in _FLAGS.items()}
-    if seed is not None:
-        flags["train"]["seed"] = seed
+    # The flags named like settings are settings.
+    flags = {name: {key: given[key] for key in keys_of(name) if key in given} for name in ("data", "model", "train")}
     request = read_recipe(recipe).with_files(data) if recipe else Request()
     request = request.changed(flags, "the command line").changed(parse_settings(settings or (), SECTIONS), "--set")
     if not (request.data.source or request.data.pairs or request.data.text or resume):

@@ -64,7 +64,7 @@ def make_stream(
             seed=train.seed,
         )
     # A GPU is faster than one process can encode; a CPU is not.
-    own_cores = num_cores() // processes.local_size
+    own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
     with processes.first_before_others():
         return PairStream(
@@ -106,7 +106,7 @@ class DeviceBatch(NamedTuple):
 
 
 class Prefetcher:
-    """Iterates over a stream's batches as tensors; None stands for a batch of another process.
+    """`next` gives a stream's batches as tensors; None stands for a batch of another process.
 
     `position` is that of the last batch handed out.
     """
@@ -123,9 +123,6 @@ class Prefetcher:
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(cancel_futures=True)
-
-    def __iter__(self) -> Prefetcher:
-        return self
 
     def __next__(self) -> DeviceBatch | None:
         if self._ahead:

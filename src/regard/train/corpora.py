@@ -64,15 +64,9 @@ def read_corpora(
         return open_corpora(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    corpus = read_pairs(
-        data.source,
-        data.target,
-        data.pairs,
-        swapped=data.swapped,
-        strict=data.strict,
-        advice="mend it, or set strict=false to drop such pairs",
-        folder=folder,
-    )
+    advice = "mend it, or set strict=false to drop such pairs"
+    files, swapped, strict = (data.source, data.target, data.pairs), data.swapped, data.strict
+    corpus = read_pairs(*files, swapped=swapped, strict=strict, advice=advice, folder=folder)
     if data.dialogue:  # replies may be short, and then look like shifted lines
         corpus.report.warnings.clear()
     say(str(corpus.report))
@@ -213,10 +207,8 @@ def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningTex
             break
         held_out.add(number)
         size += sum(len(line) + 1 for line in text.documents[number])
-    parts: tuple[RunningText, RunningText] = RunningText([]), RunningText([])
-    for number, document in enumerate(text.documents):
-        parts[number in held_out].documents.append(document)
-    return parts
+    kept = [document for number, document in enumerate(text.documents) if number not in held_out]
+    return RunningText(kept), RunningText([text.documents[number] for number in sorted(held_out)])
 
 
 def count_pairs(corpus: Text) -> int:
@@ -246,15 +238,11 @@ def estimate_tokens(corpus: Text, tokenizers: Tokenizers) -> int:
 def learn_tokenizers(data: DataConfig, corpus: Text, seed: int, *, masked: bool = False) -> Tokenizers:
     """The tokenizers of both sides; one tokenizer for both where they share a vocabulary."""
 
+    vocabulary = data.vocabulary or default_vocabulary(count_pairs(corpus))
+    exact, signs = data.vocabulary is not None, [MASK] if masked else []
+
     def learn(texts: Iterable[str]) -> Tokenizer:
-        return Tokenizer.train(
-            texts,
-            vocabulary=data.vocabulary or default_vocabulary(count_pairs(corpus)),
-            kind=data.tokenizer,
-            seed=seed,
-            exact=data.vocabulary is not None,
-            signs=[MASK] if masked else [],
-        )
+        return Tokenizer.train(texts, vocabulary=vocabulary, kind=data.tokenizer, seed=seed, exact=exact, signs=signs)
 
     if data.tokenizer_file:
         source = target = Tokenizer.load(data.tokenizer_file)

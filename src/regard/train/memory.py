@@ -102,10 +102,8 @@ def most_tokens(measured: dict[int, int], free: int) -> int:
     >>> most_tokens({1000: 3_000, 3000: 7_000}, 21_000)
     10000
     """
-    small, large = min(measured), max(measured)
-    if small == large:
-        slope, fixed = measured[small] / small, 0.0
-    else:
-        slope = (measured[large] - measured[small]) / (large - small)
-        fixed = measured[small] - slope * small
+    large = max(measured)
+    small = min(measured) if len(measured) > 1 else 0
+    slope = (measured[large] - measured.get(small, 0)) / (large - small)
+    fixed = measured.get(small, 0) - slope * small
     return max(0, int((free - max(0.0, fixed)) / max(slope, 1.0)))

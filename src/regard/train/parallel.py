@@ -50,10 +50,6 @@ class Processes:
         return cls(*(int(os.environ[name]) for name in names))
 
     @property
-    def local_size(self) -> int:
-        return 1 if self.alone else int(os.environ.get("LOCAL_WORLD_SIZE", self.size))
-
-    @property
     def is_first(self) -> bool:
         return self.rank == 0
 
@@ -186,10 +182,6 @@ class Processes:
             fully_shard(loss)
             return loss
         return DistributedDataParallel(loss, gradient_as_bucket_view=True)
-
-
-def is_distributed(loss: nn.Module) -> bool:
-    return isinstance(loss, (FSDPModule, DistributedDataParallel))
 
 
 def gradient_sync(loss: nn.Module, *, last: bool) -> AbstractContextManager[object]:

@@ -127,36 +127,35 @@ def check(request: Request) -> None:
     data, train, objective = request.data, request.train, request.objective
     architecture, alone = request.architecture, RUNNING_TEXT.get(objective)
     contrasts, is_recurrent = objective == "contrastive", architecture in RECURRENT
-    freezes, one_vocabulary = train.freeze_embeddings, data.joint
     has_pairs, translates = bool(data.source or data.pairs), not contrasts and alone is None
     kind, text = f"architecture={architecture}", " and running text" if data.text else ""
-    problems: dict[str, Any] = {
-        f"objective=contrastive trains an encoder alone: got {kind}": (contrasts and architecture != "encoder-only"),
-        "objective=contrastive reads both sides with one encoder: got joint=false": (contrasts and not one_vocabulary),
-        f"r_drop is for words that are predicted: got r_drop={train.r_drop} with {objective=!s}": (
-            contrasts and train.r_drop
+    has_other_shape = not is_recurrent and architecture != "encoder-decoder"
+    got = "pairs" if has_pairs else "none"
+    problems: list[tuple[Any, str]] = [
+        (contrasts and architecture != "encoder-only", f"objective=contrastive trains an encoder alone: got {kind}"),
+        (contrasts and not data.joint, "objective=contrastive reads both sides with one encoder: got joint=false"),
+        (contrasts and train.r_drop, f"r_drop is for words that are predicted: got {train.r_drop} with {objective=!s}"),
+        (alone and architecture != alone, f"objective={objective} trains a model that is {alone}: got {kind}"),
+        (
+            alone and (not data.text or has_pairs),
+            f"a model that is {architecture} learns from running text: got {got}; give --text, or objective=contrastive",
         ),
-        f"objective={objective} trains a model that is {alone}: got {kind}": (alone and architecture != alone),
-        f"a model that is {architecture} learns from running text: got "
-        f"{'pairs' if has_pairs else 'none'}; give --text, or objective=contrastive": (
-            alone and (not data.text or has_pairs)
+        (alone and not data.joint, "running text has one vocabulary: got joint=false, two of them"),
+        (
+            translates and (data.text or has_other_shape),
+            f"objective=translation learns an encoder-decoder model from pairs: got {kind}{text}",
         ),
-        "running text has one vocabulary: got joint=false, two of them": (alone and not one_vocabulary),
-        f"objective=translation learns an encoder-decoder model from pairs: got {kind}{text}": (
-            translates and (data.text or not is_recurrent and architecture != "encoder-decoder")
-        ),
-        f"{kind} reads one sentence a row: got packing=true": is_recurrent and train.packing,
-        f"{kind} steps through its cells and cannot be cut up: got sharded=true": (is_recurrent and train.sharded),
-        "tokenizer_file is one tokenizer for both languages: got joint=false": (
-            data.tokenizer_file and not one_vocabulary
-        ),
-        "freeze_embeddings holds rows of whole tables: got sharded=true": freezes and train.sharded,
-        "freeze_embeddings needs word vectors: got none; name some with embeddings": (freezes and not data.embeddings),
-        "freeze_embeddings leaves rows as they are, which weight_decay does not: got both": (
-            freezes and train.weight_decay
-        ),
-    }
-    for sentence, is_wrong in problems.items():
+        (is_recurrent and train.packing, f"{kind} reads one sentence a row: got packing=true"),
+        (is_recurrent and train.sharded, f"{kind} steps through its cells and cannot be cut up: got sharded=true"),
+        (data.tokenizer_file and not data.joint, "tokenizer_file is one tokenizer for both languages: got joint=false"),
+    ]
+    if train.freeze_embeddings:
+        problems += [
+            (train.sharded, "freeze_embeddings holds rows of whole tables: got sharded=true"),
+            (not data.embeddings, "freeze_embeddings needs word vectors: got none; name some with embeddings"),
+            (train.weight_decay, "freeze_embeddings leaves rows as they are, which weight_decay does not: got both"),
+        ]
+    for is_wrong, sentence in problems:
         if is_wrong:
             raise UsageError(sentence if ";" in sentence else f"{sentence}; leave one out")
     check_belongs(request.model)
@@ -167,18 +166,14 @@ def parse_request(values: Mapping[str, Any], where: str) -> Request:
     values = with_generate_section(values)
     for section, given in values.items():
         if section not in SECTIONS:
-            raise UsageError(
-                f"{where}: unknown section [{section}]{suggest(section, SECTIONS)}; "
-                f"known sections: {', '.join(SECTIONS)}"
-            )
+            meant = suggest(section, SECTIONS)
+            raise UsageError(f"{where}: unknown section [{section}]{meant}; known sections: {', '.join(SECTIONS)}")
         if not isinstance(given, Mapping):
             raise UsageError(f"{where}: {section} must be a section: got a value; write [{section}] on a line")
     model = dict(values.get("model", {}))
     size = model.pop(SIZE, None)
     if size is not None and size not in SIZES:
-        raise UsageError(
-            f"{where}: size must be one of {', '.join(SIZES)}: got {size!r}{suggest(size, SIZES)}; use one of these"
-        )
+        raise UsageError(f"{where}: size must be one of {', '.join(SIZES)}: got {size!r}; use one of these")
     check_types(ModelConfig, model, f"{where} [model]")
     # Without a size the run chooses one; the smallest has the fewest heads, so it refuses least.
     from_dict(ModelConfig, shape_of(size or "tiny", model), f"{where} [model]")
@@ -206,10 +201,10 @@ def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[s
         path = known[name_or_file]
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} must be a readable recipe: {error.strerror}; check its name") from error
-    except ValueError as error:
-        raise UsageError(f"{path} must be TOML text: {error}; mend the file") from error
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{kind} must be a readable file of TOML text: {path}: {error}; mend it, or its name"
+        ) from error
 
 
 def named_recipes(kind: str = "") -> dict[str, Path]:
@@ -236,12 +231,8 @@ def parse_settings(settings: Iterable[str], sections: Iterable[str]) -> dict[str
             section, key = "", MOVED[key]
         found = [name for name, keys in known.items() if key in keys and section in ("", name)]
         if not found:
-            every = sorted({key for keys in known.values() for key in keys})
-            meant = suggest(key, every)
-            advice = "docs/reference/settings.md has them all"
-            if not meant:
-                advice = f"known are {', '.join(every)}"
-            raise UsageError(f"unknown setting {path.strip()!r}{meant}; {advice}")
+            meant = suggest(key, sorted({key for keys in known.values() for key in keys}))
+            raise UsageError(f"unknown setting {path.strip()!r}{meant}; docs/reference/settings.md has them all")
         if len(found) > 1:
             choices = " or ".join(f"{name}.{key}" for name in found)
             raise UsageError(f"{key!r} can be {choices}: write one of them in full")

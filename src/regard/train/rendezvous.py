@@ -107,8 +107,9 @@ class Watch:
         self._every = every.total_seconds()
         self._give_up = give_up or _end_process
         self._next = (rank + 1) % size
-        self._own = open_store(_own_host(store), store, _key(rank))
-        self._asked = reach_store(store, _key(self._next), TIMEOUT)
+        key = "where process {} answers"
+        self._own = open_store(_own_host(store), store, key.format(rank))
+        self._asked = reach_store(store, key.format(self._next), TIMEOUT)
         self._num_answers = 0
         self._ended = threading.Event()
         # Two threads, since a store respects no timeout when the other side stops in the middle of an answer.
@@ -150,10 +151,6 @@ def lost(reason: str) -> str:
         f"all processes of a run must stay alive: {reason}; "
         "start them again with --resume, or let torchrun do it with --max-restarts"
     )
-
-
-def _key(rank: int) -> str:
-    return f"where process {rank} answers"
 
 
 def _own_host(store: TCPStore) -> str:

@@ -22,7 +22,7 @@ from regard.train.batches import DeviceBatch, area, num_sequences, split
 from regard.train.loss import BatchLoss, Sums, Tensors, autocast
 from regard.train.memory import OutOfMemory, is_out_of_memory
 from regard.train.optimizer import Guard, set_rate, step_unless
-from regard.train.parallel import gradient_sync, is_distributed, whole
+from regard.train.parallel import gradient_sync, whole
 
 STEPS_BEFORE_RECORDING = 3
 """Steps before the recording, so that compiled code, memory pools and Adam's moments exist by then."""
@@ -50,7 +50,7 @@ class Updater:
                 side.position.tabulate(longest, self.device)
         self._num_targets = torch.ones((), device=self.device)
         self.guard = Guard(self.device)
-        alone = not is_distributed(self._loss)
+        alone = type(self._loss) is BatchLoss  # neither wrapped by DDP nor made another class by FSDP
         self.records = self.device.type == "cuda" and bool(settings.packing) and alone
         """whether steps are recorded; then all batches have one shape"""
         independent = settings.objective != "contrastive"

@@ -32,8 +32,6 @@ from regard.train.plan import Plan
 from regard.train.progress import Validation
 from regard.translate.evaluate import Perplexity, Retrieval, evaluate, retrieval
 
-MAX_TOKENS = {"cuda": 65536, "cpu": 8192}
-"""Maximum tokens in a batch of inference, by device; a beam counts each hypothesis."""
 QUERIES_AT_ONCE = 1024
 """Number of queries whose scores are in memory together, about a training batch."""
 VALIDATION_SEED = 1
@@ -170,7 +168,8 @@ def text_vectors(
 
 
 def _max_tokens(device: torch.device) -> int:
-    return MAX_TOKENS.get(device.type, MAX_TOKENS["cpu"])
+    """Maximum tokens in a batch of inference; a beam counts each hypothesis."""
+    return 65536 if device.type == "cuda" else 8192
 
 
 def perplexity_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ from regard.train.linear_cross_entropy import LinearCrossEntropy
 from regard.train.loss import Tensors, batch_loss, smoothed_cross_entropy, symmetric_divergence
 
 PAD = 0
+SIZES: Any = dict(source_vocab_size=17, target_vocab_size=17, num_encoder_layers=1, d_model=12, d_ff=19, num_heads=3)
 
 
 def test_label_smoothing_by_hand() -> None:
@@ -103,16 +105,7 @@ def test_symmetric_divergence_by_hand() -> None:
 
 
 def tiny_batch() -> tuple[EncoderDecoder, Tensors]:
-    config = ModelConfig(
-        source_vocab_size=17,
-        target_vocab_size=17,
-        num_encoder_layers=1,
-        num_decoder_layers=1,
-        d_model=12,
-        d_ff=19,
-        num_heads=3,
-    )
-    model = build(config, dropout=0.3)
+    model = build(ModelConfig(num_decoder_layers=1, **SIZES), dropout=0.3)
     assert isinstance(model, EncoderDecoder)
     target = torch.tensor([[2, 5, 6, 7, 8], [2, 9, 10, 0, 0]])
     output = torch.tensor([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
@@ -151,16 +144,7 @@ NUM_PLACES, SHARE = 13, 0.3
 def blanks_batch(num_answers: int) -> tuple[EncoderOnly, Tensors]:
     """A packed batch of two texts and a tail, with answers for some places."""
     torch.manual_seed(3)
-    config = ModelConfig(
-        architecture="encoder-only",
-        source_vocab_size=17,
-        target_vocab_size=17,
-        num_encoder_layers=1,
-        d_model=12,
-        d_ff=19,
-        num_heads=3,
-    )
-    model = build(config)
+    model = build(ModelConfig(architecture="encoder-only", **SIZES))
     assert isinstance(model, EncoderOnly)
     text = torch.randint(4, 17, (1, NUM_PLACES))
     answers = torch.zeros_like(text)

@@ -14,25 +14,12 @@ from train_fixtures import QUICK, checkpoint_of, make_batch, make_updater, run
 from regard.config import RUNNING_TEXT, DataConfig, TrainConfig, sized
 from regard.errors import TrainingError
 from regard.model.transformer import build
-from regard.text.tokenizer import PAD_ID
 from regard.train import memory
-from regard.train.batches import DeviceBatch, area, split
 from regard.train.loss import batch_loss
-from regard.train.memory import SENTENCE, OutOfMemory, fit_to_memory, most_tokens, trial_batch
+from regard.train.memory import SENTENCE, OutOfMemory, fit_to_memory, trial_batch
 from regard.train.update import Updater
 
 CPU = torch.device("cpu")
-
-
-def test_bytes_grow_by_the_same_with_every_token() -> None:
-    def taken(tokens: int) -> int:
-        return 700 + 13 * tokens
-
-    measured = {size: taken(size) for size in (101, 307)}
-    most = most_tokens(measured, 100_000)
-    assert taken(most) <= 100_000 < taken(most + 1)
-    assert most_tokens(measured, 300) == 0
-    assert most_tokens({101: 1010}, 5000) == 500, "one trial: nothing is taken for fixed"
 
 
 @pytest.mark.parametrize(
@@ -111,21 +98,6 @@ def test_a_split_step_is_the_whole_step(packed: bool, error: BaseException) -> N
     for one, other in zip(whole.model.parameters(), parts.model.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=0.0, atol=1e-6)
     assert said and all("out of memory" in line and "\n" not in line for line in said)
-
-
-@pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
-def test_parts_hold_every_sentence_once(packed: bool) -> None:
-    batch = make_batch(packed)
-    parts = split(batch, 40)
-    assert len(parts) > 1 and all(area(part) <= 40 for part in parts)
-    assert sum(part.num_targets for part in parts) == batch.num_targets
-    assert sum(part.num_tokens for part in parts) == batch.num_tokens
-
-    def tokens(fed: DeviceBatch) -> list[int]:
-        return [t for t in fed.tensors.target_output.flatten().tolist() if t != PAD_ID]
-
-    assert [t for part in parts for t in tokens(part)] == tokens(batch)
-    assert split(batch, None) == [batch] == split(batch, area(batch))
 
 
 def test_memory_that_ends_in_the_optimizer_is_not_tried_again() -> None:

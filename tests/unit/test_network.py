@@ -24,18 +24,9 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train(TEXT, vocabulary=320, exact=False)
 
 
-def network(tokenizer: Tokenizer, **changes: object) -> Translating:
-    vocabulary = tokenizer.vocab_size
-    config = sized(
-        "tiny",
-        d_model=WIDTH,
-        d_ff=7,
-        num_heads=1,
-        source_vocab_size=vocabulary,
-        target_vocab_size=vocabulary,
-        **changes,
-    )
-    model = build(config)
+def network(tokenizer: Tokenizer) -> Translating:
+    vocabulary = dict(source_vocab_size=tokenizer.vocab_size, target_vocab_size=tokenizer.vocab_size)
+    model = build(sized("tiny", d_model=WIDTH, d_ff=7, num_heads=1, **vocabulary))
     assert isinstance(model, Translating)
     return model
 

@@ -142,19 +142,3 @@ def test_an_update_of_chosen_size_is_shared_out_and_another_must_be_sharable() -
     assert shared_out(shared, 2) == shared == shared_out(shared, 1)
     with pytest.raises(UsageError, match="a multiple of the 2 processes.*got 3"):
         Processes(0, 2).check(3)
-
-
-def test_processes_are_those_of_torchrun(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"):
-        monkeypatch.delenv(name, raising=False)
-    assert Processes.from_environment().alone
-    for name, value in {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1"}.items():
-        monkeypatch.setenv(name, value)
-    found = Processes.from_environment()
-    assert (found.rank, found.size, found.local_rank) == (3, 4, 1)
-    assert not found.is_first and not found.restarted
-    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "2")
-    assert found.restarted
-    monkeypatch.setenv("WORLD_SIZE", "1")
-    left = Processes.from_environment()
-    assert left.alone and left.restarted, "the last that is left goes on as well"

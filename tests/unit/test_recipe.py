@@ -10,20 +10,10 @@ from regard.errors import UsageError
 from regard.train.recipe import SECTIONS, Request, check, named_recipes, parse_settings, read_recipe
 
 RECIPE = """
-[data]
-source = "train.fr"
-target = ["train.en"]
-
-[model]
-size = "tiny"
-norm = "rms"
-
-[train]
-steps = 100
-learning_rate = 1
-
-[decode]
-beam = 2
+data = {source = "train.fr", target = ["train.en"]}
+model = {size = "tiny", norm = "rms"}
+train = {steps = 100, learning_rate = 1}
+decode = {beam = 2}
 """
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +12,7 @@ import pytest
 import torch
 from train_fixtures import QUICK, checkpoint_of, counting_corpus, run
 
-from regard.config import DataConfig
 from regard.train import validation
-from regard.train.checkpoints import load_latest
 from regard.train.rendezvous import Interrupted, Signals
 
 
@@ -77,30 +72,3 @@ def test_a_validation_that_was_broken_off_is_made_up_for(tmp_path: Path, monkeyp
             for folder in ("whole", "halves")
         )
         assert one == other
-
-
-def test_a_signal_saves_and_exits(corpus: DataConfig, tmp_path: Path) -> None:
-    command = [
-        *(sys.executable, "-m", "regard", "train", "--size", "tiny", "--output", tmp_path / "run"),
-        *("--source", corpus.source[0], "--target", corpus.target[0]),
-        *("--set", "steps=100000", "--set", "validate_every=2", "--set", "metric=loss"),
-        *("--set", "patience=0"),
-        *("--set", "d_model=24", "--set", "num_heads=2", "--set", "wrong_language=true"),
-    ]
-    process = subprocess.Popen(
-        [str(part) for part in command],
-        stderr=subprocess.PIPE,
-        text=True,
-        # A parent in the background ignores SIGINT, and its children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 120
-    while not list((tmp_path / "run").glob("checkpoints/step-????????")):
-        assert process.poll() is None and time.monotonic() < deadline, process.stderr
-        time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130, errors
-    assert "Traceback" not in errors
-    found = load_latest(tmp_path / "run", torch.device("cpu"))
-    assert found is not None and found[1]["step"] > 0

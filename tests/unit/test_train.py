@@ -7,16 +7,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import sacrebleu
 import torch
 from train_fixtures import QUICK, SHAPE, checkpoint_of, run
 
-import regard
 from regard.config import DataConfig, ModelConfig, TrainConfig, sized
 from regard.errors import TrainingError, UsageError
-from regard.folder.checkpoint import read_tensors
 from regard.folder.manifest import Manifest, read_manifest
 from regard.text.tokenizer import Tokenizer
 from regard.train.corpora import read_corpora
@@ -92,17 +89,6 @@ def test_what_is_measured_and_learnt_alike_is_told(corpus: DataConfig, tmp_path:
     texts = [Path(file[0]).read_text().splitlines() for file in (corpus.source, corpus.target)]
     num_known = sum(pair in known for pair in zip(*texts, strict=True))
     assert 500 < num_known and told.startswith(f"{num_known} of 600 pairs of the test set train")
-
-
-def test_init_starts_from_the_given_weights(corpus: DataConfig, tmp_path: Path) -> None:
-    first = run(corpus, tmp_path / "first")
-    # One step at a rate of nothing: what comes out is what went in.
-    still = dataclasses.replace(QUICK, steps=1, validate_every=1, learning_rate=1e-12)
-    second = run(corpus, tmp_path / "second", still, init=first.folder)
-    before, after = read_tensors(first.folder), read_tensors(second.folder)
-    assert before.keys() == after.keys()
-    for name, tensor in before.items():
-        np.testing.assert_allclose(after[name], tensor, atol=1e-9)
 
 
 # A processor without bf16 does it in another way, and says so.
@@ -182,22 +168,6 @@ def test_the_plan_leaves_what_was_asked_for_and_fills_the_rest() -> None:
     assert plan.packing and plan.compile
     for field in dataclasses.fields(plan):
         assert (getattr(plan, field.name) is None) == (field.name == "minutes"), field.name
-
-
-# After a dozen steps it says nothing of sense.
-@pytest.mark.filterwarnings("ignore::regard.errors.RegardWarning")
-def test_a_recurrent_model_becomes_a_folder_that_translates(corpus: DataConfig, tmp_path: Path) -> None:
-    shape = dict(architecture="rnn", attention="none", d_model=24, d_state=20)
-    result = run(corpus, tmp_path / "run", model=shape)
-    manifest = read_manifest(result.folder)
-    assert (manifest.model.architecture, manifest.model.attention) == ("rnn", "none")
-    assert (manifest.model.num_encoder_layers, manifest.model.d_state) == (1, 20)
-    assert not (result.folder / "decoder.onnx").exists()
-    card = (result.folder / "README.md").read_text()
-    assert "A recurrent encoder-decoder (RNN cells, attention: none)" in card
-    assert "| d_model, d_state | 24, 20 |" in card
-    translated = regard.load(str(result.folder)).translate(["un deux", "trois"])
-    assert len(translated) == 2
 
 
 def test_resume_refuses_other_settings_and_knows_the_kind(corpus: DataConfig, tmp_path: Path) -> None:

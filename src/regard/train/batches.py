@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,21 +67,25 @@ def make_stream(
     # A GPU is faster than one process can encode; a CPU is not.
     own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
-    with processes.first_before_others():
-        return PairStream(
-            corpus,
-            tokenizers,
-            batch_tokens=train.batch_tokens,
-            packing=bool(train.packing),
-            sampling=data.sampling,
-            max_length=data.max_length,
-            seed=train.seed,
-            num_workers=num_workers,
-            lanes=Lanes(train.accumulate, processes.rank, processes.size),
-            shuffle_window=data.shuffle_window,
-            folder=folder,
-            num_readers=num_readers(),
-        )
+    if not processes.is_first:
+        processes.wait()  # for the files that the first one leaves
+    stream = PairStream(
+        corpus,
+        tokenizers,
+        batch_tokens=train.batch_tokens,
+        packing=bool(train.packing),
+        sampling=data.sampling,
+        max_length=data.max_length,
+        seed=train.seed,
+        num_workers=num_workers,
+        lanes=Lanes(train.accumulate, processes.rank, processes.size),
+        shuffle_window=data.shuffle_window,
+        folder=folder,
+        num_readers=num_readers(),
+    )
+    if processes.is_first:
+        processes.wait()
+    return stream
 
 
 def masking_for(settings: TrainConfig, tokenizer: Tokenizer) -> Masking | None:
@@ -105,7 +110,7 @@ class DeviceBatch(NamedTuple):
     """position of the data stream after this batch"""
 
 
-class Prefetcher:
+class Prefetcher(AbstractContextManager["Prefetcher"]):
     """`next` gives a stream's batches as tensors; None stands for a batch of another process.
 
     `position` is that of the last batch handed out.
@@ -117,9 +122,6 @@ class Prefetcher:
         self._ahead = AHEAD if device.type == "cuda" else 0
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._prepared: deque[Future[DeviceBatch | None]] = deque()
-
-    def __enter__(self) -> Prefetcher:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown(cancel_futures=True)

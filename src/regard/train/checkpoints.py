@@ -11,7 +11,6 @@ A file damaged later is noticed by its checksum, named and skipped. No pickle an
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -28,6 +27,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from regard.data.download import digest
 from regard.errors import RegardWarning, TrainingError
 from regard.files import sync, write_file
 from regard.train.optimizer import Guard, RunningAverage
@@ -187,7 +187,7 @@ def _place(run: Path, kind: str, step: int, tensors: Mapping[str, Tensor], files
         for name, content in files.items():
             write_file(unfinished / name, content)
         _check_written(unfinished / TENSORS, on_host)
-        sums = [f"{_sha256(unfinished / name)}  {name}\n" for name in (TENSORS, *files)]
+        sums = [f"{digest(unfinished / name)}  {name}\n" for name in (TENSORS, *files)]
         write_file(unfinished / SUMS, "".join(sums).encode())
         sync(unfinished)
         if final.exists():  # a damaged one that this run skipped when it resumed
@@ -228,7 +228,7 @@ def _load(folder: Path, names: tuple[str, ...], device: str) -> dict[str, Tensor
         known = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
         for name in names:
             path = folder / name
-            if _sha256(path) != known.get(name):
+            if digest(path) != known.get(name):
                 raise ValueError("its checksum does not match")
         return load_file(folder / TENSORS, device=device)
     except (OSError, ValueError, SafetensorError) as error:
@@ -249,8 +249,3 @@ def _name(step: int) -> str:
 
 def _finished(run: Path, kind: str) -> list[Path]:
     return sorted((run / kind).glob("step-" + 8 * "[0-9]"))
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -82,8 +82,7 @@ def read_corpora(
     for name, *sides in measured:
         if known := _num_known(sides, corpus):
             say(
-                f"{known:,} of {len(sides[0]):,} pairs of {name} are in the training text as well: "
-                "a score on them says little; leave them out of one"
+                f"{known:,} of {len(sides[0]):,} pairs of {name} are in the training text as well; leave them out of it"
             )
     for side, texts in (("source", valid.sources), ("target", valid.targets)):
         stored = StoredTexts(folder / f"valid.{side}", new=True)
@@ -192,10 +191,7 @@ def hold_out_text(text: RunningText, seed: int) -> tuple[RunningText, RunningTex
         lines = text.documents[longest]
         count = max(1, round(len(lines) * wanted / sum(len(line) + 1 for line in lines)))
         if count >= len(lines):
-            raise TrainingError(
-                f"training needs at least two lines of a document: got {len(lines)}; give more text, or name "
-                "a validation text"
-            )
+            raise TrainingError(f"training needs at least two lines of a document: got {len(lines)}; give more text")
         kept = [*text.documents]
         kept[longest] = lines[:-count]
         return RunningText(kept), RunningText([lines[-count:]])

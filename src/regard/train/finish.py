@@ -8,8 +8,8 @@ import os
 import platform
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -64,8 +64,7 @@ def finish(
     if not trainer.processes.is_first:
         return scores
     data, manifest = plan.data, _manifest(plan)
-    names = Counter(Path(name).name for name in data.source + data.target + data.pairs + data.text)
-    texts = [name if count == 1 else f"{name} ×{count}" for name, count in names.items()]
+    texts = dict.fromkeys(Path(name).name for name in data.source + data.target + data.pairs + data.text)
     training = {
         "training text": ", ".join(texts),
         "steps": f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens",
@@ -110,13 +109,11 @@ def _measure(
     precision, scores = plan.train.precision, list[AnyScore]()
 
     def translate(some: Sequence[str]) -> list[str]:
-        translating = cast(Translating, model)
-        return translate_all(translating, some, tokenizers, plan.decode, precision)
+        return translate_all(cast(Translating, model), some, tokenizers, plan.decode, precision)
 
     for name, sources, references in (("validation", valid.sources, valid.targets), *corpora.read_test_sets(plan.data)):
         if isinstance(model, EncoderOnly):
-            texts = (sources, references)
-            scores.append(retrieval_score(model, tokenizers[0], *texts, precision, name=name))
+            scores.append(retrieval_score(model, tokenizers[0], sources, references, precision, name=name))
         else:
             hypotheses = processes.shared(translate, sources)
             scores.append(evaluate(hypotheses, references, name=name))
@@ -152,10 +149,8 @@ def hardware(device: torch.device) -> str:
 def versions() -> dict[str, str]:
     installed = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             installed[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return installed
 
 

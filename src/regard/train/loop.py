@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from regard.config import RUNNING_TEXT, TrainConfig
+from regard.config import TrainConfig
 from regard.data.batch_stream import BatchStream
 from regard.errors import TrainingError
 from regard.model.transformer import Model
@@ -202,11 +202,9 @@ class Trainer:
             self._num_rollbacks = 0
         seconds = round(self.clock.seconds, 3)
         reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
-        is_running_text = self.settings.objective in RUNNING_TEXT
         reporter.say(
             f"step {self.step:,}: validation loss {result.loss:.3f}"
             + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")
-            + (f", perplexity {math.exp(result.loss):.2f}" if is_running_text else "")
             + (" (best)" if improved else "")
         )
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from regard.data.word_vectors import read_vectors
 from regard.engine.torch import to_state_dict
@@ -65,7 +64,12 @@ def start_from_vectors(
     for (side, table), tokenizer in zip(tables.items(), tokenizers, strict=False):
         words = whole_words(tokenizer)
         vectors = _word_vectors(words, files, table.embedding_dim)
-        rows = _fill(table, vectors)
+        rows = torch.tensor(list(vectors), device=table.weight.device)
+        values = torch.from_numpy(np.stack(list(vectors.values()))).to(table.weight)
+        size = values.norm(dim=1).mean()
+        with torch.no_grad():
+            # Random rows have a mean length of 1.
+            table.weight[rows] = values / size if size > 0 else values
         if freeze:
             # Without a gradient, Adam leaves these rows as they are.
             table.weight.register_hook(lambda gradient, rows=rows: gradient.index_fill(0, rows, 0))
@@ -98,15 +102,3 @@ def _word_vectors(words: dict[int, str], files: Sequence[str], width: int) -> di
             if vector is not None:
                 found[id] = vector
     return found
-
-
-@torch.no_grad()
-def _fill(table: nn.Embedding, vectors: dict[int, np.ndarray]) -> Tensor:
-    """Write the rows and return their ids."""
-    weight = table.weight
-    rows = torch.tensor(list(vectors), device=weight.device)
-    values = torch.from_numpy(np.stack(list(vectors.values()))).to(weight)
-    size = values.norm(dim=1).mean()
-    # Random rows have a mean length of 1.
-    weight[rows] = values / size if size > 0 else values
-    return rows

@@ -57,11 +57,6 @@ class Processes:
     def alone(self) -> bool:
         return self.size == 1
 
-    @property
-    def restarted(self) -> bool:
-        """Whether torchrun has restarted this process after a failure."""
-        return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
-
     @contextmanager
     def joined(self, *, on_gpu: bool) -> Iterator[None]:
         """Connect with the others, and disconnect at the end."""
@@ -101,15 +96,6 @@ class Processes:
                 f"accumulate must be a multiple of the {self.size} processes, which share an update's "
                 f"batches: got {accumulate}; raise it, with smaller batch_tokens if need be"
             )
-
-    @contextmanager
-    def first_before_others(self) -> Iterator[None]:
-        """The first process works first; the others follow and use the files it left."""
-        if not self.is_first:
-            self.wait()
-        yield
-        if self.is_first:
-            self.wait()
 
     def merged(self, position: dict[str, Any]) -> dict[str, Any]:
         """The position in the data of all processes; each knows only the lanes it reads."""

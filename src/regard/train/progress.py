@@ -16,6 +16,7 @@ import math
 import os
 import sys
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -166,7 +167,7 @@ class Meter:
         return loss, plain, speed
 
 
-class Reporter:
+class Reporter(AbstractContextManager["Reporter"]):
     """Writes each measurement to metrics.jsonl and TensorBoard, and shows the newest on the screen."""
 
     def __init__(self, run: Path, settings: TrainConfig, begun: tuple[int, float], show: bool, writes: bool) -> None:
@@ -180,9 +181,6 @@ class Reporter:
                 from torch.utils.tensorboard import SummaryWriter
             self._board = SummaryWriter(str(run / TENSORBOARD))
         self._bar = _progress_bar(*self._extent(*begun)) if show and sys.stderr.isatty() else None
-
-    def __enter__(self) -> Reporter:
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

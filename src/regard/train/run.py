@@ -15,6 +15,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import gc
+import os
 import shutil
 import sys
 import time
@@ -72,9 +73,9 @@ def train(
     processes = Processes.from_environment()
     show = show_progress and processes.is_first
     with processes.joined(on_gpu=is_gpu(request.train.device)):
-        # Processes of a machine that joins later do not know that there was a run before.
-        (restarted,) = processes.agree(float(processes.restarted))
-        resume = resume or (restarted > 0 and (output / RUN_FILE).exists())
+        # Processes of a machine that joins later do not know that torchrun has restarted the run.
+        (num_restarts,) = processes.agree(float(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")))
+        resume = resume or (num_restarts > 0 and (output / RUN_FILE).exists())
         if not processes.is_first:
             processes.wait()  # for the plan and the tokenizers
             return _train(request, output, True, show, stop_at, processes)
@@ -127,7 +128,6 @@ def _train(
             torch.manual_seed(plan.train.seed)
             say(f"starting again with batches of {plan.train.batch_tokens:,} tokens: {reason}")
     if stop_at is not None and not trainer.is_done and stop_at <= trainer.step:
-        say(f"stopped at step {trainer.step:,} as asked; --resume goes on")
         return None
     seconds = time.monotonic() - started
     scores = finish(plan, trainer, tokenizers, valid, output, started)

@@ -45,7 +45,7 @@ def test_a_recipe_file(tmp_path: Path) -> None:
         ("[model]\nsize='huge'", "size must be one of tiny, small, base, big: got 'huge'; use one of these"),
         ("[model]\nsize='tiny'\nnum_heads=3", "d_model must be a multiple of num_heads"),
         ("train = 3", "train must be a section"),
-        ("[train", "must be a readable file of TOML text"),
+        ("[train", "must be readable TOML text"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
@@ -54,7 +54,7 @@ def test_mistakes_are_named(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="must be a readable file"):
+    with pytest.raises(UsageError, match="must be readable TOML text"):
         read_recipe(str(tmp_path / "none.toml"))
     with pytest.raises(UsageError, match="must be a .toml file or one of .*paper-base"):
         read_recipe("paper-bse")

@@ -52,11 +52,9 @@ def make_stream(
     data, train = plan.data, plan.train
     assert train.batch_tokens is not None
     if isinstance(corpus, RunningText):
-        if plan.model.position == "learned" and data.max_length > plan.model.max_positions:
-            raise UsageError(
-                f"a row has at most as many tokens as the model has positions, {plan.model.max_positions}: got "
-                f"max_length={data.max_length}; lower it, or raise max_positions"
-            )
+        longest, most = data.max_length, plan.model.max_positions
+        if plan.model.position == "learned" and longest > most:
+            raise UsageError(f"a row must fit into the model's positions, {most}: got max_length={longest}; lower it")
         return TextStream(
             chunks_for(plan, corpus, tokenizers[1]),
             batch_tokens=train.batch_tokens,

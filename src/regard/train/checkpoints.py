@@ -131,10 +131,7 @@ def load_latest(run: Path, device: torch.device) -> tuple[dict[str, Tensor], dic
             warnings.warn(text, RegardWarning, stacklevel=2)
         return tensors, state
     if problems:
-        raise TrainingError(
-            f"{run} must hold an intact checkpoint to resume from: damaged are {', '.join(problems)}; "
-            "start again in another folder"
-        )
+        raise TrainingError(f"{run} must hold an intact checkpoint: damaged are {', '.join(problems)}; start anew")
     return None
 
 
@@ -152,8 +149,7 @@ def average_best(run: Path, steps: list[int]) -> dict[str, Tensor]:
             problems.append(str(problem))
     if not found:
         raise TrainingError(
-            f"{run / BEST} must hold the weights of a validation: damaged are {', '.join(problems)}; "
-            "start again in another folder"
+            f"{run} must hold the weights of a validation: damaged are {', '.join(problems)}; start anew"
         )
     if problems:
         warnings.warn(f"left out of the average, damaged: {', '.join(problems)}", RegardWarning, stacklevel=2)

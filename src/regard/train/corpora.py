@@ -81,9 +81,7 @@ def read_corpora(
         say(f"{len(valid):,} pairs held out for validation")
     for name, *sides in measured:
         if known := _num_known(sides, corpus):
-            say(
-                f"{known:,} of {len(sides[0]):,} pairs of {name} are in the training text as well; leave them out of it"
-            )
+            say(f"{known:,} of {len(sides[0]):,} pairs of {name} are in the training text as well; leave them out")
     for side, texts in (("source", valid.sources), ("target", valid.targets)):
         stored = StoredTexts(folder / f"valid.{side}", new=True)
         stored.extend(texts)
@@ -140,11 +138,9 @@ def _num_known(measured: list[Sequence[str]], corpus: Corpus) -> int:
 
 
 def read_test_sets(data: DataConfig) -> list[tuple[str, list[str], list[str]]]:
-    if len(data.test_source) != len(data.test_target):
-        raise UsageError(
-            "test_source and test_target must be as many files: "
-            f"got {len(data.test_source)} and {len(data.test_target)}; name the reference of each"
-        )
+    counts = len(data.test_source), len(data.test_target)
+    if counts[0] != counts[1]:
+        raise UsageError("test_source and test_target must be as many files: got {} and {}; mend that".format(*counts))
     test_sets = []
     for source, reference in zip(data.test_source, data.test_target, strict=True):
         sources, references = read_lines(source), read_lines(reference)

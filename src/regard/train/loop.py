@@ -30,6 +30,7 @@ LOG_EVERY = {"cuda": 20}
 """Steps between two readings of the loss, by device; a reading makes the host wait for a GPU. Elsewhere 1."""
 WORSE_THAN_GUESSING = 2.0
 """Loss that counts as diverged, as a multiple of the loss of a uniform guess."""
+ADVICE = "start again with a lower learning_rate or a longer warmup"
 MOST_ROLLBACKS = 3
 """Consecutive rollbacks, without a good validation in between, before the run is given up."""
 
@@ -107,8 +108,7 @@ class Trainer:
             clock.stop()
         if self._exhausted and not self.is_done:
             reporter.say(
-                f"stopped early: no better validation in the last {self.settings.patience}; "
-                "--set patience=0 trains to the end"
+                f"stopped early: no better validation in the last {self.settings.patience}; --set patience=0 goes on"
             )
 
     @property
@@ -166,10 +166,7 @@ class Trainer:
             return False
         checkpoint = checkpoints.load_latest(self.run_folder, self.device)
         if checkpoint is None or self._num_rollbacks == MOST_ROLLBACKS:
-            raise TrainingError(
-                f"the loss must fall: at step {self.step} {reason}; "
-                "start again with a lower learning_rate or a longer warmup"
-            )
+            raise TrainingError(f"the loss must fall: at step {self.step} {reason}; {ADVICE}")
         reporter.say(f"step {self.step:,}: {reason}; going back to step {checkpoint[1]['step']:,}")
         self._load(*checkpoint)
         reporter.forget_after(self.step)
@@ -190,10 +187,7 @@ class Trainer:
                 return  # the validation is still owed
             # Before anything is saved: NaN weights must never replace good ones.
             if not math.isfinite(result.loss):
-                raise TrainingError(
-                    f"the loss must stay a number: it was {result.loss} at step {self.step}; "
-                    "start again with a lower learning_rate or a longer warmup"
-                )
+                raise TrainingError(f"the loss must stay a number: got {result.loss} at step {self.step}; {ADVICE}")
             improved = self.history.add(self.step, result)
             if self.step in self.history.best_steps and self.processes.is_first:
                 checkpoints.save_best(self.run_folder, self.step, checkpoints.weights_of(model))

@@ -52,10 +52,8 @@ def fit_to_memory(
     torch.cuda.empty_cache()
     most = most_tokens(measured, round(free * SHARE) - kept) if measured else 0
     if most < min(LEAST_BATCH, settings.batch_tokens):
-        raise TrainingError(
-            f"memory must hold the model and {LEAST_BATCH:,} tokens: {free / 2**30:.1f} GiB are free, "
-            f"{kept / 2**30:.1f} of which the weights and the optimizer take; take a smaller size"
-        )
+        gib = f"{free / 2**30:.1f} GiB are free, weights and optimizer take {kept / 2**30:.1f}"
+        raise TrainingError(f"memory must hold the model and {LEAST_BATCH:,} tokens: {gib}; take a smaller size")
     batch_tokens, num_parts = divide(settings.batch_tokens, most)
     if num_parts == 1:
         return settings

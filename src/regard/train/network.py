@@ -93,10 +93,7 @@ def _word_vectors(words: dict[int, str], files: Sequence[str], width: int) -> di
         wanted = {form for word in missing.values() for form in (word, word.lower())}
         vectors = read_vectors(file, wanted, width)
         if not vectors:
-            raise DataError(
-                f"{file} must have vectors of words in the vocabulary: it has none; "
-                "give vectors of one of the languages"
-            )
+            raise DataError(f"{file} must have vectors of words in the vocabulary: it has none; give another file")
         for id, word in missing.items():
             vector = vectors.get(word, vectors.get(word.lower()))
             if vector is not None:

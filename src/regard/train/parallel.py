@@ -92,10 +92,7 @@ class Processes:
     def check(self, accumulate: int) -> None:
         """Refuse a new run whose updates cannot be shared evenly."""
         if accumulate % self.size:
-            raise UsageError(
-                f"accumulate must be a multiple of the {self.size} processes, which share an update's "
-                f"batches: got {accumulate}; raise it, with smaller batch_tokens if need be"
-            )
+            raise UsageError(f"accumulate must be a multiple of the {self.size} processes: got {accumulate}; raise it")
 
     def merged(self, position: dict[str, Any]) -> dict[str, Any]:
         """The position in the data of all processes; each knows only the lanes it reads."""

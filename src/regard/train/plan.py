@@ -93,7 +93,7 @@ class Plan:
             return cls(**sections, init=str(values["init"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise TrainingError(
-                f"{path.parent} must be the folder of an earlier run to resume it: {error}; start it without --resume"
+                f"{path.parent} must be the folder of an earlier run: {error}; leave out --resume"
             ) from error
 
     def describe(self, device: str) -> str:
@@ -121,8 +121,7 @@ class Plan:
         for key, now, then in settings:
             if now != then:
                 raise UsageError(
-                    f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; "
-                    "leave it out, or start a new run"
+                    f"--resume continues a run as it began, with {key}={then!r}: got {now!r}; leave it out"
                 )
 
     def with_smaller_batches(self, reason: str) -> Plan:
@@ -171,10 +170,8 @@ def model_from(request: Request, manifest: Manifest) -> ModelConfig:
     if request.objective != "contrastive":
         return model
     if model.is_recurrent or not model.has_encoder or not manifest.tokenizer.joint:
-        raise UsageError(
-            "objective=contrastive starts from a Transformer with an encoder and one vocabulary: got another "
-            f"{model.architecture}; use another --init"
-        )
+        kind = f"architecture={model.architecture}, joint={manifest.tokenizer.joint}"
+        raise UsageError(f"contrastive training starts from a Transformer's encoder with one vocabulary: got {kind}")
     return dataclasses.replace(
         model,
         architecture="encoder-only",

@@ -194,17 +194,13 @@ def read_toml(name_or_file: str, known: Mapping[str, Path], kind: str) -> dict[s
     path = Path(name_or_file)
     if path.suffix != ".toml":
         if name_or_file not in known:
-            raise UsageError(
-                f"{kind} must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}"
-                f"{suggest(name_or_file, known)}"
-            )
+            meant = suggest(name_or_file, known)
+            raise UsageError(f"{kind} must be a .toml file or one of {', '.join(known)}: got {name_or_file!r}{meant}")
         path = known[name_or_file]
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(
-            f"{kind} must be a readable file of TOML text: {path}: {error}; mend it, or its name"
-        ) from error
+        raise UsageError(f"{kind} must be readable TOML text: {path}: {error}; mend it, or its name") from error
 
 
 def named_recipes(kind: str = "") -> dict[str, Path]:

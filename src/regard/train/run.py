@@ -226,15 +226,10 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         with try_lock(folder / LOCK) as is_held:
             if not is_held:
-                raise TrainingError(
-                    f"a run has one process at a time: another one trains in {folder}; "
-                    "wait for it, or name another --output"
-                )
+                raise TrainingError(f"a run has one process: another one trains in {folder}; name another --output")
             yield
     except OSError as error:
         if error.errno in _NO_ROOM:
-            raise TrainingError(
-                f"{folder} must have room for the run and its text: {error.strerror}{room_left(folder)}; "
-                "make room and give the command again, with --resume where there is a checkpoint"
-            ) from error
+            reason = f"{error.strerror}{room_left(folder)}"
+            raise TrainingError(f"{folder} must have room for the run and its text: {reason}; make room") from error
         raise

@@ -101,8 +101,7 @@ class Updater:
             # Some weights may be updated already, so the step cannot be repeated.
             reason = str(error).split("\n")[0]
             raise OutOfMemory(
-                f"memory must hold the optimizer's moments beside a batch: it does not ({reason}); "
-                "lower batch_tokens, or take a smaller model"
+                f"memory must hold the optimizer's moments too ({reason}); take a smaller size"
             ) from error
         return sums
 
@@ -110,10 +109,7 @@ class Updater:
         size, count = max((area(part), num_sequences(part)) for part in parts)
         if not self.can_retry or count < 2:
             kind = TrainingError if self.can_retry else OutOfMemory  # smaller batches would not help, or might
-            raise kind(
-                f"memory must hold {count} pairs of {size:,} tokens: it does not ({reason}); "
-                "lower batch_tokens or data.max_length, or take a smaller model"
-            )
+            raise kind(f"memory must hold {size:,} tokens: it does not ({reason}); lower batch_tokens or max_length")
         self._largest = size // 2
         self.forget()
         if torch.cuda.is_available():

@@ -49,19 +49,14 @@ def make_stream(
     plan: Plan, corpus: Text, tokenizers: Tokenizers, folder: Path, processes: Processes, device: torch.device
 ) -> BatchStream:
     """The training batches; each process makes its share."""
-    data, train = plan.data, plan.train
+    data, train, packing = plan.data, plan.train, bool(plan.train.packing)
     assert train.batch_tokens is not None
     if isinstance(corpus, RunningText):
         longest, most = data.max_length, plan.model.max_positions
         if plan.model.position == "learned" and longest > most:
             raise UsageError(f"a row must fit into the model's positions, {most}: got max_length={longest}; lower it")
-        return TextStream(
-            chunks_for(plan, corpus, tokenizers[1]),
-            batch_tokens=train.batch_tokens,
-            packing=bool(train.packing),
-            masking=masking_for(train, tokenizers[1]),
-            seed=train.seed,
-        )
+        chunks, masking = chunks_for(plan, corpus, tokenizers[1]), masking_for(train, tokenizers[1])
+        return TextStream(chunks, batch_tokens=train.batch_tokens, packing=packing, masking=masking, seed=train.seed)
     # A GPU is faster than one process can encode; a CPU is not.
     own_cores = num_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", processes.size))
     num_workers = max(0, min(MOST_WORKERS, own_cores - 1)) if device.type == "cuda" else 0
@@ -71,7 +66,7 @@ def make_stream(
         corpus,
         tokenizers,
         batch_tokens=train.batch_tokens,
-        packing=bool(train.packing),
+        packing=packing,
         sampling=data.sampling,
         max_length=data.max_length,
         seed=train.seed,

@@ -30,6 +30,7 @@ from regard.files import write_file
 from regard.folder.manifest import TokenizerFiles
 from regard.text.tokenizer import Tokenizer, default_vocabulary
 
+Say = Callable[[str], object]
 Text = Corpus | RunningText
 Tokenizers = tuple[Tokenizer, Tokenizer]
 """Source and target; one object where they share a vocabulary."""
@@ -51,9 +52,7 @@ CHARACTERS_OF_A_PAIR = 200
 """Characters of running text that count as one pair when settings are chosen."""
 
 
-def read_corpora(
-    data: DataConfig, seed: int, say: Callable[[str], None], folder: Path, num_processes: int = 1
-) -> tuple[Corpus, Corpus]:
+def read_corpora(data: DataConfig, seed: int, say: Say, folder: Path, num_processes: int = 1) -> tuple[Corpus, Corpus]:
     """Training and validation pairs; without validation files some pairs are held out.
 
     folder: where the text is kept; text that is already there is used again unless its files have changed.
@@ -108,8 +107,7 @@ def _index(data: DataConfig, seed: int) -> dict[str, Any]:
     # A missing file is left out: the text is read anew, and the reader raises the error.
     stats = [(name, os.stat(name)) for name in names if os.path.exists(name)]
     files = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
-    settings = json.loads(json.dumps(to_dict(data)))
-    return {"data": settings, "seed": seed, "files": files}
+    return {"data": json.loads(json.dumps(to_dict(data))), "seed": seed, "files": files}
 
 
 def _hold_out_pairs(corpus: Corpus, seed: int, folder: Path) -> tuple[Corpus, Corpus]:
@@ -164,7 +162,7 @@ def read_test_texts(data: DataConfig) -> list[tuple[str, RunningText]]:
     ]
 
 
-def read_texts(data: DataConfig, seed: int, say: Callable[[str], None]) -> tuple[RunningText, RunningText]:
+def read_texts(data: DataConfig, seed: int, say: Say) -> tuple[RunningText, RunningText]:
     """Training and validation text; without validation files some text is held out."""
     read_test_texts(data)  # first: a broken test text should be known before the training
     advice = "mend it, or set strict=false to drop such lines"

@@ -55,8 +55,7 @@ def finish(
     """
     minutes = (time.monotonic() - started) / 60
     model = whole_model(trainer.model).eval()
-    best = trainer.history.best_steps
-    weights = average_best(output, best)
+    weights = average_best(output, trainer.history.best_steps)
     with torch.no_grad():
         for name, value in weights_of(model).items():
             value.copy_(weights[name])
@@ -68,18 +67,13 @@ def finish(
     training = {
         "training text": ", ".join(texts),
         "steps": f"{trainer.step:,} of {plan.train.batch_tokens:,} tokens",
-        "weights of steps": ", ".join(f"{step:,}" for step in sorted(best)),
-        "time": f"{minutes:.1f} minutes on {_device_name(trainer.device)}",
+        "weights of steps": ", ".join(f"{step:,}" for step in sorted(trainer.history.best_steps)),
+        "time": f"{minutes:.1f} minutes on {hardware(trainer.device)}",
     }
     num_parameters = sum(p.numel() for p in model.parameters())
-    checkpoint.save(
-        output,
-        manifest,
-        to_tensors(weights, plan.model),
-        {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto},
-        model_card(output.name, manifest, num_parameters, training, scores),
-        graphs=onnx.export,
-    )
+    files = {manifest.tokenizer.source: tokenizers[0].proto, manifest.tokenizer.target: tokenizers[1].proto}
+    card = model_card(output.name, manifest, num_parameters, training, scores)
+    checkpoint.save(output, manifest, to_tensors(weights, plan.model), files, card, graphs=onnx.export)
     result = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(),
@@ -137,13 +131,9 @@ def _manifest(plan: Plan) -> Manifest:
     )
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
-
-
 def hardware(device: torch.device) -> str:
     cpu = f"{os.cpu_count()} CPU cores, {platform.machine()}"
-    return f"{_device_name(device)}, {cpu}" if device.type == "cuda" else cpu
+    return f"{torch.cuda.get_device_name(device)}, {cpu}" if device.type == "cuda" else cpu
 
 
 def versions() -> dict[str, str]:

@@ -123,7 +123,8 @@ class Trainer:
         processes = self.processes
         mine = share([next(prefetched) for _ in range(self.settings.accumulate)], processes)
         num_targets = processes.total(sum(batch.num_targets for batch in mine), self.device)
-        processes.seed(self.settings.seed, self.step)
+        if not processes.alone:  # different random numbers in each process, the same whenever it comes to this step
+            torch.manual_seed((self.settings.seed << 40) + (self.step << 12) + processes.rank)
         rate = self.progress.rate(self.step + 1, seconds)
         sums = self.update(mine, rate, num_targets / processes.size, reporter.say)
         if self.average is not None:
@@ -148,8 +149,8 @@ class Trainer:
         self._num_bad_readings = self._num_bad_readings + 1 if bad else 0
         seconds = self.clock.seconds
         rate = self.progress.rate(self.step, seconds)
-        measured = {"loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
-        reporter.record("train", self.step, seconds=round(seconds, 3), **measured)
+        numbers = {"seconds": round(seconds, 3), "loss": loss, "nll": plain, "tokens_a_second": speed, "rate": rate}
+        reporter.record("train", self.step, **numbers)
         reporter.progress(self.step, seconds, loss, speed, rate)
 
     def _rolled_back(self, position: dict[str, Any], reporter: Reporter) -> bool:
@@ -194,8 +195,7 @@ class Trainer:
         self.owes_validation = False
         if not self.update.guard.read().in_a_row:
             self._num_rollbacks = 0
-        seconds = round(self.clock.seconds, 3)
-        reporter.record("valid", self.step, seconds=seconds, loss=result.loss, bleu=result.bleu)
+        reporter.record("valid", self.step, seconds=round(self.clock.seconds, 3), loss=result.loss, bleu=result.bleu)
         reporter.say(
             f"step {self.step:,}: validation loss {result.loss:.3f}"
             + ("" if result.bleu is None else f", greedy BLEU {result.bleu:.2f}")

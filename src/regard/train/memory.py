@@ -7,13 +7,13 @@ all the same is split: update.py.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 
 import torch
 
 from regard.config import RUNNING_TEXT, ModelConfig, TrainConfig
 from regard.errors import TrainingError
 from regard.model.transformer import Model, build
+from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Tensors, autocast
 from regard.train.plan import LEAST_BATCH, divide
 
@@ -37,9 +37,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(text in str(error) for text in _MESSAGES)
 
 
-def fit_to_memory(
-    settings: TrainConfig, model: ModelConfig, device: torch.device, say: Callable[[str], object]
-) -> TrainConfig:
+def fit_to_memory(settings: TrainConfig, model: ModelConfig, device: torch.device, say: Say) -> TrainConfig:
     """The settings with batches that fit into the GPU, an equal update made of more of them."""
     assert settings.batch_tokens is not None
     free, _ = torch.cuda.mem_get_info(device)

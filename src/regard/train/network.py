@@ -7,7 +7,7 @@ ratios of distances stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from regard.folder.checkpoint import read_tensors
 from regard.folder.tensors import expected_tensors
 from regard.model.transformer import Model, build
 from regard.text.tokenizer import Tokenizer
-from regard.train.corpora import Tokenizers
+from regard.train.corpora import Say, Tokenizers
 from regard.train.plan import Plan
 
 _SPACE_MARK = "\u2581"
@@ -37,12 +37,7 @@ def choose_device(wanted: str) -> torch.device:
     return device
 
 
-def is_gpu(wanted: str) -> bool:
-    """Whether `choose_device` will choose a GPU; allocates nothing on it."""
-    return wanted.startswith("cuda") or (wanted == "auto" and torch.cuda.is_available())
-
-
-def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Callable[[str], None]) -> Model:
+def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: Say) -> Model:
     network = build(plan.model, plan.train.dropout or 0.0)
     if plan.init:
         tensors = read_tensors(plan.init)
@@ -54,9 +49,7 @@ def make_network(plan: Plan, tokenizers: Tokenizers, device: torch.device, say: 
     return network
 
 
-def start_from_vectors(
-    network: Model, tokenizers: Tokenizers, files: Sequence[str], *, freeze: bool, say: Callable[[str], None]
-) -> None:
+def start_from_vectors(network: Model, tokenizers: Tokenizers, files: Sequence[str], *, freeze: bool, say: Say) -> None:
     """Fill the embedding tables of a network on its device; the first file that has a word gives its vector."""
     tables = {name: side.embedding for name, side in network.sides.items()}
     if len(tables) == 2 and tables["source"] is tables["target"]:

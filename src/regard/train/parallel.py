@@ -102,11 +102,6 @@ class Processes:
         lanes = {lane: place for each in gathered for lane, place in each.items()}
         return {**position, "lanes": lanes}
 
-    def seed(self, seed: int, step: int) -> None:
-        """Different random numbers in each process, the same ones whenever it comes to this step."""
-        if not self.alone:
-            torch.manual_seed((seed << 40) + (step << 12) + self.rank)
-
     def agree(self, *numbers: float) -> tuple[float, ...]:
         """The maximum of each number over all processes."""
         if self.alone:

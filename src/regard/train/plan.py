@@ -130,8 +130,7 @@ class Plan:
         batch_tokens = self.train.batch_tokens // 2
         if batch_tokens < LEAST_BATCH:
             raise TrainingError(reason)
-        accumulate = 2 * self.train.accumulate
-        train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=accumulate)
+        train = dataclasses.replace(self.train, batch_tokens=batch_tokens, accumulate=2 * self.train.accumulate)
         return dataclasses.replace(self, train=train)
 
 
@@ -172,14 +171,9 @@ def model_from(request: Request, manifest: Manifest) -> ModelConfig:
     if model.is_recurrent or not model.has_encoder or not manifest.tokenizer.joint:
         kind = f"architecture={model.architecture}, joint={manifest.tokenizer.joint}"
         raise UsageError(f"contrastive training starts from a Transformer's encoder with one vocabulary: got {kind}")
-    return dataclasses.replace(
-        model,
-        architecture="encoder-only",
-        target_vocab_size=model.source_vocab_size,
-        tied="all",
-        output_bias=False,
-        output_transform=False,
-    )
+    vocab_size = model.source_vocab_size
+    encoder = dataclasses.replace(model, architecture="encoder-only", target_vocab_size=vocab_size, tied="all")
+    return dataclasses.replace(encoder, output_bias=False, output_transform=False)
 
 
 def complete(

@@ -19,7 +19,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,11 +33,11 @@ from regard.train import corpora
 from regard.train import plan as plans
 from regard.train.batches import make_stream, num_readers
 from regard.train.checkpoints import BEST, CHECKPOINTS, room_left
-from regard.train.corpora import TEXT, TOKENIZERS, Text, Tokenizers
+from regard.train.corpora import TEXT, TOKENIZERS, Say, Text, Tokenizers
 from regard.train.finish import finish
 from regard.train.loop import Trainer
 from regard.train.memory import OutOfMemory, fit_to_memory
-from regard.train.network import choose_device, is_gpu, make_network
+from regard.train.network import choose_device, make_network
 from regard.train.parallel import Processes
 from regard.train.plan import RUN_FILE, Plan
 from regard.train.progress import METRICS, TENSORBOARD, Reporter
@@ -51,8 +51,6 @@ _FIRST_FILES = {LOCK, temporary_path(Path(RUN_FILE)).name, TOKENIZERS, TEXT}
 _EARLY_FILES = {*_FIRST_FILES, RUN_FILE, METRICS, TENSORBOARD, BEST}
 """What a run writes before its first checkpoint."""
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,9 @@ def train(
     """
     processes = Processes.from_environment()
     show = show_progress and processes.is_first
-    with processes.joined(on_gpu=is_gpu(request.train.device)):
+    device = request.train.device
+    on_gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    with processes.joined(on_gpu=on_gpu):
         # Processes of a machine that joins later do not know that torchrun has restarted the run.
         (num_restarts,) = processes.agree(float(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")))
         resume = resume or (num_restarts > 0 and (output / RUN_FILE).exists())

@@ -14,11 +14,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import AdamW
 
 from regard.config import TrainConfig
 from regard.errors import TrainingError
 from regard.model.transformer import Model
 from regard.train.batches import DeviceBatch, area, num_sequences, split
+from regard.train.corpora import Say
 from regard.train.loss import BatchLoss, Sums, Tensors, autocast
 from regard.train.memory import OutOfMemory, is_out_of_memory
 from regard.train.optimizer import Guard, set_rate, step_unless
@@ -32,13 +34,7 @@ class Updater:
     """Makes updates step by step, or by replaying a recording of one."""
 
     def __init__(
-        self,
-        model: Model,
-        optimizer: torch.optim.AdamW,
-        settings: TrainConfig,
-        *,
-        longest: int,
-        loss: nn.Module | None = None,
+        self, model: Model, optimizer: AdamW, settings: TrainConfig, *, longest: int, loss: nn.Module | None = None
     ) -> None:
         self.model, self.optimizer, self.settings = model, optimizer, settings
         self.longest = longest
@@ -71,11 +67,7 @@ class Updater:
         return torch.cuda.stream(self.stream)
 
     def __call__(
-        self,
-        batches: list[DeviceBatch],
-        rate: float,
-        num_targets: Tensor | float | None = None,
-        say: Callable[[str], object] = print,
+        self, batches: list[DeviceBatch], rate: float, num_targets: Tensor | float | None = None, say: Say = print
     ) -> Sums:
         """One step of the optimizer, in parts as small as memory requires.
 
@@ -105,7 +97,7 @@ class Updater:
             ) from error
         return sums
 
-    def _make_room(self, parts: list[DeviceBatch], reason: str, say: Callable[[str], object]) -> None:
+    def _make_room(self, parts: list[DeviceBatch], reason: str, say: Say) -> None:
         size, count = max((area(part), num_sequences(part)) for part in parts)
         if not self.can_retry or count < 2:
             kind = TrainingError if self.can_retry else OutOfMemory  # smaller batches would not help, or might

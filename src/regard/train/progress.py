@@ -192,8 +192,7 @@ class Reporter(AbstractContextManager["Reporter"]):
         """Write one line of metrics.jsonl; `kind` is train, valid, skipped or rollback."""
         line = {"kind": kind, "step": step, "time": round(time.time(), 3)}
         for name, value in values.items():
-            not_finite = isinstance(value, float) and not math.isfinite(value)
-            line[name] = None if not_finite else value
+            line[name] = None if isinstance(value, float) and not math.isfinite(value) else value
             if self._board is not None and isinstance(value, (int, float)):
                 self._board.add_scalar(f"{kind}/{name}", value, step)
         with self._path.open("a", encoding="utf-8") as file:

@@ -144,36 +144,13 @@ def test_a_text_cannot_break_out_of_the_page() -> None:
     assert html.unescape(title) == evil
 
 
-def test_a_notebook_gets_the_page_in_a_frame(look: Look) -> None:
-    frame = look._repr_html_()
-    [inside] = re.findall(r'^<iframe srcdoc="([^"]*)"', frame)
-    assert html.unescape(inside) == look.html(weights=False)
-
-
 # --------------------------------------------------------------------------------------- linker
-
-
-def test_modules_become_one_script_in_the_order_of_their_imports() -> None:
-    files = {
-        "main.js": 'import { one } from "./a.js";\nimport { three as x, Four } from "./b.js";\nshow(one(), three);',
-        "a.js": 'import {\n  three,\n} from "./b.js";\nexport function one() { return three; }',
-        "b.js": "export const three = 3;\nexport class Four {}\nexport async function five() {}",
-    }
-    script = link("main.js", files.__getitem__)
-    order = [script.index(f"const module_{name}_js") for name in ("b", "a", "main")]
-    assert order == sorted(order) and script.count("const module_b_js") == 1
-    assert "const { one } = module_a_js;" in script
-    assert "const { three: x, Four } = module_b_js;" in script
-    assert "return { three, Four, five };" in script and "return { one };" in script
 
 
 def test_what_the_linker_does_not_know_it_refuses() -> None:
     for text in ('import * as y from "./b.js";', "export default 3;"):
         with pytest.raises(AssertionError, match="cannot link"):
             link("main.js", {"main.js": text, "b.js": ""}.__getitem__)
-    files = {"a.js": 'import { b } from "./b.js";', "b.js": 'import { a } from "./a.js";'}
-    with pytest.raises(AssertionError, match="circle"):
-        link("a.js", files.__getitem__)
 
 
 # ------------------------------------------------------------------------------------- pictures

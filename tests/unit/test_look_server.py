@@ -117,9 +117,7 @@ def test_the_second_model_has_runs_of_its_own(server: Server, session: Session) 
     assert answer["document"]["model"]["name"] == "other"
     assert not numbers(server, f"/api/tensor/source.position?run={answer['run']}").any()
     assert answered(server, "/api/whatif", {"run": 1, "edits": []})["run"] == 1
-    for run, why in ((answer["run"], "is changed already"), ("1", "must be a number")):
-        said = refused(server, 400, "/api/whatif", {"run": run, "edits": edits})
-        assert why in said
+    refused(server, 400, "/api/whatif", {"run": "1", "edits": edits})
 
 
 def test_questions_are_answered(server: Server, session: Session) -> None:

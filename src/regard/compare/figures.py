@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regard.compare.results import CorpusResults, Curves, best_head
@@ -13,7 +12,6 @@ if TYPE_CHECKING:
 
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """colours distinguishable with any colour vision"""
-_MARKERS = "osD^vPX"
 _MAP: Any = {"cmap": "cividis", "vmin": 0, "vmax": 1, "aspect": "auto"}
 
 
@@ -31,11 +29,8 @@ def _figure(columns: int = 1, rows: int = 1, width: float = 7.0, height: float =
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
-def draw_curves(curves: Curves, *, marked: Mapping[str, tuple[str, float]] = {}, **settings: Any) -> Figure:
-    """A line for each model, with a bar for the spread over the seeds.
-
-    marked: named lines across the figure, by name: x or y, and where. settings: of the axes.
-    """
+def draw_curves(curves: Curves, **settings: Any) -> Figure:
+    """A line for each model, with a bar for the spread over the seeds; settings are those of the axes."""
     figure, [[axes]] = _figure()
     for i, (name, by) in enumerate(curves.items()):
         axes.errorbar(
@@ -44,13 +39,10 @@ def draw_curves(curves: Curves, *, marked: Mapping[str, tuple[str, float]] = {},
             yerr=[each.spread for each in by.values()],
             label=name,
             color=_LINES[i % len(_LINES)],
-            marker=_MARKERS[i % len(_MARKERS)],
+            marker="osD^vPX"[i % len(_LINES)],
             markersize=4,
             capsize=2,
         )
-    for name, (direction, place) in marked.items():
-        line = axes.axvline if direction == "x" else axes.axhline
-        line(place, color="grey", linestyle="--" if direction == "x" else ":", label=name)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     axes.set(**settings)

@@ -183,13 +183,12 @@ class Report:
         self.blocks.append("## 3. Reference window")
         self._curves(
             "recall",
-            "One of 16 symbols among meaningless words, in the middle of the text, to be named at the end. "
+            f"One of {NUM_SYMBOLS} symbols among meaningless words, in the middle of the text, to be named at the end. "
             f"{config.steps:,} updates of {config.batch_tokens:,} words on distances up to {config.longest_train:,}; "
             f"{config.num_tests} texts at each distance.",
             "accuracy by distance",
             curves,
             digits=2,
-            marked={"guessing": ("y", 1 / NUM_SYMBOLS), "farthest in training": ("x", config.longest_train)},
             title="reference window",
             xlabel="words since the symbol",
             ylabel="accuracy of recalling it",

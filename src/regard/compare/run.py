@@ -87,14 +87,11 @@ def compare(
 def _create_folder(study: Study, output: Path) -> None:
     """Refuse a folder that holds another comparison: its results would be mixed with these."""
     path = output / STUDY
-    if path.is_file():
-        if json.loads(path.read_text("utf-8")) != json.loads(json.dumps(study.values)):
-            raise UsageError(
-                f"--output must be new, or hold this comparison: {output} holds another; "
-                "name another folder, or remove it"
-            )
-    elif output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise UsageError(f"--output must be a new or empty folder: {output} is a file or holds some; name another")
+    is_new = not output.exists() or (output.is_dir() and not any(output.iterdir()))
+    held = json.loads(path.read_text("utf-8")) if path.is_file() else None
+    if not is_new and held != json.loads(json.dumps(study.values)):
+        wanted = "--output must be a new or empty folder, or hold this comparison"
+        raise UsageError(f"{wanted}: {output} holds something else; name another")
     output.mkdir(parents=True, exist_ok=True)
     write_file(path, json.dumps(study.values, indent=1, ensure_ascii=False).encode())
 

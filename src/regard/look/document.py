@@ -44,7 +44,14 @@ def document(session: Session, number: int = 0) -> Document:
 def describe(run: Run) -> Document:
     subject, config = run.subject, run.subject.config
     sentences = run.trace.metadata.get("sentences", [])
-    target = None
+    target = changes = None
+    if run.original is not None:
+        changes = {
+            "edits": [dict(change) for change in run.plan.changes],
+            "original": run.original.number,
+            "original_text": run.original.stage("restored"),
+            "text": run.stage("restored"),
+        }
     if config.has_decoder:
         target = _side(subject, "target", [config.bos_id, *run.output], run.written)
         target["num_given"] = run.num_given
@@ -88,7 +95,7 @@ def describe(run: Run) -> Document:
         "parameters": {name: list(value.shape) for name, value in subject.network.state_dict().items()},
         "criteria": None if config.is_recurrent else criteria(config),
         "code": places(config.is_recurrent),
-        "changes": _changes(run),
+        "changes": changes,
         "compare": None,
     }
 
@@ -140,17 +147,6 @@ def named(subject: Subject, tokens: list[int], probabilities: list[float]) -> li
         {"token": token, "token_string": string, "probability": float(probability)}
         for token, string, probability in rows
     ]
-
-
-def _changes(run: Run) -> Document | None:
-    if run.original is None:
-        return None
-    return {
-        "edits": [dict(change) for change in run.plan.changes],
-        "original": run.original.number,
-        "original_text": run.original.stage("restored"),
-        "text": run.stage("restored"),
-    }
 
 
 @functools.cache

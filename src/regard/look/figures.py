@@ -63,14 +63,12 @@ def draw(run: Run) -> Figure:
 
 
 def _groups(run: Run) -> list[tuple[str, list[str]]]:
-    paths = attentions(run.subject.config)
-    own = [each for each in paths if each.endswith("self_attention")]
-    groups = {
-        "encoder self-attention": [each for each in own if each.startswith("encoder")],
-        "decoder self-attention": [each for each in own if each.startswith("decoder")],
-        "cross-attention": cross_attentions(run.subject.config),
-    }
-    return [(title, chosen) for title, chosen in groups.items() if chosen]
+    crosses = cross_attentions(run.subject.config)
+    groups: dict[str, list[str]] = {}
+    for path in attentions(run.subject.config):
+        title = "cross-attention" if path in crosses else f"{path.split('.')[0]} self-attention"
+        groups.setdefault(title, []).append(path)
+    return list(groups.items())
 
 
 def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_layers: int) -> None:
@@ -86,12 +84,8 @@ def _draw_heads(axes: Axes, run: Run, title: str, paths: Sequence[str], num_laye
     rows = [layer * (query_len + 1) + (query_len - 1) / 2 for layer in range(len(layers))]
     axes.set_xticks(columns, [str(head + 1) for head in range(num_heads)])
     axes.set_yticks(rows, [str(layer + 1) for layer in range(len(layers))])
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    axes.set(xlabel="head", ylabel="layer")
-    axes.tick_params(length=0)
+    axes.set(xlabel="head", ylabel="layer", title=title)
     axes.spines[:].set_visible(False)
-    axes.set_title(title, fontsize=9)
 
 
 def _draw_words(axes: Axes, run: Run, described: dict[str, Any], path: str) -> None:

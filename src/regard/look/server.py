@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import json
-import mimetypes
 import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,6 +33,7 @@ _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
+    ".ico": "image/x-icon",
 }
 _HEADERS = {
     "Content-Security-Policy": POLICY,
@@ -160,12 +160,10 @@ def post(session: Session, path: str, body: bytes) -> Answer:
         asked = json.loads(body)
     except ValueError as error:
         raise UsageError(f"a change must be JSON: {error}") from error
-    if not isinstance(asked, dict) or not isinstance(asked.get("edits"), list):
-        raise UsageError('a change must be {"edits": [...]}: got something else')
-    number = asked.get("run", 0)
-    if not isinstance(number, int):
-        raise UsageError(f"run must be a number: got {number!r}; name one of the page's")
-    run = session.whatif(asked["edits"], number)
+    asked = {"run": 0, **asked} if isinstance(asked, dict) else {}
+    if not isinstance(asked.get("edits"), list) or not isinstance(asked["run"], int):
+        raise UsageError('a change must be {"run": 0, "edits": [...]}: got something else')
+    run = session.whatif(asked["edits"], asked["run"])
     return _json({"run": run.number, "document": document(session, run.number)})
 
 
@@ -178,8 +176,7 @@ def page_file(name: str) -> Answer:
     """A file of the page and its type; only a name that is listed there is ever opened."""
     if name not in page_names():
         raise NotFound(f"there is nothing under {name!r}")
-    kind = _TYPES.get(name[name.rfind(".") :]) or mimetypes.guess_type(name)[0]
-    return (_PAGE / name).read_bytes(), kind or "application/octet-stream"
+    return (_PAGE / name).read_bytes(), _TYPES.get(name[name.rfind(".") :], "application/octet-stream")
 
 
 def code(run: Run, box: str) -> bytes:

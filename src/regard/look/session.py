@@ -129,13 +129,9 @@ class Session:
             return self._keep(self._run(self._next, first.subject, first.text, **place))
 
     def whatif(self, changes: Sequence[Mapping[str, Any]], number: int = 0) -> Run:
-        """Run `number` again with these changes, in the order they were made; none gives the run itself."""
-        original = self.run(number)
-        if original.original is not None:
-            raise UsageError(
-                f"changes are made to a model as it is: run {number} is changed already; "
-                f"give them all to run {original.original.number}"
-            )
+        """Run `number` as it was at first, with these changes, in the order they were made."""
+        run = self.run(number)
+        original = run.original or run
         if not changes:
             return original
         # One at a time: each already uses all the threads there are.

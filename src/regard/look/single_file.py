@@ -77,15 +77,12 @@ def link(entry: str, read: Callable[[str], str]) -> str:
     """The module `entry` and all it imports; `read` gives the text of a file."""
     linked: dict[str, str] = {}
 
-    def visit(name: str, importers: tuple[str, ...] = ()) -> None:
-        if name in linked:
-            return
-        importers = (*importers, name)
-        assert name not in importers[:-1], f"{' > '.join(importers)}: imports go in a circle"
-        text = read(name)
-        for match in _IMPORT.finditer(text):
-            visit(match.group(2), importers)
-        linked[name] = _wrapped(name, text)
+    def visit(name: str) -> None:
+        if name not in linked:
+            text = read(name)
+            for match in _IMPORT.finditer(text):
+                visit(match[2])
+            linked[name] = _wrapped(name, text)
 
     visit(entry)
     return '"use strict";\n' + "\n".join(linked.values())

@@ -168,8 +168,7 @@ def _turn_back(vectors: Tensor, first: int) -> Tensor:
 
 def _no_mask(config: ModelConfig) -> ValueEdit:
     """The decoder's words see the later ones too: scores go into the softmax as they are."""
-    missing = "this one reads what is written alone"
-    _require(not config.is_recurrent, f"no-mask needs a model with a mask: {missing}")
+    _require(not config.is_recurrent, "no-mask needs a model with a mask: this one reads what is written alone")
 
     def functions(first: int) -> dict[str, Function]:
         latest: dict[str, Tensor] = {}
@@ -191,8 +190,7 @@ def _no_mask(config: ModelConfig) -> ValueEdit:
 def _head_edit(change: Change, config: ModelConfig, unmasked: bool) -> ValueEdit:
     """One head is off: its context is zero; or one word of it attends as the reader says."""
     known, attention, head = attentions(config), change["attention"], change["head"]
-    fixed = "it has one fixed vector; change words instead"
-    _require(bool(known), f"this model looks at nothing: {fixed}")
+    _require(bool(known), "this model looks at nothing: it has one fixed vector; change words instead")
     if attention not in known:
         wanted = f"attention must be one of {known[0]} ... {known[-1]}"
         raise UsageError(f"{wanted}: got {attention!r}{suggest(attention, known)}")
@@ -267,15 +265,8 @@ def _replaced(text: str, span: tuple[int, int], replacement: str) -> str:
 
 
 def _forced(change: Change, subject: Subject, output: list[int]) -> tuple[int, ...]:
-    """The prefix of the output when a word is forced at a step: a text, or one token by its number."""
-    step, token = change["step"], change.get("token")
+    """The prefix of the output when a word is forced at a step."""
+    step, tokens = change["step"], subject.target.encode(change["text"].strip())
     _require(0 <= step <= len(output), f"step must be from 0 to {len(output)}: got {step}")
-    if token is None:
-        tokens = subject.target.encode(change["text"].strip())
-        _require(bool(tokens), "a word to force must have letters: got an empty one; type another")
-    else:
-        known, special = range(subject.target.vocab_size), subject.target.special_ids
-        is_ordinary = token in known and token not in special
-        _require(is_ordinary, f"token must be an ordinary one of the vocabulary: got {token!r}")
-        tokens = [token]
+    _require(bool(tokens), "a word to force must have letters: got an empty one; type another")
     return (*output[:step], *tokens)

@@ -105,10 +105,10 @@ def test_the_report_alone_needs_neither_text_nor_models(finished: Path, tmp_path
 
 
 def test_a_folder_of_another_comparison_is_refused(finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="holds another"):
+    with pytest.raises(UsageError, match="holds something else"):
         regard.compare({**TINY, "seeds": [3]}, finished, show_progress=False)
     (tmp_path / "mine").write_text("mine")
-    with pytest.raises(UsageError, match="new or empty folder"):
+    with pytest.raises(UsageError, match="holds something else"):
         regard.compare(TINY, tmp_path, show_progress=False)
     with pytest.raises(UsageError, match="holds none; leave it out"):
         regard.compare(TINY, tmp_path, only_report=True, show_progress=False)

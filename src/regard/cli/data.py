@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -27,23 +28,20 @@ def data(
 
     An interrupted transfer is continued; a file is there whole, with the right checksum, or not at all.
     """
-    match words or []:
-        case []:
-            _list(as_json)
-        case ["get", first, *rest]:
-            _get([first, *rest], folder, accept=accept, as_json=as_json)
-        case other:
-            raise UsageError(
-                f"regard data takes  get  and names of corpora: got {' '.join(other)!r}; "
-                "write  regard data get multi30k"
-            )
+    from regard.cli.lines import Bars
+    from regard.data.public_corpora import CORPORA, find_corpus, obtain
 
-
-def _list(as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from regard.data.public_corpora import CORPORA
-
+    if words and (words[0] != "get" or len(words) == 1):
+        raise UsageError(
+            f"regard data takes  get  and names of corpora: got {' '.join(words)!r}; write  regard data get multi30k"
+        )
+    for corpus in [find_corpus(name) for name in (words or [])[1:]]:
+        with Bars(count_bytes=True) as bars:
+            paths = obtain(corpus, folder, accept=accept, say=bars.say, progress=bars.start)
+        if as_json:
+            typer.echo(json.dumps({"name": corpus.name, "files": [str(path) for path in paths]}))
+    if words:
+        return
     if as_json:
         typer.echo(json.dumps([asdict(corpus) for corpus in CORPORA]))
         return
@@ -52,14 +50,3 @@ def _list(as_json: bool) -> None:
         by_hand = "" if corpus.files else ", to be gathered by hand"
         about = f"{corpus.licence}{size}{by_hand}; for {corpus.used_for}; {corpus.home}"
         typer.echo(f"{corpus.name:<16} {corpus.what}\n{'':<16} {about}")
-
-
-def _get(names: list[str], folder: Path, *, accept: bool, as_json: bool) -> None:
-    from regard.cli.lines import Bars
-    from regard.data.public_corpora import find_corpus, obtain
-
-    for corpus in [find_corpus(name) for name in names]:
-        with Bars(count_bytes=True) as bars:
-            paths = obtain(corpus, folder, accept=accept, say=bars.say, progress=bars.start)
-        if as_json:
-            typer.echo(json.dumps({"name": corpus.name, "files": [str(path) for path in paths]}))

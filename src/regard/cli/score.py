@@ -57,7 +57,7 @@ def _pairs(pair: list[str] | None, source: Path | None, target: Path | None) -> 
     if pair:
         yield [(pair[0], pair[1])]
     elif source is not None and target is not None:
-        corpus = read_pairs([source], [target], strict=True, sides=("--source", "--target"))
+        corpus = read_pairs([source], [target], strict=True)
         for numbers in portions(range(len(corpus.sources)), "scoring"):
             yield [(corpus.sources[i], corpus.targets[i]) for i in numbers]
     elif source is not None or target is not None:
@@ -123,7 +123,7 @@ def evaluate(
     from regard.translate.evaluate import require_metrics
 
     require_metrics()
-    corpus = read_pairs([source], [reference], strict=True, sides=("--source", "--reference"))
+    corpus = read_pairs([source], [reference], strict=True)
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     loaded = load(model, **opening)
     options = opt.decode_options(settings, beam=beam)

@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Argument
@@ -42,10 +42,9 @@ def search(
     from regard.search.query import find
 
     encoder = TextEncoder.open(find_for_search(model), kind=engine, device=device, threads=threads)
-    options: dict[str, Any] = {"folder": index, "top": top, "encoding": encoding}
     with Bars() as bars:
-        options |= {"progress": bars.start("reading"), "say": bars.say}
-        found = find(encoder, query, files or (), **options)
+        progress = bars.start("reading")
+        found = find(encoder, query, files or (), folder=index, top=top, encoding=encoding, progress=progress)
     told = [f"left out {each}" for each in found.left_out]
     if not found.num_passages:
         told.append("there is no text to search: the files and folders hold none that can be read; name others")

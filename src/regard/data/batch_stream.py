@@ -149,18 +149,15 @@ class BatchStream(AbstractContextManager["BatchStream"]):
             lane.ahead.append(self._workers.submit(self._read, *position))
         return [Batch(**batch) for batch in lane.ahead.popleft().result()]
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the workers."""
         if self._workers is not None:
-            self._workers.close()
+            self._workers.__exit__()
             self._workers = None
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class PairStream(BatchStream):
-    """The batches of a parallel corpus; `close` it (or use it as a context) if it has workers.
+    """The batches of a parallel corpus; use it as a context if it has workers.
 
     tokenizers: of the source and of the target; no source tokenizer, and no sources, means a language model.
     batch_tokens: tokens of a batch, both sides and padding included.

@@ -158,15 +158,11 @@ def _reasons(sources: Iterable[str], targets: Iterable[str], scale: float, confi
             yield TOO_LONG
         elif longer > config.max_ratio * shorter and longer - shorter > _RATIO_GRACE:
             yield RATIO
-        elif not config.copies and _is_copy(source.strip(), target.strip()):
-            yield COPY
-        else:
+        elif config.copies or source.strip() != target.strip():
             yield KEPT
-
-
-def _is_copy(source: str, target: str) -> bool:
-    is_long = len(source) >= _COPY_MIN_CHARACTERS and len(source.split()) >= _COPY_MIN_WORDS
-    return source == target and is_long
+        else:
+            is_long = len(source.strip()) >= _COPY_MIN_CHARACTERS and len(source.split()) >= _COPY_MIN_WORDS
+            yield COPY if is_long else KEPT
 
 
 def _judge_languages(

@@ -82,14 +82,13 @@ def read_pairs(
     swapped: bool = False,
     strict: bool = False,
     advice: str = "mend the file",
-    sides: tuple[str, str] = ("source", "target"),
     folder: Path | None = None,
 ) -> Corpus:
     """Read source and target files side by side, then files of source TAB target.
 
     `file#label` is the lines of a file whose third column is the label. swapped: those files hold target TAB
-    source. advice: what an error about an unusable line says to do, where `strict` allows none. sides: what the
-    user calls them. folder: where to put the texts instead of in memory.
+    source. advice: what an error about an unusable line says to do, where `strict` allows none. folder:
+    where to put the texts instead of in memory.
     """
     if len(source) != len(target):
         raise UsageError(
@@ -102,7 +101,7 @@ def read_pairs(
 
         corpus.sources, corpus.targets = (StoredTexts(folder / side, new=True) for side in ("source", "target"))
     for source_path, target_path in zip(source, target, strict=True):
-        found = _side_by_side(Path(source_path), Path(target_path), sides, corpus.report)
+        found = _side_by_side(Path(source_path), Path(target_path), corpus.report)
         _add(corpus, f"{source_path} and {target_path}", found)
     for name in map(str, pairs):
         _add(corpus, name, _tab_separated(*split_label(name), swapped, corpus.report))
@@ -131,7 +130,7 @@ def _add(corpus: Corpus, name: str, found: Iterable[NumberedPair]) -> None:
             block = []
 
 
-def _side_by_side(source: Path, target: Path, sides: tuple[str, str], report: ReadingReport) -> Iterable[NumberedPair]:
+def _side_by_side(source: Path, target: Path, report: ReadingReport) -> Iterable[NumberedPair]:
     num_source = num_target = 0
     both = zip_longest(raw_lines(source), raw_lines(target), fillvalue=_END)
     for number, (source_line, target_line) in enumerate(both, start=1):
@@ -154,7 +153,7 @@ def _side_by_side(source: Path, target: Path, sides: tuple[str, str], report: Re
             raise _empty(path)
     if num_source != num_target:
         raise DataError(
-            f"{sides[0]} and {sides[1]} must have as many lines: got {num_source} in {source} and "
+            f"source and target must have as many lines: got {num_source} in {source} and "
             f"{num_target} in {target}; line n of one must translate line n of the other"
         )
     report.num_lines += num_source

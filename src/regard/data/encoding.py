@@ -42,8 +42,7 @@ class Builder:
         if self.source_tokenizer is None:
             source = Ragged.of([()] * len(targets))
         else:
-            source = self._encode_side(self.source_tokenizer, sources, source_seed)
-            source = source.ending_with(EOS_ID)
+            source = self._encode_side(self.source_tokenizer, sources, source_seed).ending_with(EOS_ID)
         target = self._encode_side(self.target_tokenizer, targets, target_seed)
         return source, target.beginning_with(BOS_ID).ending_with(EOS_ID)
 
@@ -140,14 +139,10 @@ class EncodedPairs:
             index.unlink(missing_ok=True)
             self.facts = Facts(key)
         self._kept = Column(folder / "short", np.int64, new=is_new)
-        self._columns = [
-            (
-                Column(folder / f"{side}.pieces", np.int32, new=is_new),
-                Column(folder / f"{side}.offsets", np.int64, new=is_new),
-            )
-            for side in ("source", "target")
-            if keeps_tokens
-        ]
+        self._columns = []
+        for side in ("source", "target") if keeps_tokens else ():
+            ids = Column(folder / f"{side}.pieces", np.int32, new=is_new)
+            self._columns.append((ids, Column(folder / f"{side}.offsets", np.int64, new=is_new)))
         if is_new:
             self._make(builder, num_processes)
             write_file(index, json.dumps(vars(self.facts)).encode())
@@ -225,7 +220,7 @@ class Order:
         """The pairs at positions start to stop of an epoch."""
         if self._num_windows == 1:
             return self._window(epoch, 0, np.zeros((1, 1), np.int64))[start:stop]
-        blocks = self._generator(epoch).permutation(len(self._bounds) - 1)
+        blocks = np.random.default_rng([self._seed, epoch]).permutation(len(self._bounds) - 1)
         blocks = blocks.reshape(self._num_windows, _BLOCKS_IN_A_WINDOW)
         lengths = np.diff(self._bounds)[blocks].sum(axis=1)
         starts = np.cumsum(lengths) - lengths
@@ -244,9 +239,6 @@ class Order:
             bounds = self._bounds
             pairs = [np.arange(bounds[block], bounds[block + 1]) for block in blocks[window]]
             numbers = (epoch, window) if self._num_windows > 1 else (epoch,)
-            rows = self._generator(*numbers).permutation(np.concatenate(pairs))
+            rows = np.random.default_rng([self._seed, *numbers]).permutation(np.concatenate(pairs))
             held = self._last = ((epoch, window), rows)
         return held[1]
-
-    def _generator(self, *numbers: int) -> np.random.Generator:
-        return np.random.default_rng([self._seed, *numbers])

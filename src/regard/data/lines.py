@@ -55,7 +55,11 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
             while line := file.readline(MAX_LINE_BYTES):
                 if first:
                     first = False
-                    line = _without_mark(line, path)
+                    encodings = [name for mark, name in _OTHER_MARKS.items() if line.startswith(mark)]
+                    if encodings:
+                        advice = f"run  iconv -f {encodings[0]} -t UTF-8 {path.name}"
+                        raise DataError(f"{path}:1: text must be UTF-8: got {encodings[0]}; {advice}")
+                    line = line.removeprefix(_UTF8_MARK)
                 if line.endswith(b"\n"):
                     yield line[:-2] if line.endswith(b"\r\n") else line[:-1]
                 elif len(line) < MAX_LINE_BYTES - len(_UTF8_MARK):
@@ -66,15 +70,6 @@ def raw_lines(path: Path) -> Iterator[bytes | None]:
                     yield None
     except DAMAGED as error:
         raise unreadable(path, error) from error
-
-
-def _without_mark(line: bytes, path: Path) -> bytes:
-    for mark, encoding in _OTHER_MARKS.items():
-        if line.startswith(mark):
-            raise DataError(
-                f"{path}:1: text must be UTF-8: got {encoding}; run  iconv -f {encoding} -t UTF-8 {path.name}"
-            )
-    return line.removeprefix(_UTF8_MARK)
 
 
 def decode(line: bytes | None) -> tuple[str, str]:
@@ -126,10 +121,8 @@ def arriving(file: IO[bytes], name: str) -> Iterator[list[Line]]:
             except UnicodeDecodeError as error:
                 if lines:
                     yield lines
-                raise DataError(
-                    f"{name}:{number}: a line must be UTF-8 text: {error.reason} at byte "
-                    f"{error.start + 1}; mend it or convert the file with iconv"
-                ) from error
+                advice = "mend it or convert the file with iconv"
+                raise DataError(f"{name}:{number}: a line must be UTF-8 text: {error.reason}; {advice}") from error
         yield lines
 
 
@@ -150,8 +143,7 @@ def _blocks(file: IO[bytes], name: str) -> Iterator[list[bytes]]:
                 num_waiting += len(tail)
             if num_waiting > _MAX_ARRIVING_BYTES:
                 raise DataError(
-                    f"{name}: a line must have at most {_MAX_ARRIVING_BYTES >> 20} MiB: got a longer one; it is no "
-                    "text, or has no line ends"
+                    f"{name}: a line must have at most {_MAX_ARRIVING_BYTES >> 20} MiB: got a longer one; is it text?"
                 )
     except DAMAGED as error:
         raise unreadable(name, error) from error

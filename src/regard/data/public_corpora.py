@@ -10,6 +10,7 @@ an archive chooses.
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
@@ -142,11 +143,11 @@ def obtain(
             f"{corpus.name} must be put together by hand from {corpus.home}: "
             "its publisher has no file of sentences; see what is there"
         )
-    checksums = _Checksums(folder / CHECKSUMS, accept)
+    check = functools.partial(_check, path=folder / CHECKSUMS, accept=accept)
     for file in corpus.files:
         path = folder / file.path
         if path.exists():
-            checksums.check(file.path, digest(path), f"{path}: remove it, and run the same again")
+            check(file.path, digest(path), otherwise=f"{path}: remove it, and run the same again")
             say(f"{path} is there")
             continue
         for source in file.sources:
@@ -154,11 +155,11 @@ def obtain(
             if not fetched.exists():
                 bar = progress(Path(source.url).name)
                 fetch(source.url, fetched, checksum="" if accept else source.checksum, progress=bar)
-                checksums.check(source.url, digest(fetched), "its publisher has changed it")
+                check(source.url, digest(fetched), otherwise="its publisher has changed it")
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = temporary_path(path)
         _make(file, folder, fresh, accept)
-        checksums.check(file.path, digest(fresh), f"{path}: its publisher has changed it")
+        check(file.path, digest(fresh), otherwise=f"{path}: its publisher has changed it")
         os.replace(fresh, path)
         sync(path.parent)
         say(f"{path}: {path.stat().st_size / 1e6:.1f} MB")
@@ -169,24 +170,17 @@ def obtain(
     return [folder / file.path for file in corpus.files]
 
 
-class _Checksums:
-    """The checksums of earlier files, in a file."""
-
-    def __init__(self, path: Path, accept: bool) -> None:
-        self._path, self._accept = path, accept
-        self._known: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
-
-    def check(self, name: str, found: str, otherwise: str) -> None:
-        """Record a checksum, or compare it with the recorded one; `otherwise` explains a difference."""
-        expected = self._known.get(name)
-        if expected not in (None, found) and not self._accept:
-            raise DataError(
-                f"{name} must have the sha256 {expected} that it had before: got {found}; "
-                f"{otherwise}, or take it as it is with --accept"
-            )
-        if expected != found:
-            self._known[name] = found
-            write_file(self._path, json.dumps(self._known, indent=1, sort_keys=True).encode())
+def _check(name: str, found: str, path: Path, accept: bool, otherwise: str) -> None:
+    """Record a checksum in a file, or compare it with the recorded one; `otherwise` explains a difference."""
+    known: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+    expected = known.get(name)
+    if expected not in (None, found) and not accept:
+        raise DataError(
+            f"{name} must have the sha256 {expected} that it had before: got {found}; "
+            f"{otherwise}, or take it as it is with --accept"
+        )
+    if expected != found:
+        write_file(path, json.dumps({**known, name: found}, indent=1, sort_keys=True).encode())
 
 
 def _make(file: DataFile, folder: Path, fresh: Path, accept: bool) -> None:

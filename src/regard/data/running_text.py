@@ -158,7 +158,6 @@ class TextChunks:
         self,
         starts: Places,
         stops: Places,
-        *,
         batch_tokens: int,
         buffer: Buffer | None,
         masking: Masking | None,
@@ -166,8 +165,7 @@ class TextChunks:
     ) -> list[Batch]:
         """Some chunks in batches, each with one token more than is read: what comes after the last."""
         if self.masked:
-            target = self.documents.between(starts, stops)
-            target = target.beginning_with(EOS_ID).ending_with(EOS_ID)
+            target = self.documents.between(starts, stops).beginning_with(EOS_ID).ending_with(EOS_ID)
         else:
             target = self.documents.between(starts, stops + 1)
         source = Ragged.of([()] * len(target))
@@ -178,7 +176,7 @@ class TextChunks:
 
     def even_batches(self, batch_tokens: int, masking: Masking | None, seed: int) -> list[Batch]:
         """All of a text once in padded batches, always the same, blanks included: for comparable losses."""
-        return self.batches(*self.cut(None), batch_tokens=batch_tokens, buffer=None, masking=masking, seed=[seed])
+        return self.batches(*self.cut(None), batch_tokens, None, masking, [seed])
 
 
 class TextStream(BatchStream):
@@ -203,16 +201,14 @@ class TextStream(BatchStream):
                 f"batch_tokens must have room for a row of {chunks.max_length} tokens: got {batch_tokens}; "
                 "raise it, or lower max_length"
             )
-        num_batches = self.tokens_per_epoch / batch_tokens
         shares = () if masking is None else (masking.share, masking.hidden, masking.random)
-        settings = (batch_tokens, packing, chunks.max_length, seed, shares)
-        fingerprint = zlib.crc32(repr(settings).encode())
+        fingerprint = zlib.crc32(repr((batch_tokens, packing, chunks.max_length, seed, shares)).encode())
         # One after the other: joined they would be another copy of the text.
         for numbers in (chunks.documents.offsets, chunks.documents.ids):
             fingerprint = zlib.crc32(numbers.data, fingerprint)
         self._last_epoch: tuple[int, Places, Places] | None = None
-        num_windows = max(1, math.ceil(num_batches / _BATCHES_PER_WINDOW))
-        super().__init__(num_windows, fingerprint, Lanes())
+        num_windows = math.ceil(self.tokens_per_epoch / batch_tokens / _BATCHES_PER_WINDOW)
+        super().__init__(max(1, num_windows), fingerprint, Lanes())
 
     def _build(self, epoch: int, window: int) -> list[Batch]:
         # Windows of one epoch follow one another, so the last epoch is nearly always the one.
@@ -224,11 +220,5 @@ class TextStream(BatchStream):
         _, starts, stops = self._last_epoch
         bounds = np.linspace(0, len(starts), self._num_windows + 1).astype(np.int64)
         part = slice(bounds[window], bounds[window + 1])
-        return self._chunks.batches(
-            starts[part],
-            stops[part],
-            batch_tokens=self._batch_tokens,
-            buffer=self.buffer,
-            masking=self._masking,
-            seed=[self._seed, epoch, window],
-        )
+        seed = [self._seed, epoch, window]
+        return self._chunks.batches(starts[part], stops[part], self._batch_tokens, self.buffer, self._masking, seed)

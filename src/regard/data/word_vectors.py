@@ -30,7 +30,6 @@ MAX_LINE_BYTES = 1 << 20
 MAX_WORD_BYTES = 1 << 12
 MAGIC = 793712314
 """first number of a fastText model"""
-VERSION = 12
 _SETTINGS = struct.Struct("<12id")
 _COUNTS = struct.Struct("<3i2q")
 _ENTRY = struct.Struct("<qb")
@@ -130,10 +129,7 @@ def _read_binary(path: Path, file: BinaryIO, wanted: set[str], width: int, count
             if name or byte != b"\n":
                 name += byte
             if len(name) > MAX_WORD_BYTES:
-                raise DataError(
-                    f"{path}: a word must have at most {MAX_WORD_BYTES} bytes: number {number:,} has more; "
-                    "give a word2vec, GloVe or fastText file"
-                )
+                raise DataError(f"{path}: a word must have at most {MAX_WORD_BYTES} bytes: number {number:,} has more")
         numbers = file.read(4 * width)
         if len(numbers) < 4 * width:
             raise EOFError
@@ -145,10 +141,8 @@ def _read_binary(path: Path, file: BinaryIO, wanted: set[str], width: int, count
 def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> Rows:
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         _, version = struct.unpack_from("<2i", data, 0)
-        if version != VERSION:
-            raise DataError(
-                f"{path} must be a fastText model of format {VERSION}: got format {version}; use its .vec file"
-            )
+        if version != 12:
+            raise DataError(f"{path} must be a fastText model of format 12: got format {version}; use its .vec file")
         settings = _SETTINGS.unpack_from(data, 8)
         num_buckets, shortest, longest = settings[8:11]
         _check_width(path, settings[0], width)
@@ -168,9 +162,7 @@ def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> 
         is_quantized, num_rows, num_columns = _SHAPE.unpack_from(data, at)
         size = len(data)
     if is_quantized or num_pruned > 0:
-        raise DataError(
-            f"{path} must be a fastText model in full: it is quantized; use the .bin or .vec it was made from"
-        )
+        raise DataError(f"{path} must be a fastText model in full: it is quantized; use the .vec it was made from")
     begins = at + _SHAPE.size
     fits = num_rows == num_words + num_buckets and num_columns == width and num_rows > 0
     if not fits or begins + 4 * num_rows * num_columns > size:
@@ -180,10 +172,8 @@ def _read_fasttext(path: Path, file: BinaryIO, wanted: set[str], width: int) -> 
         )
     matrix = np.memmap(path, "<f4", "r", begins, (num_rows, num_columns))
     for word, row in ids.items():
-        rows = [row]
-        if num_buckets > 0:
-            grams = ngrams(word, shortest, longest)
-            rows += [num_words + hashed(gram) % num_buckets for gram in grams]
+        grams = ngrams(word, shortest, longest) if num_buckets > 0 else []
+        rows = [row, *(num_words + hashed(gram) % num_buckets for gram in grams)]
         yield word, np.asarray(matrix[rows].mean(axis=0, dtype=np.float64), dtype=np.float32)
 
 
@@ -196,16 +186,12 @@ def ngrams(word: str, shortest: int, longest: int) -> list[bytes]:
     if word == "</s>":  # the end of a line, no word
         return []
     marked = f"<{word}>"
-    found = []
-    for start in range(len(marked)):
-        for size in range(max(1, shortest), longest + 1):
-            gram = marked[start : start + size]
-            if len(gram) < size:
-                break
-            # Not < or > alone.
-            if size > 1 or 0 < start < len(marked) - 1:
-                found.append(gram.encode())
-    return found
+    return [
+        marked[start : start + size].encode()
+        for start in range(len(marked))
+        for size in range(max(1, shortest), min(longest, len(marked) - start) + 1)
+        if size > 1 or 0 < start < len(marked) - 1  # not < or > alone
+    ]
 
 
 def hashed(gram: bytes) -> int:

@@ -87,17 +87,12 @@ class Workers(contextlib.AbstractContextManager["Workers"]):
             write_message(child.stdin, prepare(*arguments))
             return read_message(child.stdout)
         except (EOFError, OSError, ValueError) as error:
-            raise TrainingError(
-                "the processes that prepare text must stay alive: one has ended; "
-                "if memory ran out, train with fewer of them"
-            ) from error
+            advice = "if memory ran out, train with fewer of them"
+            raise TrainingError(f"the processes that prepare text must stay alive: one has ended; {advice}") from error
         finally:
             self._children.put(child)
 
     def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._finalizer()
 
@@ -121,13 +116,10 @@ def _start(worker: Worker) -> subprocess.Popen[bytes]:
     # Workers multiply no matrices: without this each would start a thread per core.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    program = (
-        f"from {__name__} import serve; from {worker.__module__} import {worker.__qualname__}; "
-        f"serve({worker.__qualname__})"
-    )
-    return subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    )
+    name = worker.__qualname__
+    program = f"from {__name__} import serve; from {worker.__module__} import {name}; serve({name})"
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
 def _stop(children: list[subprocess.Popen[bytes]]) -> None:

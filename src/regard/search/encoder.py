@@ -50,11 +50,6 @@ class TextEncoder:
             most = min(most, self.manifest.model.max_positions)
         return most - len(self.tokenizer.beginning) - 1
 
-    @property
-    def max_passage(self) -> int:
-        """Tokens of the longest passage."""
-        return min(MAX_TOKENS, self.longest)
-
     def count(self, text: str) -> int:
         """Tokens of a text; of one that is certainly too long only an upper bound."""
         if len(text) > _MOST_LETTERS * self.longest:
@@ -92,7 +87,7 @@ class TextEncoder:
     def fingerprint(self) -> str:
         """A checksum of all that the vectors depend on: configuration, weights, tokenizer and arithmetic."""
         digest = hashlib.sha256((self.folder / CONFIG).read_bytes())
-        digest.update(f"{self.encoder.precision} {self.max_passage}".encode())
+        digest.update(f"{self.encoder.precision} {min(MAX_TOKENS, self.longest)}".encode())
         for name in sorted({WEIGHTS, *self.manifest.tokenizer.names}):
             with open(self.folder / name, "rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())

@@ -15,7 +15,7 @@ import os
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ import numpy as np
 from regard.errors import DataError, RegardWarning, UsageError
 from regard.files import sync, try_lock, write_file
 from regard.search.encoder import OnProgress, TextEncoder
-from regard.search.passages import Passage, read_passages
+from regard.search.passages import MAX_TOKENS, Passage, read_passages
 
 FORMAT_VERSION = 3
 INDEX = "index.json"
@@ -103,8 +103,7 @@ def build(
             else:
                 found = _read(path, file, encoder)
         except (DataError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            left_out.append(f"{path}: {reason}")
+            left_out.append(f"{path}: {getattr(error, 'strerror', error)}")
             continue
         entries.append(replace(file, num_passages=len(found)))
         passages += found
@@ -122,14 +121,9 @@ def build(
 def _read(path: Path, file: IndexedFile, encoder: TextEncoder) -> list[Passage]:
     if file.size > MOST_BYTES:
         raise DataError(f"it must have at most {MOST_BYTES >> 20} MiB: it has {file.size >> 20}")
-    return read_passages(
-        path.read_bytes(),
-        path.suffix.lower(),
-        encoder.count,
-        encoder.max_passage,
-        language=encoder.manifest.source_language,
-        encoding=file.encoding,
-    )
+    data, suffix, most = path.read_bytes(), path.suffix.lower(), min(MAX_TOKENS, encoder.longest)
+    language = encoder.manifest.source_language
+    return read_passages(data, suffix, encoder.count, most, language=language, encoding=file.encoding)
 
 
 def find_files(named: Sequence[str | Path]) -> list[Path]:
@@ -161,16 +155,9 @@ def _inside(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def update(
-    folder: Path,
-    encoder: TextEncoder,
-    named: Sequence[str | Path],
-    *,
-    say: Callable[[str], None] = lambda text: None,
-    **options: Any,
-) -> Index:
+def update(folder: Path, encoder: TextEncoder, named: Sequence[str | Path], **options: Any) -> Index:
     """Update the index in a folder to these files, and save it; the options are those of `build`."""
-    with locked(folder, say):
+    with locked(folder):
         try:
             known = load(folder)
         except DataError as error:
@@ -246,27 +233,22 @@ def _checksum(rows: list[list[Any]], vectors: Path) -> str:
 
 
 @contextmanager
-def locked(folder: Path, say: Callable[[str], None]) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """A lock: one process updates an index, the others wait. A folder with other files is refused."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(path.name for path in folder.iterdir())
         (folder / _LOCK).touch()
     except OSError as error:
-        raise UsageError(
-            f"--index must be a folder that can be written: {folder}: {error.strerror}; name another"
-        ) from error
+        problem = f"{folder}: {error.strerror}; name another"
+        raise UsageError(f"--index must be a folder that can be written: {problem}") from error
     foreign = [name for name in names if not name.startswith((".", _VECTORS_PREFIX))]
     if foreign and INDEX not in foreign:
         (folder / _LOCK).unlink()
         raise UsageError(f"--index must be a new folder or an index: {folder} holds {foreign[0]}; name another")
-    waits = False
     while True:
         with try_lock(folder / _LOCK) as is_held:
             if is_held:
                 yield
                 return
-        if not waits:
-            say(f"another process updates {folder}: waiting for it")
-            waits = True
         time.sleep(_RETRY_SECONDS)

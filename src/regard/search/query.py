@@ -45,7 +45,6 @@ def find(
     *,
     folder: Path | None = None,
     top: int = 10,
-    say: Callable[[str], None] = lambda text: None,
     **options: Any,
 ) -> SearchResult:
     """Search files and folders; `folder` holds their index, which is searched as it is where no files are given.
@@ -58,7 +57,7 @@ def find(
             raise UsageError("a search needs files or folders: got none; name some")
         index = build(encoder, files, **options)
     elif files:
-        index = update(folder, encoder, files, say=say, **options)
+        index = update(folder, encoder, files, **options)
     else:
         index = load(folder)
         if index is None:

@@ -49,8 +49,9 @@ def test_batches_keep_to_their_budget_and_count_their_tokens(packing: bool, samp
 
 
 def test_packed_batches_have_one_shape_and_no_token_outside_a_sequence() -> None:
-    batches = stream(texts(701), sampling=0.2, batch_tokens=1009)
+    batches = stream(texts(1301), sampling=0.2, batch_tokens=4093)
     taken = epoch(batches)
+    assert sum(batch.num_tokens for batch in taken[:-1]) / (4093 * len(taken[:-1])) > 0.9
     shapes = {tuple(getattr(batch, field.name).shape for field in fields(Batch)[:5]) for batch in taken}
     assert len(shapes) == 1
     for batch in taken:
@@ -65,11 +66,6 @@ def test_packed_batches_have_one_shape_and_no_token_outside_a_sequence() -> None
         for array, tail in ((batch.source, tail_source), (batch.target_output, tail_target)):
             assert (array[0, tail:] == PAD_ID).all() and (array[0, :tail] != PAD_ID).all()
         assert max(source[num_real:used].max(), target[num_real:used].max()) <= 97
-
-
-def test_packed_batches_are_nearly_full() -> None:
-    taken = epoch(stream(texts(3001), batch_tokens=4093))
-    assert sum(batch.num_tokens for batch in taken) / (4093 * len(taken)) > 0.95
 
 
 def test_sampling_draws_anew_each_epoch() -> None:

@@ -54,12 +54,6 @@ def test_the_next_call_goes_on_where_the_last_one_gave_up(web: Web, tmp_path: Pa
     assert web.asked == [("/file", "bytes=70000-")] and left_behind(tmp_path) == ["file"]
 
 
-def test_without_a_tag_nothing_is_gone_on_with(web: Web, tmp_path: Path) -> None:
-    web.pages["/file"] = Page(BODY, etag="", cut_after=[70_000])
-    assert get(web, tmp_path / "file") == BODY
-    assert [range for _, range in web.asked] == ["", ""]
-
-
 def test_a_file_that_changed_in_between_is_not_patched_together(web: Web, tmp_path: Path) -> None:
     web.pages["/file"] = Page(b"x" * 99_991, etag='"old"', cut_after=[70_000] + [0] * ATTEMPTS)
     with pytest.raises(DataError):
@@ -81,13 +75,6 @@ def test_a_file_that_is_not_there_is_asked_for_once(web: Web, tmp_path: Path) ->
     assert len(web.asked) == 1 and left_behind(tmp_path) == []
 
 
-def test_a_server_in_trouble_for_good(web: Web, tmp_path: Path) -> None:
-    web.pages["/file"] = Page(BODY, statuses=[503] * 99)
-    with pytest.raises(DataError, match=f"503 Service Unavailable, {ATTEMPTS} times in a row"):
-        get(web, tmp_path / "file")
-    assert len(web.asked) == ATTEMPTS
-
-
 def test_a_redirect_is_followed(web: Web, tmp_path: Path) -> None:
     web.pages["/old"] = Page(b"", location=f"{web.url}/file")
     web.pages["/file"] = Page(BODY, cut_after=[70_000])
@@ -95,9 +82,8 @@ def test_a_redirect_is_followed(web: Web, tmp_path: Path) -> None:
     assert web.asked[-1] == ("/file", "bytes=70000-")
 
 
-@pytest.mark.parametrize("place", ["file:///etc/passwd"])
-def test_a_redirect_out_of_the_web_is_refused(web: Web, tmp_path: Path, place: str) -> None:
-    web.pages["/old"] = Page(b"", location=place)
+def test_a_redirect_out_of_the_web_is_refused(web: Web, tmp_path: Path) -> None:
+    web.pages["/old"] = Page(b"", location="file:///etc/passwd")
     with pytest.raises(DataError, match="it leads to|must be there"):
         get(web, tmp_path / "file", name="/old")
     assert left_behind(tmp_path) == []

@@ -11,14 +11,6 @@ from regard.data.lines import Line, arriving, open_bytes
 from regard.errors import DataError
 
 
-def read(content: bytes) -> list[Line]:
-    return [line for block in arriving(io.BytesIO(content), "test") for line in block]
-
-
-def test_a_byte_order_mark_is_no_text() -> None:
-    assert read(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n") == [Line("a", "\n"), Line("\ufeffb", "\n")]
-
-
 def test_a_line_is_there_before_the_next_one_is_written() -> None:
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as source, os.fdopen(writer, "wb", buffering=0) as sink:
@@ -29,7 +21,7 @@ def test_a_line_is_there_before_the_next_one_is_written() -> None:
 
 
 def test_bad_bytes_come_after_all_lines_before_them() -> None:
-    lines = arriving(io.BytesIO(b"a\nb\n\xff\xfe\nc\n"), "my.txt")
+    lines = arriving(io.BytesIO(b"\xef\xbb\xbfa\nb\n\xff\xfe\nc\n"), "my.txt")
     assert [line.text for line in next(lines)] == ["a", "b"]
     with pytest.raises(DataError, match=r"my\.txt:3: a line must be UTF-8 text"):
         next(lines)

@@ -12,8 +12,6 @@ import pytest
 from fr_en import CleanPair, PairCleaner, english_quotes, numbers_agree, plain, plain_french
 from prepare import prepare
 
-from regard.errors import DataError
-
 
 def packed_lines(path: Path) -> list[str]:
     return gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -61,13 +59,6 @@ def test_why_a_pair_is_left_out(line: str, reason: str) -> None:
     assert PairCleaner()(line) == reason
 
 
-def test_pairs_are_sorted_by_domain() -> None:
-    for label, file in [("docs-debian", "docs"), ("phrases/atmt", "everyday"), ("health/tico", "news")]:
-        kept = PairCleaner()(f"Bonjour à tous !\tHello, everyone!\t{label}")
-        assert isinstance(kept, CleanPair) and kept.file == file
-        assert (kept.source, kept.target) == ("Bonjour à tous !", "Hello, everyone!")
-
-
 def test_held_out_sentences_are_not_trained_on() -> None:
     keys = {fr_en.key_of(text) for text in ("Merci.", "Thanks.", "Il y a un chat sur la table.")}
     cleaner = PairCleaner(keys)
@@ -109,11 +100,3 @@ def test_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     monkeypatch.setattr(sys, "argv", ["prepare.py", "no-such-file", *words[1:]])
     with pytest.raises(SystemExit, match="must be a readable file"):
         script.main()
-
-
-def test_nothing_is_left_of_what_could_not_be_made(tmp_path: Path) -> None:
-    raw = tmp_path / "raw.tsv"
-    raw.write_text("one column\n")
-    with pytest.raises(DataError, match="none kept \\(not two or three columns\\)"):
-        prepare([raw], tmp_path / "made", workers=1)
-    assert list((tmp_path / "made").iterdir()) == []

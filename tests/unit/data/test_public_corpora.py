@@ -158,14 +158,6 @@ def test_an_archive_of_endless_zeros_is_not_read_to_its_end(web: Web, tmp_path: 
     assert not (tmp_path / "x.fr").exists()
 
 
-def test_sides_of_unequal_length(web: Web, tmp_path: Path) -> None:
-    web.pages["/x.fr"], web.pages["/x.en"] = Page(FRENCH), Page(b"one\n")
-    file = DataFile("x.tsv", (Source(f"{web.url}/x.fr"), Source(f"{web.url}/x.en")))
-    with pytest.raises(DataError, match="as many lines: one ends before line 2"):
-        obtain(make(file), tmp_path)
-    assert not (tmp_path / "x.tsv").exists()
-
-
 def test_the_listing_is_sound() -> None:
     paths = [file.path for corpus in CORPORA for file in corpus.files]
     assert len(paths) == len(set(paths))

@@ -14,7 +14,6 @@ from fr_en import key_of
 from search_pairs import keywords, of_paragraph
 
 from regard.data.lines import read_lines
-from regard.generate.prompts import MARK
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 PARAGRAPH = (
@@ -82,24 +81,6 @@ def test_the_file_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     run(search_pairs, monkeypatch, *files, "--output", tmp_path / "pairs.gz")
     lines = packed_lines(tmp_path / "pairs.gz")
     assert "a b\tc d" in lines and not any(line.startswith("x\t") for line in lines)
-
-
-def test_conversations_as_a_model_reads_them() -> None:
-    cleaner = dialogues.DialogueCleaner()
-    found = list(cleaner("hi  there\ti am ok .\twhats new??\tnot much, dont know"))
-    assert [each.reply for each in found] == ["I am ok.", "What's new?", "Not much, don't know."]
-    assert found[0].context == "hi there"
-    assert found[1].context == f"Hi there. {MARK} i am ok ."
-    assert found[2].context == f"hi there {MARK} I am ok. {MARK} whats new??"
-
-
-def test_small_talk_is_well_formed() -> None:
-    known = list(dialogues.talks())
-    assert {talk.num_marks for talk in known} == {1, 2, 3} and len(known) > 1000
-    for talk in known:
-        assert len(talk.turns) % 2 == 0, talk
-        assert all(way == way.strip() and way for turn in talk.turns for way in turn), talk
-        assert all(len(reply) == 1 for reply in talk.turns[1::2]), talk
 
 
 def test_the_files_of_dialogues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

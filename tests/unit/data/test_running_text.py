@@ -102,14 +102,6 @@ def test_an_epoch_asks_for_every_token_once_after_the_one_before_it(packing: boo
         assert all(BOS_ID not in i[1:] and EOS_ID not in o[:-1] for i, o in found)
 
 
-def test_packed_batches_have_one_shape() -> None:
-    batches = epoch(stream(batch_tokens=149))
-    assert len({(b.target_input.shape, b.target_lengths.shape) for b in batches}) == 1
-    assert batches[0].target_input.shape == (1, 149) and batches[0].source.shape == (1, 0)
-    assert max(batch.target_lengths.max() for batch in batches) <= 12
-    assert sum(batch.num_tokens for batch in batches) == len(expected_steps())
-
-
 @pytest.mark.parametrize(("masked", "packing"), [(False, True), (True, False)])
 def test_a_stream_goes_on_exactly_where_it_stood(masked: bool, packing: bool) -> None:
     whole = list(islice(stream(masked, packing), 40))

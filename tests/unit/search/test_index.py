@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -142,25 +141,6 @@ def test_many_update_one_index_at_a_time(model_folder: Path, reader: TextEncoder
     kept = load(folder)
     assert kept is not None and same(kept, build(reader, [texts]))
     assert sorted(path.name.split("-")[0] for path in folder.iterdir()) == ["index.json", "vectors"]
-
-
-def test_who_comes_second_waits(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "index"
-    folder.mkdir()
-    said: list[str] = []
-    waiting = threading.Event()
-
-    def say(text: str) -> None:
-        said.append(text)
-        waiting.set()
-
-    done: list[Index] = []
-    with indexing.locked(folder, print):
-        thread = threading.Thread(target=lambda: done.append(update(folder, reader, [texts], say=say)))
-        thread.start()
-        assert waiting.wait(60) and not done
-    thread.join()
-    assert len(done[0].passages) == 5 and len(said) == 1
 
 
 def test_a_folder_of_others_is_left_alone(reader: TextEncoder, texts: Path, tmp_path: Path) -> None:

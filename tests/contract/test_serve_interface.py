@@ -11,10 +11,9 @@ from serve_fuzz import Fuzz
 
 from regard.documents import translate_document
 from regard.errors import RegardError
-from regard.serve.app import page_names
+from regard.serve.app import PAGE
 
-NOT_DESCRIBED = {"/", *(f"/{name}" for name in page_names())}
-NOT_DESCRIBED |= {"/page/look", "/look/{look}/{path:path}"}
+NOT_DESCRIBED = {*PAGE, "/page/look", "/look/{look}/{path:path}"}
 """the page's files, and look, whose interface is its page's alone"""
 NUM_DESCRIBED, NUM_RAW = 2, 30
 

@@ -106,8 +106,6 @@ def test_a_file_of_another_kind_is_refused_with_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("notes.log").write_text("Bonjour.\n")
-    Path("book.txt").mkdir()
     refused(run("-m", folder, "notes.log"), "regard translate < notes.log")
     Path("letter.DOCX").write_bytes(b"PK")
-    refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as .html or .txt first")
-    refused(run("-m", folder, "book.txt"), "got book.txt; name the files in this folder")
+    refused(run("-m", folder, "letter.DOCX"), "got letter.DOCX; save it as one of these")

@@ -172,19 +172,15 @@ def test_a_beginning_in_another_language_is_told_and_goes_on(folder: Path, model
     assert ran.exit_code == 0
     assert ran.stdout == model.write(text, length=5, seed=3) + "\n"
     told = "regard: the text seems to be in fr, and story writes en: what follows may make little sense"
-    said = [line for line in ran.stderr.splitlines() if "came to its end" not in line]
-    assert said == ([told] if text.startswith("Il") else [])
+    assert ran.stderr.splitlines() == ([told] if text.startswith("Il") else [])
 
 
-def test_a_beginning_comes_through_a_pipe_and_an_early_end_is_told(folder: Path, model: Model) -> None:
+def test_a_beginning_comes_through_a_pipe(folder: Path, model: Model) -> None:
     command = ["write", "-m", str(folder), "--threads", "1", "--length", "500", "--seed", "3"]
     written = model.write("Jane", length=500, seed=3)
-    num_words = len(written.removeprefix("Jane").split())
-    assert 0 < num_words < 400
     for words in ([], ["-"]):
         ran = CliRunner().invoke(app, [*command, *words], input="Jane\n")
         assert ran.stdout == written + "\n"
-        assert f"came to its end after {num_words} of 500 words" in ran.stderr
 
 
 def test_a_text_goes_on_as_it_does_with_plain_signs() -> None:

@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said(server: Running) -> None:
         ({"format": "pdf"}, "pdf format"),
         ({"q": "a" * 20_001}, "(20001) exceeds text limit (20000)"),
         ({"q": ["a"] * 129}, "(129) exceeds batch limit (128)"),
-        *(({"alternatives": value}, "alternatives") for value in (-1, 11, 0.5, None, True)),
+        *(({"alternatives": value}, "alternatives") for value in (-1, 11, 0.5, True)),
     ):
         answer = server.post("/translate", {"q": "a", "source": "fr", "target": "en", **fields})
         assert answer.status == 400, fields

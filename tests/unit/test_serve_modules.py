@@ -77,9 +77,7 @@ def test_files_are_kept_for_an_hour_and_not_more_than_fit() -> None:
     now = 0.0
     kept = libretranslate.FileStore(clock=lambda: now)
     key = kept.add("../a b.txt", b"one")
-    found = kept.get(key)
-    assert found is not None and (found.name, found.data) == ("a_b.txt", b"one")
-    assert kept.get("../" + key) is None and re.fullmatch(r"[0-9a-f]{32}\.a_b\.txt", key)
+    assert kept.get(key) == b"one" and kept.get("../" + key) is None and re.fullmatch(r"[0-9a-f]{32}\.a_b\.txt", key)
     now = 3601.0
     assert kept.get(key) is None
     large = [kept.add("x", bytes(20 << 20)) for _ in range(4)]
@@ -108,7 +106,6 @@ def test_counts_in_prometheus_form() -> None:
 def test_numbers_of_forms_and_of_json() -> None:
     for given in ("7", 7.0, 7):
         assert request.integer({"n": given}, "n", 0, 0, 9) == 7
-    assert request.number({"t": None}, "t", 0, 1) is None
     for wrong in (True, "1", 2, 10**400, float("nan")):
         with pytest.raises(RequestError, match="t must be"):
             request.number({"t": wrong}, "t", 0, 1)

@@ -15,11 +15,8 @@ from regard.errors import DataError, RegardWarning, UsageError
 if TYPE_CHECKING:
     from regard.api import Translation
 
-_MOST_BYTES = 1 << 28
-
-_OFFICE_SUFFIXES = ".doc .docx .odt .rtf .pdf .ppt .pptx .odp .xls .xlsx .ods .epub".split()
-"""documents that cannot be piped as text either"""
-_NAME_SUFFIXES = (*SUFFIXES, *_OFFICE_SUFFIXES, *".csv .json .rst .tex .tsv .xml".split())
+_MAX_BYTES = 1 << 28
+_NAME_SUFFIXES = (*SUFFIXES, *".csv .doc .docx .epub .json .odt .pdf .pptx .rst .rtf .tex .tsv .xlsx .xml".split())
 """an argument with such a suffix is a file's name, not a text"""
 
 
@@ -44,12 +41,8 @@ def _check_kind(text: str) -> None:
             return
     except (OSError, ValueError):  # too long for a name, or with a null
         return
-    advice = f"pipe it to have it line by line:  regard translate < {path}"
-    if path.suffix.lower() in _OFFICE_SUFFIXES:
-        advice = "save it as .html or .txt first, in the program that wrote it"
-    if path.is_dir():
-        advice = "name the files in this folder, or give a text on standard input"
-    raise UsageError(f"a document must be one of {' '.join(SUFFIXES)}: got {path}; {advice}")
+    advice = f"save it as one of these, or pipe text line by line:  regard translate < {path}"
+    raise UsageError(f"a document must be a file of {' '.join(SUFFIXES)}: got {path}; {advice}")
 
 
 def _is_name(text: str) -> bool:
@@ -86,10 +79,8 @@ def translate_documents(
             with Writer(None) as writer:
                 for segment in document.segments:
                     found = answers.get(segment.source)
-                    answer = {"file": str(path), "source": segment.source}
-                    answer |= found.to_dict() if found else {}
-                    answer |= {"written": segment.written, "doubt": segment.doubt}
-                    writer.write_json(answer)
+                    answer = {"file": str(path), "source": segment.source, **(found.to_dict() if found else {})}
+                    writer.write_json(answer | {"written": segment.written, "doubt": segment.doubt})
 
 
 def _translate(
@@ -125,20 +116,15 @@ def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> Sequenc
     targets = [output / path.name for path in paths] if output.is_dir() else [output]
     for place, target in enumerate(targets):
         if target in targets[:place]:
-            raise UsageError(
-                f"documents for one folder must have different names: got {target.name} twice; "
-                "translate them one by one"
-            )
+            raise UsageError(f"documents for one folder need different names: got {target.name} twice; rename one")
         check_output(target, force)
     return targets
 
 
 def _read(path: Path) -> bytes:
     try:
-        size = path.stat().st_size
-        if size > _MOST_BYTES:
-            most = _MOST_BYTES >> 20
-            raise DataError(f"it must have at most {most} MiB: got {size >> 20}; cut it in parts")
+        if (size := path.stat().st_size) > _MAX_BYTES:
+            raise DataError(f"it must have at most {_MAX_BYTES >> 20} MiB: got {size >> 20}; cut it in parts")
         return path.read_bytes()
     except OSError as error:
         raise DataError(f"it must be a readable file: {error.strerror}; check it") from error

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from regard.generate.chat import Conversation
 
 QUIT, NEW = "/quit", "/new"
-_SHORT = 0.8
-"""share of the requested words below which a warning says that there are fewer"""
 
 
 def chat(
@@ -51,8 +49,7 @@ def chat(
             return
         is_watched = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
         if is_watched:
-            name = loaded.folder.name
-            typer.echo(f"{name}: {NEW} starts anew, {QUIT} or Ctrl-D ends.", err=True)
+            typer.echo(f"{loaded.folder.name}: {NEW} starts anew, {QUIT} or Ctrl-D ends.", err=True)
         piped = (line.text for lines in arriving_lines(STDIN) for line in lines)
         for text in _typed() if is_watched else piped:
             if text.strip() == QUIT:
@@ -67,8 +64,7 @@ def chat(
 
 def _answer(talk: Conversation, text: str, writer: Writer, as_json: bool) -> None:
     if as_json:
-        reply = talk.say(text)
-        writer.write_json({"text": text, "reply": reply, "number": len(talk.turns) // 2})
+        writer.write_json({"text": text, "reply": talk.say(text), "number": len(talk.turns) // 2})
         return
     for word in talk.saying(text):
         writer.write(word)
@@ -127,14 +123,9 @@ def write(
                 writer.write_json({"prompt": text, "text": text + written, "written": written})
                 continue
             writer.write("\n" * (number > 0) + text)
-            num_words = 0
             for part in parts:
                 writer.write(part)
-                num_words += len(part.split())
             writer.write("\n")
-            if num_words < _SHORT * length:
-                told = f"the text came to its end after {num_words} of {length} words; "
-                _warn(told + "another --seed may go on longer")
 
 
 def _check_language(text: str, model: Model) -> None:
@@ -144,9 +135,8 @@ def _check_language(text: str, model: Model) -> None:
     writes = main_language(model.manifest.target_language)
     found = sure_language(text) if writes else ""
     if found and found != writes:
-        name = model.folder.name
-        told = f"the text seems to be in {found}, and {name} writes {writes}: "
-        _warn(told + "what follows may make little sense")
+        told = f"the text seems to be in {found}, and {model.folder.name} writes {writes}"
+        warnings.warn(f"{told}: what follows may make little sense", RegardWarning, stacklevel=2)
 
 
 def fill(
@@ -167,8 +157,7 @@ def fill(
     blanks = loaded.fill(text, n_best=n_best)
     with Writer(None) as writer:
         if as_json:
-            found = [[each.to_dict() for each in row] for row in blanks]
-            writer.write_json({"text": text, "blanks": found})
+            writer.write_json({"text": text, "blanks": [[each.to_dict() for each in row] for row in blanks]})
             return
         for row in blanks:
             for each in row:
@@ -183,10 +172,6 @@ def _load_for(task: str, model: str | None, **opening: Any) -> Model:
     return load(model or find_by_task(task), **opening)
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, RegardWarning, stacklevel=3)
-
-
 def _read(text: str) -> str:
     if text != "-":
         return text
@@ -195,6 +180,5 @@ def _read(text: str) -> str:
     try:
         return sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"standard input must be UTF-8: byte {error.start + 1} is not; convert it with iconv"
-        ) from error
+        message = f"standard input must be UTF-8: byte {error.start + 1} is not; convert it with iconv"
+        raise UsageError(message) from error

@@ -20,9 +20,6 @@ STDIN = Path("-")
 _PORTION = 256
 """lines between two updates of the bar"""
 
-Update = Callable[[int, int | None], None]
-"""told how much is done, and of how much"""
-
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """characters that a terminal would obey instead of showing"""
 
@@ -34,12 +31,10 @@ class Writer:
         self._path, self._force = path, force
 
     def __enter__(self) -> Writer:
-        self._to_terminal = False
         if self._path is None:
             if sys.stdout is None:
                 raise UsageError("standard output must be open: it is closed; name a file with -o")
             self._file: IO[bytes] = sys.stdout.buffer
-            self._to_terminal = sys.stdout.isatty()
             return self
         check_output(self._path, self._force)
         try:
@@ -55,9 +50,8 @@ class Writer:
         self.write(json.dumps(answer, ensure_ascii=False) + "\n")
 
     def write_bytes(self, data: bytes) -> None:
-        if self._to_terminal:
-            text = data.decode(errors="replace").replace("\r\n", "\n")
-            data = without_controls(text).encode()
+        if self._path is None and sys.stdout.isatty():
+            data = without_controls(data.decode(errors="replace").replace("\r\n", "\n")).encode()
         self._file.write(data)
         self._file.flush()
 
@@ -128,7 +122,8 @@ class Bars:
         else:
             typer.echo(text, err=True)
 
-    def start(self, name: str) -> Update:
+    def start(self, name: str) -> Callable[[int, int | None], None]:
+        """What is told how much is done, and of how much."""
         if self._progress is None:
             return lambda done, total: None
         task = self._progress.add_task(name, total=None)

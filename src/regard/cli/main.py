@@ -44,16 +44,14 @@ class Verb(TyperCommand):
     """A command whose errors say how to give a text that looks like an option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        given = list(args)
+        texts = [each for each in args if each.startswith("-") and " " in each]
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
             # typer's error for an unknown option has no public name.
-            text = next((each for each in given if each.startswith("-") and " " in each), None)
-            message = getattr(error, "message", "") if hasattr(error, "option_name") else ""
-            if text is not None and message:
-                command = f"{ctx.command_path} -- {shlex.quote(text)}"
-                ctx.fail(f"{message}; a text that begins with a dash goes after --:  {command}")
+            if texts and hasattr(error, "option_name"):
+                command = f"{ctx.command_path} -- {shlex.quote(texts[0])}"
+                ctx.fail(f"{error}; a text that begins with a dash goes after --:  {command}")
             raise
 
 

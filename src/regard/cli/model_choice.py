@@ -37,10 +37,8 @@ class ModelChoice:
         elif not (self._model or source or target):
             source, target = direction_of(texts)
             if (source, target) != DEFAULT_LANGUAGES:
-                _warn(
-                    f"the text is in {source}, so it is translated into {target}: "
-                    f"say --to {source} to have it read as {target}"
-                )
+                told = f"the text is in {source}, so it is translated into {target}: say --to {source}"
+                _warn(f"{told} to have it read as {target}")
         return self._load(source, target)
 
     def _load(self, source: str | None, target: str | None) -> Model:
@@ -75,8 +73,7 @@ class ModelChoice:
         if found and reads and found != language.main_language(reads):
             advice = [f"try --model {name}, or --from auto" for name in _translators(found)]
             advice.append("no model that is installed reads that")
-            name = model.folder.name
-            _warn(f"the text seems to be in {found}, and {name} reads {reads}: {advice[0]}")
+            _warn(f"the text seems to be in {found}, and {model.folder.name} reads {reads}: {advice[0]}")
 
 
 class LanguageRouter:
@@ -100,12 +97,8 @@ class LanguageRouter:
         answers = [Translation(text, text, [text], []) for text in texts]
         for model in dict.fromkeys(each for each in models if each):
             places = [place for place, each in enumerate(models) if each is model]
-            found = model.translate(
-                [texts[place] for place in places],
-                details=True,
-                where=lambda number, places=places: where(places[number]),
-                **options,
-            )
+            asked = [texts[place] for place in places]
+            found = model.translate(asked, details=True, where=lambda number, at=places: where(at[number]), **options)
             for place, answer in zip(places, found, strict=True):
                 answers[place] = answer
         return self._main, answers
@@ -116,7 +109,7 @@ class LanguageRouter:
             if language.has_enough(text):
                 self._num_letters[language.rank(text)[0][0]] += len(text)
         others = {code: num for code, num in self._num_letters.items() if code != self._target}
-        most = max(others, key=lambda code: others[code], default="")
+        most = max(others, key=others.__getitem__, default="")
         if most and _translators(most, self._target):
             return self._load(most, self._target)
         if self._main is None and (most or self._target not in self._num_letters):
@@ -140,9 +133,8 @@ class LanguageRouter:
 
 def _translators(source: str, target: str | None = None) -> list[str]:
     """The names of models that translate from one language, and into another if it is given."""
-    models = [info for info in available() if info.manifest.task == "translate"]
-    models = [info for info in models if info.languages[0] == source]
-    return [info.name for info in models if target in (None, "", info.languages[1])]
+    models = [each for each in available() if each.manifest.task == "translate" and each.languages[0] == source]
+    return [each.name for each in models if target in (None, "", each.languages[1])]
 
 
 def _warn(message: str) -> None:

@@ -42,8 +42,7 @@ class TranslateTask:
     alignment: bool = False
 
     def run(self, translator: Translator, items: Sequence[str]) -> list[Translation]:
-        options = TranslateOptions(split=False, alignment=self.alignment)
-        return translator.translate(items, self.decode, options)
+        return translator.translate(items, self.decode, TranslateOptions(split=False, alignment=self.alignment))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +78,8 @@ class TextsJob:
         decode, n_best = served.manifest.decode, num_alternatives + 1
         if n_best > 1:
             decode = replace(decode, n_best=n_best, beam=max(decode.beam, n_best))
-        task = TranslateTask(decode, alignment)
-        self._job = ModelJob(task, sentences, [each + 1 for each in lengths], in_order=in_order)
+        lengths = [each + 1 for each in lengths]
+        self._job = ModelJob(TranslateTask(decode, alignment), sentences, lengths, in_order=in_order)
 
     def submit(self) -> ModelJob:
         if self._job.futures:
@@ -149,11 +148,10 @@ async def translate_file(
             running[0].cancel()
         return job.join([future.result() for future in running[0].futures])
 
-    work = partial(translate_document, data, suffix, translate_texts, languages=languages)
-    work = partial(work, encoding=encoding, is_cancelled=is_cancelled.is_set)
+    about: dict[str, Any] = {"languages": languages, "encoding": encoding, "is_cancelled": is_cancelled.is_set}
+    work = partial(translate_document, data, suffix, translate_texts, **about)
     try:
-        done = await asyncio.get_running_loop().run_in_executor(document_threads, work)
-        return done.data
+        return (await asyncio.get_running_loop().run_in_executor(document_threads, work)).data
     finally:
         is_cancelled.set()
         for job in running:
@@ -177,15 +175,14 @@ async def reply(served: ServedModel, turns: Sequence[str], options: TextOptions,
 
     Its candidates are searched for in batches with those of other conversations.
     """
-    translator, judge, decode = served.translator, Judge(turns), options.decode
-    decode = replace(decode, max_length=options.max_tokens or decode.max_length)
+    translator, judge = served.translator, Judge(turns)
+    decode = replace(options.decode, max_length=options.max_tokens or options.decode.max_length)
     number = len(turns) // 2 + _NEXT_CHOICE * number
     plan = search_plan(translator, decode, served.manifest.generate, turns, judge)
     # Long turns take long to read and to compare, so this runs outside the event loop.
     while (planned := await asyncio.to_thread(next, plan, None)) is not None:
         prompt, searched = planned
-        task = ReplyTask(searched, options.num_top)
-        job = ModelJob(task, [(prompt, number)], [prompt.num_tokens])
+        job = ModelJob(ReplyTask(searched, options.num_top), [(prompt, number)], [prompt.num_tokens])
         served.worker.submit(job)
         [found] = [each async for each in _results(job)]
         await asyncio.to_thread(judge.consider, found)

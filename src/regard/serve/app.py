@@ -21,7 +21,7 @@ from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from regard.documents import SUFFIXES
-from regard.errors import UsageError, how_to_install
+from regard.errors import how_to_install
 from regard.serve import settings as limits
 from regard.serve.answers import translate
 from regard.serve.guard import RequestGuard
@@ -43,16 +43,9 @@ _PASS = "regard_look"
 """name of the cookie that opens pages of look without a key"""
 _MAX_LOOKS = 4
 """open pages of look; each keeps every value of a pass in memory"""
-_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css"}
-_TYPES |= {".ico": "image/x-icon"}
-_FOLDER = resources.files("regard.serve") / "page"
-
-
-def page_names() -> list[str]:
-    return sorted(each.name for each in _FOLDER.iterdir() if Path(each.name).suffix in _TYPES)
-
-
-_PAGE = {"/": "index.html", **{f"/{name}": name for name in page_names()}}
+_TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".ico": "image/x-icon"}
+_FILES = [each for each in (resources.files("regard.serve") / "page").iterdir() if Path(each.name).suffix in _TYPES]
+PAGE = {f"/{each.name}".replace("/index.html", "/"): each.read_bytes() for each in _FILES}
 """files of the page, by path"""
 
 
@@ -94,7 +87,7 @@ class App:
             ("POST", "/page/look", self._open_look),
             ("GET", "/look/{look}/{path:path}", self._look),
             ("POST", "/look/{look}/{path:path}", self._look),
-            *(("GET", path, _page_file(name)) for path, name in _PAGE.items()),
+            *(("GET", path, _page_file) for path in PAGE),
         ]
         return [Route(path, endpoint, methods=[method]) for method, path, endpoint in table]
 
@@ -106,9 +99,8 @@ class App:
     def _route_of(self, path: str) -> tuple[str, bool]:
         """A path's route and whether it needs a key."""
         scope = {"type": "http", "path": path, "method": "GET", "root_path": ""}
-        found = (each.path for each in self.routes if each.matches(scope)[0] != Match.NONE)
-        route = next(found, "none")
-        return route, route != "/health" and route not in _PAGE
+        route = next((each.path for each in self.routes if each.matches(scope)[0] != Match.NONE), "none")
+        return route, route != "/health" and route not in PAGE
 
     @asynccontextmanager
     async def _lifespan(self, app: object) -> AsyncIterator[None]:
@@ -121,8 +113,7 @@ class App:
 
     async def _health(self, request: Request) -> Response:
         if failing := self.models.failing:
-            about = {"status": "unwell", "error": "a model does not answer", "models": failing}
-            return json_response(about, 503)
+            return json_response({"status": "unwell", "error": "a model does not answer", "models": failing}, 503)
         return json_response({"status": "ok"})
 
     async def _show_metrics(self, request: Request) -> Response:
@@ -130,13 +121,12 @@ class App:
 
     async def _spec(self, request: Request) -> Response:
         """The interface as OpenAPI: spec.json describes it, with the limits left open."""
-        languages = self.models.languages
         values: dict[str, Any] = {
             "version": version("regard"),
             "security": [{"bearer": []}] if self._settings.keys else [],
             "characters": self._settings.characters,
-            "sources": ["auto", *languages],
-            "targets": languages or [""],
+            "sources": ["auto", *self.models.languages],
+            "targets": self.models.languages or [""],
             "models": list(self.models.all),
             **{name: value for name, value in vars(limits).items() if name.startswith("MAX_")},
         }
@@ -147,15 +137,14 @@ class App:
 
     async def _page_state(self, request: Request) -> Response:
         """What the page can offer."""
-        models = self.models
-        tasks = {name: each.manifest.task for name, each in models.all.items()}
+        tasks = {name: each.manifest.task for name, each in self.models.all.items()}
         return json_response(
             {
                 "pairs": [
                     {"source": source, "target": target, "model": served.name}
-                    for (source, target), served in models.pairs.items()
+                    for (source, target), served in self.models.pairs.items()
                 ],
-                "languages": {code: language_name(code) for code in models.languages},
+                "languages": {code: language_name(code) for code in self.models.languages},
                 "chat": [name for name, task in tasks.items() if task == "chat"],
                 "write": [name for name, task in tasks.items() if task == "write"],
                 "look": find_spec("torch") is not None,
@@ -217,15 +206,13 @@ class App:
         look = self._looks.get(request.path_params["look"])
         if look is None:
             raise RequestError(404, "this sentence is no longer open: open it again")
-        asked: list[Any] = [look.session, request.path_params["path"]]
+        is_change = request.method == "POST"
+        if is_change and request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            raise RequestError(400, "a change must come as application/json: got something else")
+        call: Any = post if is_change else get
+        given: Any = await request.body() if is_change else dict(request.query_params)
         try:
-            if request.method == "POST":
-                if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-                    raise UsageError("a change must come as application/json: got something else")
-                asked = [post, *asked, await request.body()]
-            else:
-                asked = [get, *asked, dict(request.query_params)]
-            content, kind = await asyncio.to_thread(*asked)
+            content, kind = await asyncio.to_thread(call, look.session, request.path_params["path"], given)
         except NotFound as error:
             raise RequestError(404, str(error)) from error
         return Response(content, media_type=kind)
@@ -238,14 +225,9 @@ class App:
         return secrets.compare_digest(given.encode("utf-8", "replace"), self._pass.encode())
 
 
-def _page_file(name: str) -> Endpoint:
-    """An endpoint that sends a file of the page."""
-    data = (_FOLDER / name).read_bytes()
-
-    async def send(request: Request) -> Response:
-        return Response(data, media_type=_TYPES[Path(name).suffix])
-
-    return send
+async def _page_file(request: Request) -> Response:
+    path = request.scope["path"]
+    return Response(PAGE[path], media_type=_TYPES[Path(path).suffix or ".html"])
 
 
 def _page_sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
@@ -259,8 +241,7 @@ def _page_sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
         targets.append({"text": candidate.text, "links": links})
     [source_start] = _utf16(answer.source, [sentence.source_start])
     [start] = _utf16(answer.text, [sentence.start])
-    about = {"source": sentence.source, "source_start": source_start, "start": start}
-    return {**about, "targets": targets}
+    return {"source": sentence.source, "source_start": source_start, "start": start, "targets": targets}
 
 
 def _utf16(text: str, places: Iterable[int]) -> list[int]:

@@ -97,7 +97,6 @@ class RequestGuard:
         try:
             await self._answer(scope, receive, answer, needs_key, is_file=route == _FILE_ROUTE)
         except RequestError as error:
-            self._metrics.add("regard_refused_total", reason=str(error.status))
             await answer.fail(error)
         except HTTPException as error:
             await answer.fail(_no_route(error, scope["method"]))
@@ -109,10 +108,9 @@ class RequestGuard:
         finally:
             self._num_open -= 1
             seconds, status = time.monotonic() - began, answer.status or _CLIENT_LEFT
-            about = {"method": method, "route": route}
-            self._metrics.add("regard_requests_total", 1, **about, status=str(status))
+            self._metrics.add("regard_requests_total", method=method, route=route, status=str(status))
             self._metrics.observe("regard_request_seconds", seconds, route=route)
-            about |= {"status": status, "seconds": round(seconds, 4)}
+            about = {"method": method, "route": route, "status": status, "seconds": round(seconds, 4)}
             self._log.event("request", id=answer.id, **about)
 
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer, needs_key: bool, *, is_file: bool) -> None:
@@ -121,8 +119,7 @@ class RequestGuard:
         if scope["method"] == "OPTIONS" and "origin" in headers:
             await Response(None, 204, _PREFLIGHT)(scope, receive, answer)
             return
-        most = settings.file_bytes if is_file else settings.body_bytes
-        body = await _read(headers, receive, most)
+        body = await _read(headers, receive, settings.file_bytes if is_file else settings.body_bytes)
         if self._keys and needs_key and not self._has_pass(scope["path"], headers):
             await self._check_key(scope, headers, body)
         seconds = settings.file_timeout if is_file else settings.timeout
@@ -131,19 +128,15 @@ class RequestGuard:
     def _check_client(self, scope: Scope, headers: Headers, needs_key: bool) -> None:
         settings, host = self._settings, headers.getlist("host")
         if len(host) != 1 or not settings.is_own_host(host[0]):
-            message = "this server does not go by that name: allow it with --allow-host"
-            raise RequestError(403, message, code="host")
+            raise RequestError(403, "this server does not go by that name: allow it with --allow-host", code="host")
         # Programs send no Origin; this server's own page and allowed sites may ask.
         own = (None, f"http://{host[0]}", f"https://{host[0]}", *settings.origins)
         if headers.get("origin") not in own:
-            message = "pages of other sites may not ask: allow them with --allow-origin"
-            raise RequestError(403, message, code="origin")
+            raise RequestError(403, "pages of other sites may not ask: allow them with --allow-origin", code="origin")
         if self._num_open > limits.MAX_OPEN_REQUESTS:
-            message = "too many requests at once: come back"
-            raise RequestError(503, message, code="busy", retry_after=1)
+            raise RequestError(503, "too many requests at once: come back", code="busy", retry_after=1)
         address = scope["client"][0] if scope.get("client") else ""
-        client = settings.client_of(address, headers)
-        if needs_key and (seconds := self._rate.wait(client)):
+        if needs_key and (seconds := self._rate.wait(settings.client_of(address, headers))):
             message = f"Slowdown: at most {settings.rate} requests a minute"
             raise RequestError(429, message, code="rate_limit_exceeded", retry_after=seconds)
 
@@ -163,8 +156,7 @@ class RequestGuard:
         # A list, so that every key is compared.
         if key is None or not any([hmac.compare_digest(each, given) for each in self._keys]):
             what = "needs an" if key is None else "does not know this"
-            message = f"this server {what} API key"
-            raise RequestError(401 if is_openai else 403, message, code="invalid_api_key")
+            raise RequestError(401 if is_openai else 403, f"this server {what} API key", code="invalid_api_key")
 
 
 def _digest(key: str) -> bytes:
@@ -172,8 +164,7 @@ def _digest(key: str) -> bytes:
 
 
 async def _read(headers: Headers, receive: Receive, most: int) -> bytes:
-    message = f"a request must have at most {most} bytes: send less at a time"
-    too_large = RequestError(413, message)
+    too_large = RequestError(413, f"a request must have at most {most} bytes: send less at a time")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise RequestError(415, "a body must not be compressed: send it as it is")
     length = headers.get("content-length", "0")
@@ -202,13 +193,11 @@ async def _run(work: Awaitable[None], receive: Receive, answer: _Answer, seconds
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(_until_gone(receive))
     try:
-        first = asyncio.FIRST_COMPLETED
-        done, _ = await asyncio.wait({task, gone}, timeout=seconds, return_when=first)
+        done, _ = await asyncio.wait({task, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         if not done and answer.status is None:
-            message = f"this took longer than {seconds:g} seconds: send less at a time"
-            raise RequestError(504, message)
+            raise RequestError(504, f"this took longer than {seconds:g} seconds: send less at a time")
         if not done:
-            await asyncio.wait({task, gone}, return_when=first)
+            await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             await task
     finally:
@@ -240,8 +229,7 @@ def _no_route(error: HTTPException, method: str) -> RequestError:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "").replace("GET, HEAD", "GET")
         return RequestError(405, f"{method[:20]} is not taken here: use {allowed}", allow=allowed)
-    message = "there is nothing here: a page is at / and what programs can ask at /spec"
-    return RequestError(error.status_code, message)
+    return RequestError(error.status_code, "there is nothing here: a page is at / and what programs can ask at /spec")
 
 
 class _Answer:

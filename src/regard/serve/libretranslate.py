@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,7 +25,6 @@ _MIN_PROBABILITY = 0.01
 _KEEP_SECONDS = 3600.0
 _MAX_BYTES = 64 << 20
 """translated files that are kept for their clients"""
-_MAX_NAME = 100
 
 Answers = list[tuple[str, list[str]]]
 """translations, each with its alternatives"""
@@ -76,7 +74,6 @@ class LibreTranslate:
 
     async def frontend_settings(self, request: Request) -> Response:
         source, target = next(iter(self._models.pairs), ("", ""))
-        auto = {"code": AUTO, "name": "Auto Detect"}
         return json_response(
             {
                 "charLimit": self._settings.characters,
@@ -87,7 +84,7 @@ class LibreTranslate:
                 "filesTranslation": True,
                 "supportedFilesFormat": list(SUFFIXES),
                 "language": {
-                    "source": auto if source else {"code": "", "name": ""},
+                    "source": {"code": AUTO, "name": "Auto Detect"} if source else {"code": "", "name": ""},
                     "target": {"code": target, "name": language_name(target)},
                 },
             }
@@ -101,8 +98,7 @@ class LibreTranslate:
         stem, _, ending = plain_name(name).rpartition(".")
         suffix = f".{ending.lower()}"
         if suffix not in SUFFIXES:
-            known = " ".join(SUFFIXES)
-            raise RequestError(400, f"Invalid request: file format not supported, only {known}")
+            raise BadField("file", f"Invalid request: file format not supported, only {' '.join(SUFFIXES)}")
         source, target = self._languages(fields)
         if source == AUTO:
             source = self._models.detect(data[:4000].decode("utf-8", "ignore")).language
@@ -115,11 +111,11 @@ class LibreTranslate:
         return json_response({"translatedFileUrl": f"{base}/download_file/{key}"})
 
     async def download(self, request: Request) -> Response:
-        file = self._files.get(request.path_params["name"])
-        if file is None:
+        key = request.path_params["name"]
+        if (data := self._files.get(key)) is None:
             raise RequestError(404, "there is no such file, or its hour is over")
-        headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-        return Response(file.data, 200, headers, media_type="application/octet-stream")
+        headers = {"Content-Disposition": f'attachment; filename="{key.partition(".")[2]}"'}
+        return Response(data, 200, headers, media_type="application/octet-stream")
 
     async def suggest(self, request: Request) -> Response:
         raise RequestError(403, "Suggestions are disabled on this server.")
@@ -130,12 +126,10 @@ class LibreTranslate:
         if given is None:
             raise BadField("q", "Invalid request: missing q parameter")
         texts = [valid_text(text, "q") for text in (given if isinstance(given, list) else [given])]
-        counts = {"batch": (len(texts), MAX_TEXTS)}
-        counts["text"] = (sum(map(len, texts)), self._settings.characters)
+        counts = {"batch": (len(texts), MAX_TEXTS), "text": (sum(map(len, texts)), self._settings.characters)}
         for what, (count, most) in counts.items():
             if count > most:
-                message = f"Invalid request: request ({count}) exceeds {what} limit ({most})"
-                raise BadField("q", message)
+                raise BadField("q", f"Invalid request: request ({count}) exceeds {what} limit ({most})")
         return texts, isinstance(given, list)
 
     def _languages(self, fields: Fields) -> tuple[str, str]:
@@ -146,8 +140,7 @@ class LibreTranslate:
             is_auto = name == "source" and code.lower() == AUTO
             known = AUTO if is_auto else self._models.match(code)
             if known is None:
-                message = f"{code[:20]} is not supported, only {', '.join(self._models.languages)}"
-                raise BadField(name, message)
+                raise BadField(name, f"{code[:20]} is not supported, only {', '.join(self._models.languages)}")
             codes.append(known)
         return codes[0], codes[1]
 
@@ -158,47 +151,42 @@ async def _answers(served: ServedModel | None, texts: list[str], kind: str, alte
     if kind == "text":
         found = await translate(served, texts, alternatives)
         return [(each.text, each.alternatives[1:]) for each in found]
-    about = (".html", served.languages, "utf-8")
-    return [((await translate_file(served, text.encode(), *about)).decode(), []) for text in texts]
+    pages = [await translate_file(served, text.encode(), ".html", served.languages, "utf-8") for text in texts]
+    return [(page.decode(), []) for page in pages]
 
 
 def _confidence(found: Detected) -> dict[str, Any]:
     return {"confidence": round(100 * found.probability, 1), "language": found.language}
 
 
-class TranslatedFile(NamedTuple):
-    name: str
-    data: bytes
-    expires: float
-
-
 class FileStore:
     """Translated files, in memory for an hour, up to a total size.
 
-    Their keys are random, so that nobody can guess one, and none is ever a path.
+    Their keys are random, so that nobody can guess one, and none is ever a path: digits, a dot and a plain name.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._files: OrderedDict[str, TranslatedFile] = OrderedDict()
+        self._files: dict[str, tuple[bytes, float]] = {}
+        """data, and the time until which they are kept; the oldest first"""
         self._clock = clock
 
     def add(self, name: str, data: bytes) -> str:
         """The key under which the file can be fetched."""
-        name = plain_name(name)
-        key = f"{secrets.token_hex(16)}.{name}"
-        self._files[key] = TranslatedFile(name, data, self._clock() + _KEEP_SECONDS)
+        key = f"{secrets.token_hex(16)}.{plain_name(name)}"
+        self._files[key] = data, self._clock() + _KEEP_SECONDS
         self._expire()
         return key
 
-    def get(self, key: str) -> TranslatedFile | None:
+    def get(self, key: str) -> bytes | None:
         self._expire()
-        return self._files.get(key)
+        return self._files[key][0] if key in self._files else None
 
     def _expire(self) -> None:
-        num_bytes = sum(len(each.data) for each in self._files.values())
-        for key, file in list(self._files.items()):
-            if num_bytes > _MAX_BYTES or file.expires <= self._clock():
-                num_bytes -= len(self._files.pop(key).data)
+        num_bytes = sum(len(data) for data, _ in self._files.values())
+        for key, (data, expires) in list(self._files.items()):
+            if num_bytes > _MAX_BYTES or expires <= self._clock():
+                num_bytes -= len(data)
+                del self._files[key]
 
 
 def plain_name(name: str) -> str:
@@ -208,4 +196,4 @@ def plain_name(name: str) -> str:
     ('my_letter.txt', 'file', 'a.po')
     """
     last = name.replace("\\", "/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", last).strip("._")[-_MAX_NAME:] or "file"
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", last).strip("._")[-100:] or "file"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,19 +25,8 @@ TASKS = ("translate", "chat", "write")
 _ENOUGH_LETTERS, _SURE = 40, 0.8
 """letters and probability from which a text is believed to be in a language that no model here knows"""
 
-_NAMES = """
-af Afrikaans; am Amharic; ar Arabic; az Azerbaijani; be Belarusian; bg Bulgarian; bn Bengali; bs Bosnian; ca Catalan;
-cs Czech; cy Welsh; da Danish; de German; el Greek; en English; eo Esperanto; es Spanish; et Estonian; eu Basque;
-fa Persian; fi Finnish; fr French; ga Irish; gl Galician; gu Gujarati; he Hebrew; hi Hindi; hr Croatian; hu Hungarian;
-hy Armenian; id Indonesian; is Icelandic; it Italian; ja Japanese; ka Georgian; kk Kazakh; km Khmer; kn Kannada;
-ko Korean; la Latin; lb Luxembourgish; lo Lao; lt Lithuanian; lv Latvian; mk Macedonian; ml Malayalam; mn Mongolian;
-mr Marathi; ms Malay; mt Maltese; my Burmese; nb Norwegian Bokmål; ne Nepali; nl Dutch; nn Norwegian Nynorsk;
-no Norwegian; pa Punjabi; pl Polish; ps Pashto; pt Portuguese; pt-BR Portuguese (Brazil); ro Romanian; ru Russian;
-si Sinhala; sk Slovak; sl Slovenian; so Somali; sq Albanian; sr Serbian; sv Swedish; sw Swahili; ta Tamil; te Telugu;
-th Thai; tl Tagalog; tr Turkish; uk Ukrainian; ur Urdu; uz Uzbek; vi Vietnamese; zh Chinese;
-zh-Hans Chinese (simplified); zh-Hant Chinese (traditional)
-"""
-_NAME_OF = dict(entry.strip().split(" ", 1) for entry in _NAMES.split(";"))
+_LANGUAGES = (resources.files("regard.serve") / "languages.txt").read_text(encoding="utf-8")
+_NAME_OF = dict(line.split(" ", 1) for line in _LANGUAGES.splitlines())
 
 
 def language_name(code: str) -> str:
@@ -102,8 +92,7 @@ class Models:
     def find(self, name: str) -> ServedModel:
         if name not in self.all:
             known = ", ".join(f"{each} ({found.manifest.task})" for each, found in self.all.items())
-            message = f"no model here goes by that name: ask for one of {known}, or start the server "
-            message += "with another:  regard serve --model NAME --model FOLDER"
+            message = f"no model here goes by that name: ask for one of {known}"
             raise RequestError(404, message, param="model", code="model_not_found")
         return self.all[name]
 

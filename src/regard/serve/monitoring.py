@@ -9,29 +9,23 @@ from __future__ import annotations
 import datetime
 import json
 import logging
-import os
 import sys
 import threading
 import traceback
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-_NUM_FRAMES = 12
-"""innermost stack frames of an error in the log"""
-
 _ABOUT = {
     "regard_requests_total": ("counter", "Requests by route, method and status."),
     "regard_request_seconds": ("histogram", "Time to answer, by route."),
-    "regard_refused_total": ("counter", "Requests refused, by reason."),
     "regard_sentences_total": ("counter", "Sentences translated and turns answered, by model."),
     "regard_tokens_total": ("counter", "Tokens written by chat and story models."),
     "regard_batch_sentences": ("histogram", "Sentences or turns of a batch."),
     "regard_waiting": ("gauge", "Requests that wait for a model."),
     "regard_model_up": ("gauge", "Whether a model answers."),
-    "process_resident_memory_bytes": ("gauge", "Memory in use."),
-    "process_open_fds": ("gauge", "Open files and connections."),
 }
 _BOUNDS = {
     "regard_request_seconds": (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
@@ -54,7 +48,7 @@ class Log(logging.Handler):
             print(line, file=self._stream or sys.stderr, flush=True)
 
     def fault(self, error: BaseException, event: str = "fault", **values: Any) -> None:
-        frames = traceback.extract_tb(error.__traceback__)[-_NUM_FRAMES:]
+        frames = traceback.extract_tb(error.__traceback__)[-12:]
         where = [f"{Path(each.filename).name}:{each.lineno} {each.name}" for each in frames]
         self.event(event, error=type(error).__name__, where=where, **values)
 
@@ -71,13 +65,13 @@ class Metrics:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[str, dict[str, float]] = {name: {} for name in _ABOUT}
+        self._values: dict[str, dict[str, float]] = {name: defaultdict(float) for name in _ABOUT}
         self.gauges: dict[str, Callable[[], dict[str, float]]] = {}
         """functions that read the current values by model"""
 
     def add(self, name: str, amount: float = 1, **labels: str) -> None:
         with self._lock:
-            _add(self._values[name], _line(name, labels), amount)
+            self._values[name][_line(name, labels)] += amount
 
     def observe(self, name: str, value: float, **labels: str) -> None:
         """Count a value in every bucket of a histogram that is large enough for it."""
@@ -85,21 +79,15 @@ class Metrics:
             values = self._values[name]
             for bound in (*_BOUNDS[name], float("inf")):
                 edge = "+Inf" if bound == float("inf") else f"{bound:g}"
-                _add(values, _line(f"{name}_bucket", {**labels, "le": edge}), value <= bound)
-            _add(values, _line(f"{name}_sum", labels), value)
-            _add(values, _line(f"{name}_count", labels), 1)
+                values[_line(f"{name}_bucket", {**labels, "le": edge})] += value <= bound
+            values[_line(f"{name}_sum", labels)] += value
+            values[_line(f"{name}_count", labels)] += 1
 
     def text(self) -> str:
         with self._lock:
             values = {name: dict(each) for name, each in self._values.items()}
         for name, read in self.gauges.items():
             values[name] = {_line(name, {"model": key}): each for key, each in read().items()}
-        with suppress(OSError):  # there only on Linux
-            pages = int(Path("/proc/self/statm").read_text().split()[1])
-            memory = pages * os.sysconf("SC_PAGE_SIZE")
-            values["process_resident_memory_bytes"] = {"process_resident_memory_bytes": memory}
-            num_files = len(os.listdir("/proc/self/fd"))
-            values["process_open_fds"] = {"process_open_fds": num_files}
         lines: list[str] = []
         for name, (kind, about) in _ABOUT.items():
             lines += [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
@@ -110,7 +98,3 @@ class Metrics:
 def _line(name: str, labels: dict[str, str]) -> str:
     inner = ",".join(f'{key}="{text.translate(_ESCAPES)}"' for key, text in labels.items())
     return f"{name}{{{inner}}}"
-
-
-def _add(values: dict[str, float], line: str, amount: float) -> None:
-    values[line] = values.get(line, 0) + amount

@@ -21,8 +21,8 @@ from regard.generate.stream import TextChunk
 from regard.serve.answers import Chunks, TextOptions, reply, translate_in_order, write
 from regard.serve.models import Models, ServedModel
 from regard.serve.monitoring import Log
-from regard.serve.openai_fields import ResponseFormat, count_of, model_of, options_of, prompts_of, turns_of
-from regard.serve.request import BadField, RequestError, flag, json_bytes, json_response, parse_object
+from regard.serve.openai_fields import ResponseFormat, model_of, options_of, prompts_of, turns_of
+from regard.serve.request import BadField, RequestError, flag, integer, json_bytes, json_response, parse_object
 from regard.serve.settings import MAX_CHOICES, MAX_TEXTS, Settings
 
 
@@ -55,7 +55,7 @@ class OpenAI:
         turns = turns_of(fields, self._settings.characters)
         options = options_of(model, fields, is_chat=True)
         form = ResponseFormat(model.name, fields, is_chat=True)
-        count = count_of(fields, "n")
+        count = integer(fields, "n", 1, 1, MAX_CHOICES)
         return await self._answer([await _text_request(model, options, turns)], count, form)
 
     async def completions(self, request: Request) -> Response:
@@ -65,15 +65,15 @@ class OpenAI:
         echo = flag(fields, "echo")
         options = options_of(model, fields, is_chat=False)
         form = ResponseFormat(model.name, fields, is_chat=False)
-        count = count_of(fields, "n")
-        if count_of(fields, "best_of", count) != count or count * len(prompts) > MAX_TEXTS:
+        count = integer(fields, "n", 1, 1, MAX_CHOICES)
+        if integer(fields, "best_of", count, 1, MAX_CHOICES) != count or count * len(prompts) > MAX_TEXTS:
             raise BadField("best_of", "best_of must be n, and there may be fewer texts")
         asked = [await _text_request(model, options, [each], echo=echo) for each in prompts]
         return await self._answer(asked, count, form)
 
     async def _answer(self, asked: Sequence[TextRequest], count: int, form: ResponseFormat) -> Response:
-        usage = Counter(prompt_tokens=sum(each.prompt.num_tokens for each in asked if each.prompt))
-        usage["completion_tokens"] = 0
+        num_read = sum(each.prompt.num_tokens for each in asked if each.prompt)
+        usage = Counter(prompt_tokens=num_read, completion_tokens=0)
         # However many texts a request asks for, so many of them stand in the queue at a time.
         room = asyncio.Semaphore(MAX_CHOICES)
         wanted = [each for each in asked for _ in range(count)]
@@ -98,8 +98,7 @@ class OpenAI:
                 async for event in events:
                     yield event
 
-        headers = {"X-Accel-Buffering": "no"}
-        return StreamingResponse(all_events(), 200, headers, "text/event-stream")
+        return StreamingResponse(all_events(), 200, {"X-Accel-Buffering": "no"}, "text/event-stream")
 
     async def _events(
         self, texts: list[Chunks], form: ResponseFormat, usage: Counter[str]
@@ -116,17 +115,16 @@ class OpenAI:
                         break
                     number, part = found
                     if part.text or part.tokens or part.finish:
-                        is_first = number not in begun
+                        chunks = form.chunks(number, part, is_first=number not in begun)
                         begun.add(number)
-                        for chunk in form.chunks(number, part, is_first=is_first):
+                        for chunk in chunks:
                             yield _event(chunk)
             if form.shows_usage:
                 yield _event({**form.head, "choices": [], "usage": _total(usage)})
             yield b"data: [DONE]\n\n"
         except Exception as error:
             if isinstance(error, TimeoutError):
-                message = f"this took longer than {self._settings.timeout:g} seconds"
-                error = RequestError(504, message, code="timeout")
+                error = RequestError(504, f"this took longer than {self._settings.timeout:g} seconds", code="timeout")
             if not begun:
                 raise error from None
             if not isinstance(error, RequestError):
@@ -189,8 +187,7 @@ async def _written(asked: TextRequest, number: int, usage: Counter[str], room: a
         async with aclosing(written) as parts:
             async for part in parts:
                 usage["completion_tokens"] += len(part.tokens)
-                metrics = model.worker.metrics
-                metrics.add("regard_tokens_total", len(part.tokens), model=model.name)
+                model.worker.metrics.add("regard_tokens_total", len(part.tokens), model=model.name)
                 yield part
 
 
@@ -199,13 +196,8 @@ def _total(usage: Counter[str]) -> dict[str, int]:
 
 
 def _about(served: ServedModel) -> dict[str, Any]:
-    return {
-        "id": served.name,
-        "object": "model",
-        "created": served.created,
-        "owned_by": "regard",
-        "task": served.manifest.task,
-    }
+    about = {"id": served.name, "object": "model", "created": served.created, "owned_by": "regard"}
+    return {**about, "task": served.manifest.task}
 
 
 def _event(content: dict[str, Any]) -> bytes:

@@ -14,12 +14,11 @@ from regard.generate.stream import TextChunk, WrittenToken
 from regard.serve.answers import TextOptions
 from regard.serve.models import Models, ServedModel
 from regard.serve.request import BadField, Fields, check_length, flag, integer, number, valid_text
-from regard.serve.settings import MAX_CHOICES, MAX_MESSAGES, MAX_STOPS, MAX_TEXTS, MAX_TOKENS
+from regard.serve.settings import MAX_MESSAGES, MAX_STOPS, MAX_TEXTS, MAX_TOKENS
 
 _ROLES = ("system", "developer", "user", "assistant")
 _MAX_TOP = 20
 _MAX_STOP_LENGTH = 64
-_MAX_SEED = (1 << 63) - 1
 
 _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "tools": ([],),
@@ -34,8 +33,6 @@ _UNSUPPORTED: dict[str, tuple[Any, ...]] = {
 }
 """fields that would change the meaning of an answer, with the values that ask for nothing"""
 _PENALTIES = ("presence_penalty", "frequency_penalty")
-
-Tokens = Sequence[WrittenToken]
 
 
 def model_of(models: Models, fields: Fields) -> ServedModel:
@@ -55,16 +52,16 @@ def turns_of(fields: Fields, most: int) -> list[str]:
     messages = fields.get("messages")
     if not isinstance(messages, list) or not 1 <= len(messages) <= MAX_MESSAGES:
         raise BadField("messages", f"messages must be a list of 1 to {MAX_MESSAGES} messages")
-    turns, role = [], ""
+    turns, last = [], ""
     for place, each in enumerate(messages):
         where = f"messages[{place}]"
         if not isinstance(each, dict) or each.get("role") not in _ROLES:
             raise BadField(where, f"{where} must have one of the roles {', '.join(_ROLES)}")
-        content = _content(each.get("content"), where)
-        if each["role"] in ("user", "assistant"):
-            role = each["role"]
+        content, role = _content(each.get("content"), where), each["role"]
+        if role in ("user", "assistant"):
             turns.append(content)
-    if role != "user":
+            last = role
+    if last != "user":
         raise BadField("messages", "the last message must be the user's")
     check_length(turns, "messages", most)
     return turns
@@ -88,11 +85,6 @@ def prompts_of(fields: Fields, most: int) -> list[str]:
         raise BadField("prompt", f"prompt must be a text or 1 to {MAX_TEXTS} texts")
     check_length(prompts, "prompt", most)
     return [valid_text(each, "prompt") for each in prompts]
-
-
-def count_of(fields: Fields, name: str, default: int = 1) -> int:
-    given = {} if fields.get(name) is None else fields
-    return integer(given, name, default, 1, MAX_CHOICES)
 
 
 def options_of(model: ServedModel, fields: Fields, *, is_chat: bool) -> TextOptions:
@@ -125,7 +117,7 @@ def _decode(model: ServedModel, given: Fields) -> DecodeConfig:
     if changes.get("top_p") == 0:
         raise BadField("top_p", "top_p must be above 0")
     if "seed" in given:
-        changes["seed"] = integer(given, "seed", 0, 0, _MAX_SEED)
+        changes["seed"] = integer(given, "seed", 0, 0, (1 << 63) - 1)
     own, task = model.manifest.decode, model.manifest.task
     if task == "translate":
         return own
@@ -139,8 +131,7 @@ def _decode(model: ServedModel, given: Fields) -> DecodeConfig:
         if not changes.get(name):  # many clients send a 0 that asks for nothing
             changes.pop(name, None)
         elif changes["method"] != "sample":
-            message = f"{name} is for sampled texts: ask for a temperature above 0 as well, or leave it out"
-            raise BadField(name, message)
+            raise BadField(name, f"{name} is for sampled texts: ask for a temperature above 0 as well, or leave it out")
     return replace(own, **changes)
 
 
@@ -148,8 +139,7 @@ def _stops(given: object) -> tuple[str, ...]:
     stops = given if isinstance(given, list) else [] if given is None else [given]
     fit = [each for each in stops if isinstance(each, str) and 0 < len(each) <= _MAX_STOP_LENGTH]
     if len(stops) > MAX_STOPS or fit != stops:
-        message = f"stop must be up to {MAX_STOPS} texts of up to {_MAX_STOP_LENGTH} characters"
-        raise BadField("stop", message)
+        raise BadField("stop", f"stop must be up to {MAX_STOPS} texts of up to {_MAX_STOP_LENGTH} characters")
     return tuple(fit)
 
 
@@ -159,8 +149,7 @@ class ResponseFormat:
     def __init__(self, model: str, fields: Fields, *, is_chat: bool) -> None:
         self._is_chat = is_chat
         # In completions it is a number, and 0 asks for the tokens alone.
-        has_number = fields.get("logprobs") is not None
-        self._shows_tokens = flag(fields, "logprobs") if is_chat else has_number
+        self._shows_tokens = flag(fields, "logprobs") if is_chat else fields.get("logprobs") is not None
         self.streams = flag(fields, "stream")
         options = fields.get("stream_options") or {}
         if not isinstance(options, dict):
@@ -199,7 +188,7 @@ class ResponseFormat:
             choices.append(_choice(number, last, None, part.finish))
         return [{**self.head, "choices": [choice]} for choice in choices]
 
-    def _logprobs(self, tokens: Tokens) -> dict[str, Any] | None:
+    def _logprobs(self, tokens: Sequence[WrittenToken]) -> dict[str, Any] | None:
         if not self._shows_tokens:
             return None
         if self._is_chat:

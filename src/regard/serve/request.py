@@ -34,8 +34,7 @@ class RequestError(Exception):
     ) -> None:
         """headers: further ones of the response, such as retry_after=1."""
         super().__init__(message)
-        self.status, self.message = status, message
-        self.param, self.code = param, code
+        self.status, self.message, self.param, self.code = status, message, param, code
         self._headers = {name.replace("_", "-"): str(each) for name, each in headers.items()}
 
     def response(self, path: str) -> Response:
@@ -45,8 +44,7 @@ class RequestError(Exception):
     def openai(self) -> dict[str, object]:
         default = "server_error" if self.status >= 500 else "invalid_request_error"
         kind = _ERROR_TYPES.get(self.status, default)
-        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
-        return {"error": error}
+        return {"error": {"message": self.message, "type": kind, "param": self.param, "code": self.code}}
 
 
 class BadField(RequestError):
@@ -152,25 +150,18 @@ def check_length(texts: list[str], name: str, most: int) -> None:
 
 
 def integer(fields: Fields, name: str, default: int, low: int, high: int) -> int:
-    """A whole number within its bounds; the digits of a form count as one."""
-    value = fields.get(name, default)
-    if isinstance(value, str):
-        digits = value.strip().removeprefix("-")
-        if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
-            value = int(value)
-    if isinstance(value, float) and value.is_integer():
+    """A whole number within its bounds; the digits of a form count as one, and null asks for the default."""
+    value = default if fields.get(name) is None else fields[name]
+    is_written = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS
+    if is_written or isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        message = f"Invalid request: {name} must be a whole number from {low} to {high}"
-        raise BadField(name, message)
+        raise BadField(name, f"Invalid request: {name} must be a whole number from {low} to {high}")
     return value
 
 
-def number(fields: Fields, name: str, low: float, high: float) -> float | None:
-    """A number within its bounds, or None where there is none."""
-    value = fields.get(name)
-    if value is None:
-        return None
+def number(fields: Fields, name: str, low: float, high: float) -> float:
+    value = fields[name]
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not low <= value <= high:
         raise BadField(name, f"{name} must be a number from {low:g} to {high:g}")

@@ -31,8 +31,8 @@ _GIVE_UP_AFTER = 20.0
 def _last_response(status: str, message: str) -> bytes:
     """An error in JSON like every other, for a connection that then ends."""
     body = json_bytes({"error": message})
-    about = f"Content-Type: application/json\r\nContent-Length: {len(body)}"
-    return f"HTTP/1.1 {status}\r\nConnection: close\r\n{about}\r\n\r\n".encode() + body
+    about = f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"HTTP/1.1 {status}\r\n{about}\r\n\r\n".encode() + body
 
 
 def _max_connections() -> int:
@@ -42,10 +42,9 @@ def _max_connections() -> int:
     except ImportError:
         return limits.MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * limits.MAX_CONNECTIONS
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    if soft != resource.RLIM_INFINITY and soft < 2 * limits.MAX_CONNECTIONS:
         try:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (2 * limits.MAX_CONNECTIONS, hard))
         except (ValueError, OSError):  # more than the system allows
             return min(limits.MAX_CONNECTIONS, 3 * soft // 4)
     return limits.MAX_CONNECTIONS
@@ -70,11 +69,10 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if len(self.connections) > MAX_CONNECTIONS:
-            status = "503 Service Unavailable\r\nRetry-After: 1"
-            transport.write(_last_response(status, "too many connections here"))
+            transport.write(_last_response("503 Service Unavailable\r\nRetry-After: 1", "too many connections here"))
             transport.close()
-            return
-        self._watch()
+        else:
+            self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         for timer in (self._timer, self._reader_timer):
@@ -165,9 +163,8 @@ class HttpServer(uvicorn.Server):
             if since is None:
                 since = time.monotonic()
                 self._log.event("unwell", models=failing)
-                for name in failing:
-                    if fault := self._app.models.all[name].worker.fault:
-                        self._log.fault(fault, model=name)
+                for fault in filter(None, (self._app.models.all[name].worker.fault for name in failing)):
+                    self._log.fault(fault)
             if time.monotonic() - since > _GIVE_UP_AFTER:
                 self.has_failed = self.should_exit = self.force_exit = True
                 return

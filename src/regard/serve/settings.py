@@ -65,22 +65,18 @@ class Settings:
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"port must be from 0 to 65535: got {self.port}; 8000 is usual")
-        for name in ("queue", "timeout", "characters"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} must be above 0: got {getattr(self, name)}; give more")
+        for name, value in (("queue", self.queue), ("timeout", self.timeout), ("characters", self.characters)):
+            if not value > 0:
+                raise UsageError(f"{name} must be above 0: got {value}; give more")
         if self.rate < 0:
             raise UsageError(f"rate must not be negative: got {self.rate}; 0 is without limit")
-        for key in self.keys:
-            if not (16 <= len(key) <= 512 and key.isascii() and key.isprintable()):
-                raise UsageError(
-                    "a key must be 16 to 512 plain characters: got another; make one with  "
-                    "python -c 'import secrets; print(secrets.token_urlsafe())'"
-                )
-        for address in self.proxies:
-            if not is_address(address):
-                raise UsageError(
-                    f"a proxy must be an address such as 10.0.0.2: got {address!r}; name it by its address"
-                )
+        if not all(16 <= len(key) <= 512 and key.isascii() and key.isprintable() for key in self.keys):
+            raise UsageError(
+                "a key must be 16 to 512 plain characters: got another; make one with  "
+                "python -c 'import secrets; print(secrets.token_urlsafe())'"
+            )
+        if others := [each for each in self.proxies if not is_address(each)]:
+            raise UsageError(f"a proxy must be an address such as 10.0.0.2: got {others[0]!r}; name it by its address")
         if not self.keys and not is_loopback(self.host):
             raise UsageError(
                 f"an address that other machines can reach needs a key: got host {self.host} and none; "
@@ -124,8 +120,7 @@ def is_address(text: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    is_own = is_address(host) and ipaddress.ip_address(host).is_loopback
-    return is_own or host.lower() == "localhost"
+    return host.lower() == "localhost" or is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
 def read_keys(path: Path) -> tuple[str, ...]:

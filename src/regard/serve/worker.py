@@ -42,8 +42,7 @@ _STEP_METHODS = ("start", "step", "step_best", "read", "search_whole")
 
 class ModelStopped(RequestError):
     def __init__(self) -> None:
-        message = "the model does not answer"
-        super().__init__(503, message, code="model_unavailable", retry_after=10)
+        super().__init__(503, "the model does not answer", code="model_unavailable", retry_after=10)
 
 
 class Item(NamedTuple):
@@ -112,8 +111,7 @@ class Worker:
         self.name, self.metrics, self._max_waiting = name, metrics, queue
         self._engine = translator.engine
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
-        about = (translator.manifest, translator.source, translator.target)
-        self._translator = _QuietTranslator(watched, *about)
+        self._translator = _QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
         self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
         self._max_tokens = _MAX_TOKENS.get(device, _MAX_TOKENS["cpu"])
@@ -155,8 +153,7 @@ class Worker:
         if not self.is_alive or self._is_stopping:
             raise ModelStopped
         if self.num_waiting >= self._max_waiting:
-            message = "too many requests are waiting: come back in a moment"
-            raise RequestError(503, message, code="busy", retry_after=1)
+            raise RequestError(503, "too many requests are waiting: come back in a moment", code="busy", retry_after=1)
 
     def submit(self, work: ModelJob | TextStream) -> None:
         with self._changed:
@@ -173,9 +170,9 @@ class Worker:
                 self._batch = self._take()
                 if self._batch:
                     self._answer(self._batch)
-                    self._batch = []
                 else:
                     self._advance_streams()
+                self._batch = []
         except BaseException as error:
             self.fault = error
         finally:
@@ -208,8 +205,7 @@ class Worker:
                 job = ring.popleft()
                 length = max(job.waiting[0].length, _SHORT)
                 low, high = min(shortest, length), max(longest, length)
-                is_too_large = high * (len(batch) + 1) > self._max_tokens
-                if batch and (high > _MAX_LENGTH_RATIO * low or is_too_large):
+                if batch and (high > _MAX_LENGTH_RATIO * low or high * (len(batch) + 1) > self._max_tokens):
                     continue
                 shortest, longest = low, high
                 batch.append((job, job.waiting.popleft()))
@@ -219,7 +215,7 @@ class Worker:
             # Those that had their turn go to the end of the ring.
             jobs.sort(key=lambda job: id(job) in taken)
             self._jobs = deque(job for job in jobs if job.waiting)
-            return batch
+        return batch
 
     def _answer(self, batch: list[tuple[ModelJob, Item]]) -> None:
         self.metrics.observe("regard_batch_sentences", len(batch), model=self.name)

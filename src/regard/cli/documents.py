@@ -1,19 +1,15 @@
 """Whole documents, for the verb translate."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from regard.api import Translation
 from regard.cli.lines import Writer, check_output, portions
 from regard.cli.model_choice import ModelChoice
 from regard.documents import SUFFIXES, TranslatedDocument, segment_texts, translate_document
 from regard.errors import DataError, RegardWarning, UsageError
-
-if TYPE_CHECKING:
-    from regard.api import Translation
 
 _MAX_BYTES = 1 << 28
 _NAME_SUFFIXES = (*SUFFIXES, *".csv .doc .docx .epub .json .odt .pdf .pptx .rst .rtf .tex .tsv .xlsx .xml".split())

@@ -1,14 +1,12 @@
 """Input, output and progress bars of the verbs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Self, TypeVar
 
 import typer
 
@@ -30,7 +28,7 @@ class Writer:
     def __init__(self, path: Path | None, *, force: bool = True) -> None:
         self._path, self._force = path, force
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> Self:
         if self._path is None:
             if sys.stdout is None:
                 raise UsageError("standard output must be open: it is closed; name a file with -o")
@@ -100,7 +98,7 @@ class Bars:
         self._count_bytes = count_bytes
         self._progress: Any = None
 
-    def __enter__(self) -> Bars:
+    def __enter__(self) -> Self:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import DownloadColumn, Progress

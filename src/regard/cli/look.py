@@ -1,7 +1,5 @@
 """The verb look: every number of one translation on a page."""
 
-from __future__ import annotations
-
 import json
 import webbrowser
 from typing import Annotated

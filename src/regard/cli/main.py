@@ -4,8 +4,6 @@ A verb is a function in its own file, a thin layer over the Python interface. Th
 standard library at the top, and the rest inside the verb, so that `regard --help` starts at once.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import shlex

@@ -1,20 +1,16 @@
 """Which model `regard translate` uses: the one that is named, or the one for the language of the text."""
 
-from __future__ import annotations
-
 import functools
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from regard.api import Model, load
 from regard.errors import RegardWarning
 from regard.folder.catalogue import DEFAULT_LANGUAGES, available, direction_of, source_language_of
 from regard.text import language
 from regard.translate.translation import Translation
-
-if TYPE_CHECKING:
-    from regard.api import Model
 
 AUTO = "auto"
 _MIN_PROBABILITY, _MIN_RATIO = 0.5, 20
@@ -42,8 +38,6 @@ class ModelChoice:
         return self._load(source, target)
 
     def _load(self, source: str | None, target: str | None) -> Model:
-        from regard.api import load
-
         return load(self._model, source_language=source, target_language=target, **self._opening)
 
     def translate_lines(self, texts: Sequence[str], **options: Any) -> tuple[Model | None, list[Translation]]:

@@ -1,7 +1,5 @@
 """The verbs models (list, get, push), import and export."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options that several verbs share, and the search settings they ask for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,19 +1,13 @@
 """The verb serve: models over HTTP. Every flag has an environment variable, --port REGARD_PORT."""
 
-from __future__ import annotations
-
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from regard.cli.options import Texts
-
-if TYPE_CHECKING:
-    from regard.serve.settings import Settings
 
 
 def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: str = "") -> Any:
@@ -41,6 +35,10 @@ def serve(
 
     Only this machine can ask unless --host says otherwise, which needs a key. Ctrl-C ends.
     """
+    from regard.serve.app import App
+    from regard.serve.models import load_models
+    from regard.serve.monitoring import Log, Metrics
+    from regard.serve.server import address_of, bind, run
     from regard.serve.settings import Settings, read_keys
 
     keys = tuple(key for key in os.environ.get("REGARD_KEYS", "").split(",") if key)
@@ -56,24 +54,14 @@ def serve(
         timeout=timeout,
         characters=characters,
     )
-    opening = {"engine": engine, "device": device, "threads": threads}
-    if not _run(settings, models or (), opening):
-        raise typer.Exit(1)
-
-
-def _run(settings: Settings, models: Sequence[str], opening: dict[str, Any]) -> bool:
-    """Serve until a signal comes; whether all went well."""
-    from regard.serve.app import App
-    from regard.serve.models import load_models
-    from regard.serve.monitoring import Log, Metrics
-    from regard.serve.server import address_of, bind, run
-
+    opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     metrics, log = Metrics(), Log()
     with bind(settings) as listening:
-        served, left_out = load_models(models, queue=settings.queue, metrics=metrics, **opening)
+        served, left_out = load_models(models or (), queue=queue, metrics=metrics, **opening)
         address = address_of(listening)
         # On stdout, apart from the log on stderr, every line of which is JSON.
         typer.echo(f"{address}/  serves {', '.join(served.all)}  (Ctrl-C ends)")
         sys.stdout.flush()
         log.event("start", address=address, models=list(served.all), left_out=left_out)
-        return run(App(served, settings, metrics, log), listening, log)
+        if not run(App(served, settings, metrics, log), listening, log):
+            raise typer.Exit(1)

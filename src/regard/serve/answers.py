@@ -1,7 +1,5 @@
 """What a request gets from a model: translations, a translated document, a reply, or a text as it is written."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """All routes in one application: the two interfaces, the web page with its *Look inside*, and what watchers ask."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

@@ -4,8 +4,6 @@ A body is read whole here, up to the route's limit and within a time, before any
 the connection is watched: when the client leaves, the work is cancelled.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac
@@ -65,6 +63,48 @@ class RateLimit:
         while len(self._clients) > _MAX_CLIENTS:
             self._clients.popitem(last=False)
         return 0 if is_allowed else max(1, round((1 - left) * 60 / self._limit))
+
+
+def _replay(body: bytes) -> Receive:
+    """Receives the body that was read already."""
+    bodies = [body]
+
+    async def receive() -> Message:
+        if not bodies:
+            # The guard watches the connection itself: a second call waits until it is cancelled.
+            await asyncio.Event().wait()
+        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
+
+    return receive
+
+
+class _Answer:
+    """Sends the response, with safe headers, and remembers its status."""
+
+    def __init__(self, scope: Scope, send: Send, origins: tuple[str, ...]) -> None:
+        self._scope, self._send = scope, send
+        self.id = uuid.uuid4().hex[:12]
+        self.status: int | None = None
+        origin = Headers(scope=scope).get("origin")
+        self._origin = origin if origin in origins else None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+            headers["X-Request-ID"] = self.id
+            if self._origin is not None:
+                headers["Access-Control-Allow-Origin"] = self._origin
+                headers.add_vary_header("Origin")
+            else:
+                headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        await self._send(message)
+
+    async def fail(self, error: RequestError) -> None:
+        if self.status is None:
+            await error.response(self._scope["path"])(self._scope, _replay(b""), self)
 
 
 class RequestGuard:
@@ -212,50 +252,8 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-def _replay(body: bytes) -> Receive:
-    """Receives the body that was read already."""
-    bodies = [body]
-
-    async def receive() -> Message:
-        if not bodies:
-            # The guard watches the connection itself: a second call waits until it is cancelled.
-            await asyncio.Event().wait()
-        return {"type": "http.request", "body": bodies.pop(), "more_body": False}
-
-    return receive
-
-
 def _no_route(error: HTTPException, method: str) -> RequestError:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "").replace("GET, HEAD", "GET")
         return RequestError(405, f"{method[:20]} is not taken here: use {allowed}", allow=allowed)
     return RequestError(error.status_code, "there is nothing here: a page is at / and what programs can ask at /spec")
-
-
-class _Answer:
-    """Sends the response, with safe headers, and remembers its status."""
-
-    def __init__(self, scope: Scope, send: Send, origins: tuple[str, ...]) -> None:
-        self._scope, self._send = scope, send
-        self.id = uuid.uuid4().hex[:12]
-        self.status: int | None = None
-        origin = Headers(scope=scope).get("origin")
-        self._origin = origin if origin in origins else None
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers.setdefault(name, value)
-            headers["X-Request-ID"] = self.id
-            if self._origin is not None:
-                headers["Access-Control-Allow-Origin"] = self._origin
-                headers.add_vary_header("Origin")
-            else:
-                headers["Cross-Origin-Resource-Policy"] = "same-origin"
-        await self._send(message)
-
-    async def fail(self, error: RequestError) -> None:
-        if self.status is None:
-            await error.response(self._scope["path"])(self._scope, _replay(b""), self)

@@ -1,7 +1,5 @@
 """LibreTranslate's interface, as its clients use it, errors included."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The served models: loaded, found by name or by languages, and the language of a text."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ Neither holds a user's text, key, query or address; labels are this server's own
 has the type and the place, but not the message, which may quote a text.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import logging

@@ -4,8 +4,6 @@ A chat model answers the conversation; a language model continues the last messa
 translates it, sentence by sentence when it is streamed. A chat reply is chosen whole before its first token is sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

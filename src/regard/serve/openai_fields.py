@@ -1,7 +1,5 @@
 """OpenAI's interface on paper: the fields of a request, each checked, and the answers as they are written."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Sequence

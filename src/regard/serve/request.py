@@ -1,7 +1,5 @@
 """A request's fields, checked before anything is done, and the error that refuses one in either dialect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

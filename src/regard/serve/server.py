@@ -1,7 +1,5 @@
 """The server as a process: its socket, time limits of connections, a watch over the models, and shutdown."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

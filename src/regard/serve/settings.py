@@ -1,7 +1,5 @@
 """Settings and limits of `regard serve`: where it listens, whom it answers, and how much it accepts."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ them. Cancelled work is not computed: items that wait are dropped, and a batch t
 step.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

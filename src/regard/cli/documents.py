@@ -1,5 +1,6 @@
 """Whole documents, for the verb translate."""
 
+import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,34 +19,22 @@ _NAME_SUFFIXES = (*SUFFIXES, *".csv .doc .docx .epub .json .odt .pdf .pptx .rst 
 
 def named_documents(texts: Sequence[str]) -> list[Path]:
     """The documents that the arguments name; empty where they are texts."""
-    if len(texts) == 1:
-        _check_kind(texts[0])
-    paths = [Path(text) for text in texts if _is_name(text)]
+    paths = [Path(text) for text in texts if _is_name(text, is_alone=len(texts) == 1)]
     if paths and len(paths) < len(texts):
         raise UsageError(f"give texts or documents, not both: got {paths[0]} and a text; translate them one by one")
     for path in paths:
+        if path.suffix.lower() not in SUFFIXES or path.is_dir():
+            advice = f"save it as one of these, or pipe text line by line:  regard translate < {path}"
+            raise UsageError(f"a document must be a file of {' '.join(SUFFIXES)}: got {path}; {advice}")
         if not path.is_file():
             raise UsageError(f"{path} must be a file: there is none; check its name, or give a text on standard input")
     return paths
 
 
-def _check_kind(text: str) -> None:
-    """Refuse a text that is the name of an existing file or folder which is no document."""
-    try:
-        path = Path(text)
-        if not text or not path.exists() or path.is_file() and path.suffix.lower() in SUFFIXES:
-            return
-    except (OSError, ValueError):  # too long for a name, or with a null
-        return
-    advice = f"save it as one of these, or pipe text line by line:  regard translate < {path}"
-    raise UsageError(f"a document must be a file of {' '.join(SUFFIXES)}: got {path}; {advice}")
-
-
-def _is_name(text: str) -> bool:
-    """Whether a text that ends like a file's name is one: it has no white space, or the file exists."""
-    if Path(text).suffix.lower() not in _NAME_SUFFIXES or "\n" in text or len(text) > 1000:
-        return False
-    return not any(map(str.isspace, text)) or Path(text).is_file()
+def _is_name(text: str, *, is_alone: bool) -> bool:
+    """Whether a text ends like a file's name and has no white space, or a file of that name exists."""
+    is_like = Path(text).suffix.lower() in _NAME_SUFFIXES
+    return is_like and len(text.split()) == 1 or os.path.exists(text) and (is_like or is_alone)
 
 
 def translate_documents(

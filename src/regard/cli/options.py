@@ -17,7 +17,9 @@ def search_setting(example: str) -> Any:
 
 Text = str | None
 File = Path | None
+Files = list[Path] | None
 Texts = list[str] | None
+OUT = ("--output", "-o")
 
 ModelName = Annotated[Text, option("A model's name or folder.", "NAME", "--model", "-m")]
 From = Annotated[Text, option("Source language, such as fr.", "CODE", "--from")]
@@ -26,7 +28,7 @@ Beam = Annotated[int | None, option("Hypotheses kept at each step.", None, "--be
 Whole = Annotated[bool, Option("--whole", help="Take each text as one sentence; do not split it.")]
 Temperature = Annotated[float | None, option("Sample: below 1 sharper, above 1 flatter; 0: don't.")]
 Seed = Annotated[int | None, option("The same seed gives the same text.")]
-OutputFile = Annotated[File, option("Write here, not to stdout.", "FILE", "--output", "-o")]
+OutputFile = Annotated[File, option("Write here, not to stdout.", "FILE", *OUT)]
 AsJson = Annotated[bool, Option("--json", help="Write JSON, for programs.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Show no progress.")]
 Encoding = Annotated[Text, option("Of files that do not declare it.", "NAME")]

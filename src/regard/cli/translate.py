@@ -18,21 +18,14 @@ if TYPE_CHECKING:
     from regard.cli.lines import Writer
     from regard.cli.model_choice import ModelChoice
 
-Show = Callable[["Translation"], list[str]]
-"""the lines of one answer"""
-
 
 def translate(
     texts: Annotated[list[str] | None, Argument(help="Texts, or documents by name; nothing or - reads stdin.")] = None,
     model: opt.ModelName = None,
     source: Annotated[opt.Text, opt.option("Source language, such as fr; auto detects it.", "CODE", "--from")] = None,
     target: opt.To = None,
-    inputs: Annotated[
-        list[Path] | None, opt.option("Translate these files line by line.", "FILE", "--input", "-i")
-    ] = None,
-    output: Annotated[
-        opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", "--output", "-o")
-    ] = None,
+    inputs: Annotated[opt.Files, opt.option("Translate these files line by line.", "FILE", "--input", "-i")] = None,
+    output: Annotated[opt.File, opt.option("Write here, not to stdout; or into this folder.", "FILE", *opt.OUT)] = None,
     force: Annotated[bool, Option("--force", help="Replace an existing output.")] = False,
     encoding: opt.Encoding = None,
     beam: opt.Beam = None,
@@ -77,7 +70,14 @@ def translate(
             translate_documents(paths, output, choice, options, **files)
             return
     count = options.get("n_best", 1)
-    show: Show = _as_json if as_json else lambda answer: _n_best(answer, count)
+
+    def show(answer: Translation) -> list[str]:
+        """The lines of one answer: JSON, or the best texts, the last one repeated where there are too few."""
+        if as_json:
+            return [json.dumps(answer.to_dict(), ensure_ascii=False)]
+        best = answer.alternatives[:count]
+        return best + best[-1:] * (count - len(best))
+
     options["alignment"] = as_json
     with Writer(output, force=force) as writer:
         if given:
@@ -90,17 +90,9 @@ def translate(
                 _translate_lines(path, choice, options, show, writer)
 
 
-def _as_json(answer: Translation) -> list[str]:
-    return [json.dumps(answer.to_dict(), ensure_ascii=False)]
-
-
-def _n_best(answer: Translation, count: int) -> list[str]:
-    """The best texts, the last one repeated where there are too few."""
-    texts = answer.alternatives[:count]
-    return texts + texts[-1:] * (count - len(texts))
-
-
-def _translate_lines(path: Path, choice: ModelChoice, options: dict[str, Any], show: Show, writer: Writer) -> None:
+def _translate_lines(
+    path: Path, choice: ModelChoice, options: dict[str, Any], show: Callable[[Translation], list[str]], writer: Writer
+) -> None:
     """Translate lines as they arrive; each answer keeps its line's own end."""
     from regard.cli import lines as cli_lines
     from regard.data.lines import on_one_line
@@ -116,12 +108,8 @@ def _translate_lines(path: Path, choice: ModelChoice, options: dict[str, Any], s
         model, answers = choice.translate_lines(sources, where=where, **options)
         num_lines += len(lines)
         options["number"] += sum(len(answer.sentences) for answer in answers)
-        written = [
-            f"{on_one_line(text)}{line.end}"
-            for line, answer in zip(lines, answers, strict=True)
-            for text in show(answer)
-        ]
-        writer.write("".join(written))
+        for line, answer in zip(lines, answers, strict=True):
+            writer.write("".join(f"{on_one_line(text)}{line.end}" for text in show(answer)))
         if model is not None:
             choice.check(sources, model)
 

@@ -62,8 +62,8 @@ class TextsJob:
         self,
         served: ServedModel,
         texts: Sequence[str],
-        num_alternatives: int = 0,
         *,
+        n_best: int = 1,
         alignment: bool = False,
         in_order: bool = False,
     ) -> None:
@@ -73,7 +73,7 @@ class TextsJob:
         sentences = [each for parts in self.parts for each in parts.sentences]
         lengths = [translator.num_tokens(each) for each in sentences]
         self.num_tokens = sum(lengths)
-        decode, n_best = served.manifest.decode, num_alternatives + 1
+        decode = served.manifest.decode
         if n_best > 1:
             decode = replace(decode, n_best=n_best, beam=max(decode.beam, n_best))
         lengths = [each + 1 for each in lengths]
@@ -97,7 +97,7 @@ async def translate(
     served: ServedModel, texts: Sequence[str], num_alternatives: int = 0, *, alignment: bool = False
 ) -> list[Translation]:
     """Translate texts; cancelling this cancels the work."""
-    job = await _prepare(served, texts, num_alternatives, alignment=alignment)
+    job = await _prepare(served, texts, n_best=num_alternatives + 1, alignment=alignment)
     return job.join([each async for each in _results(job.submit())])
 
 
@@ -116,11 +116,11 @@ async def translate_in_order(served: ServedModel, text: str, usage: Counter[str]
     yield TextChunk("", (), "stop")
 
 
-async def _prepare(served: ServedModel, texts: Sequence[str], *arguments: Any, **options: Any) -> TextsJob:
+async def _prepare(served: ServedModel, texts: Sequence[str], **options: Any) -> TextsJob:
     served.worker.check()
     if sum(map(len, texts)) <= _LONG:
-        return TextsJob(served, texts, *arguments, **options)
-    return await asyncio.to_thread(TextsJob, served, texts, *arguments, **options)
+        return TextsJob(served, texts, **options)
+    return await asyncio.to_thread(TextsJob, served, texts, **options)
 
 
 async def _results(job: ModelJob) -> AsyncGenerator[Any, None]:

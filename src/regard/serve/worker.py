@@ -24,10 +24,8 @@ from regard.serve.monitoring import Metrics
 from regard.serve.request import RequestError
 from regard.translate.pipeline import Translator
 
-_MAX_ITEMS = {"cpu": 16, "cuda": 256}
-"""items in a batch, by device"""
-_MAX_TOKENS = {"cpu": 512, "cuda": 16384}
-"""source tokens in a batch, padding included"""
+_MAX_BATCH = {"cpu": (16, 512), "cuda": (256, 16384)}
+"""items and source tokens in a batch, padding included, by device"""
 _MAX_LENGTH_RATIO = 2
 """longest to shortest item of a batch"""
 _SHORT = 8
@@ -111,8 +109,7 @@ class Worker:
         watched: Any = _WatchedEngine(translator.engine, self._between_steps)
         self._translator = _QuietTranslator(watched, translator.manifest, translator.source, translator.target)
         device = getattr(getattr(translator.engine, "device", None), "type", "cpu")
-        self._max_items = _MAX_ITEMS.get(device, _MAX_ITEMS["cpu"])
-        self._max_tokens = _MAX_TOKENS.get(device, _MAX_TOKENS["cpu"])
+        self._max_items, self._max_tokens = _MAX_BATCH.get(device, _MAX_BATCH["cpu"])
         self._changed = threading.Condition()
         self._jobs: deque[ModelJob] = deque()
         self._streams: list[TextStream] = []

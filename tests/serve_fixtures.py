@@ -1,7 +1,5 @@
 """A server with random models on a free port of this machine: one translates each way, one chats, one writes."""
 
-from __future__ import annotations
-
 import http.client
 import io
 import json

@@ -1,7 +1,5 @@
 """Requests made up from our own description of the interface, right and wrong, and from nothing at all."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -126,8 +126,8 @@ class Model:
             from regard.translate.trace import trace_text
         decode, pipeline = self._configs(options)
         is_searched = target is None and self.manifest.model.has_decoder
-        asked: dict[str, Any] = {"decode": decode if is_searched else None, "options": pipeline}
-        asked |= {"sentence": sentence, "edits": edits}
+        asked: dict[str, Any] = {"options": pipeline, "sentence": sentence, "edits": edits}
+        asked["decode"] = decode if is_searched else None
         return trace_text(self._translator, self._network, source, target, **asked)
 
     def look(self, text: str, *, compare: str | Path | None = None, sentence: int = 0, **decode: Any) -> Look:
@@ -138,9 +138,8 @@ class Model:
         """
         with needs_extra("torch", "looking into a model"):
             from regard.look.view import look_at
-        second = None if compare is None else find(compare)
-        own = {"network": self._network, "engine": self._translator.engine}
-        return look_at(self.folder, text, compare=second, sentence=sentence, **own, **decode)
+        decode |= {"network": self._network, "engine": self._translator.engine, "sentence": sentence}
+        return look_at(self.folder, text, compare=None if compare is None else find(compare), **decode)
 
     def chat(self, turns: Sequence[str] = (), **decode: Any) -> Conversation:
         """A conversation: `say(text)` returns the reply and remembers both. turns: what was said before.
@@ -148,9 +147,8 @@ class Model:
         Everything else is a field of DecodeConfig or GenerateConfig; a temperature above 0 samples.
         """
         self._check_task("chat", "chats")
-        turns = [check_text(turn, "a turn") for turn in turns]
         configs = self._generate_configs(_drawn(decode, "beam"))
-        return Conversation(self._translator, *configs, turns)
+        return Conversation(self._translator, *configs, [check_text(turn, "a turn") for turn in turns])
 
     def reply(self, text: str | Sequence[str], **decode: Any) -> str:
         """The reply to a text, or to the last of several turns."""
@@ -196,8 +194,8 @@ class Model:
         is searched as it is. In a notebook the result shows which words matched.
         """
         named = [files] if isinstance(files, str | Path) else files
-        options: dict[str, Any] = {"folder": None if index is None else Path(index), "top": top}
-        return find_passages(self._text_encoder, query, named, encoding=encoding, **options)
+        folder = None if index is None else Path(index)
+        return find_passages(self._text_encoder, query, named, folder=folder, top=top, encoding=encoding)
 
     @functools.cached_property
     def _text_encoder(self) -> TextEncoder:
@@ -230,8 +228,7 @@ class Model:
         names = {field.name for field in dataclasses.fields(TranslateOptions)}
         own = {name: options.pop(name) for name in names & options.keys()}
         own["prefix"] = check_text(own.get("prefix", ""), "prefix")
-        for name in ("banned", "required"):
-            own[name] = check_words(name, own.get(name, ()))
+        own |= {name: check_words(name, own.get(name, ())) for name in ("banned", "required")}
         own["glossary"] = Glossary.of(own.get("glossary"))
         return self._decode_config(options), TranslateOptions(**own)
 
@@ -304,9 +301,8 @@ def import_model(
     """
     from regard.exchange.huggingface import ImportOptions
 
-    options |= {"weights": formats.check_format("regard", weights)}
-    wanted = ImportOptions(prompt=check_text(prompt, "prompt"), **options)
-    formats.read(Path(folder), Path(output), wanted)
+    weights = formats.check_format("regard", weights)
+    formats.read(Path(folder), Path(output), ImportOptions(weights, prompt=check_text(prompt, "prompt"), **options))
 
 
 def _drawn(changes: dict[str, Any], otherwise: str) -> dict[str, Any]:

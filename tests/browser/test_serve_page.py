@@ -1,10 +1,8 @@
 """The page of `regard serve` in a real browser: translate, alternatives, links, files, chat, write, keys, look."""
 
-from __future__ import annotations
-
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -151,24 +149,6 @@ def test_a_file_is_translated_and_kept(page: Page, model: regard.Model, tmp_path
     expect(page.get_by_role("link", name="Save dropped_en.md")).to_be_visible()
 
 
-def test_copy_also_where_the_browser_has_no_clipboard(windows: Callable[..., Window], serving: Running) -> None:
-    window = windows(permissions=["clipboard-read", "clipboard-write"])
-    page = opened(window, serving.url)
-    for text, expected in (("Bonjour.", "Hello."), ("Merci.", "Thank you.")):
-        page.fill("#source", text)
-        expect(page.locator("#result")).to_have_text(expected)
-        page.click("#copy")
-        expect(page.locator("#copy")).to_have_text("Copied")
-        assert page.evaluate("(window.clipboard ?? navigator.clipboard).readText()") == expected
-        page.evaluate(
-            """() => {
-                window.clipboard = navigator.clipboard;
-                Object.defineProperty(navigator, "clipboard", { value: undefined });
-            }"""
-        )
-        expect(page.locator("#copy")).not_to_have_text("Copied")
-
-
 def held_engine(serving: Running, name: str, monkeypatch: pytest.MonkeyPatch, after: int) -> threading.Event:
     """The model's steps wait, after some of them, until the event is set."""
     engine: Any = serving.app.models.all[name].translator.engine
@@ -264,29 +244,13 @@ def test_what_no_model_does_is_said(window: Window, folders: list[Path]) -> None
             expect(page.locator(f"#{tab}")).to_be_hidden()
 
 
-def test_dark_light_and_phone(page: Page) -> None:
+def test_a_phone_shows_all_of_it(page: Page) -> None:
     page.set_viewport_size({"width": 375, "height": 740})
     page.fill("#source", SENTENCE)
     expect(page.locator(".sentence")).to_be_visible()
     for tab in ("translate", "chat", "write"):
         page.click(f"#tab-{tab}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 375
-
-    def is_light() -> bool:
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        return sum(int(part) for part in colour[4:-1].split(",")) > 380
-
-    assert is_light()
-    page.click("#theme")
-    assert not is_light()
-    page.emulate_media(color_scheme="dark")
-    page.evaluate("localStorage.clear()")
-    page.reload()
-    assert not is_light()
-    page.click("#theme")
-    assert is_light()
-    page.evaluate("localStorage.clear()")
-    page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 900})
 
 

@@ -1,7 +1,5 @@
 """The server with clients that others wrote: libretranslatepy, openai, and what Mastodon and Weblate send."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 from collections.abc import Iterator

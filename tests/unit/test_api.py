@@ -95,21 +95,6 @@ def test_the_n_best_are_different_texts(model: Model, monkeypatch: pytest.Monkey
     assert widths[0] == 4 and max(widths) in (8, 16)
 
 
-def test_a_part_that_comes_again_is_searched_once(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    num_sources: list[int] = []
-
-    def searching(engine: object, sources: list, *args: object, **options: object) -> list:
-        num_sources.append(len(sources))
-        return search(engine, sources, *args, **options)
-
-    monkeypatch.setattr(batched, "search", searching)
-    with pytest.warns(RegardWarning, match="1 sentence.* translated in parts"):
-        details = model.translate("chat " * 2048, details=True)
-    assert " ".join(sentence.source for sentence in details.sentences) == "chat " * 2047 + "chat"
-    assert len(details.sentences) > 14
-    assert sum(num_sources) == len({sentence.source for sentence in details.sentences}) <= 2
-
-
 def test_a_word_without_end_is_copied_and_said(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batched, "search", None)
     with pytest.warns(RegardWarning, match="1 word.* more than 256 tokens were copied") as said:
@@ -178,18 +163,6 @@ def test_alignment_is_given_where_it_is_asked_for(model: Model) -> None:
     assert details.text == model.translate(text)
 
 
-def test_prefix_banned_and_required_words(model: Model) -> None:
-    out = model.translate(["Le chat", "Bonjour"], prefix="The cat")
-    assert all(text.startswith("The cat") for text in out)
-    assert "September" in model.translate("Bonjour", required=["September"])
-    banned: list[str] = []
-    for _ in range(3):
-        text = model.translate("Jane visite l'Afrique.", banned=banned)
-        assert not [word for word in banned if word in text]
-        banned.append(max(text.split(), key=len))
-    assert len(set(banned)) == 3
-
-
 def test_options_that_cannot_be_meant(model: Model) -> None:
     for options, message in (
         ({"bem": 3}, r"unknown key 'bem' \(did you mean 'beam'\?\)"),
@@ -233,10 +206,6 @@ def test_scores_do_not_depend_on_neighbours(model: Model) -> None:
     with pytest.raises(DataError, match="got 3 and 2"):
         model.score(sources, targets[:2])
     assert model.evaluate(sources, model.translate(sources)).chrf == pytest.approx(100)
-
-
-def test_both_engines_write_the_same(folder: Path, model: Model) -> None:
-    assert load(folder, engine="torch").translate(TEXTS) == model.translate(TEXTS)
 
 
 def test_a_model_that_only_writes_can_be_looked_into(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import pytest
 from cli_fixtures import REGARD, assert_one_sentence, run, start
 from fixtures import make_model_folder
 
-from regard.api import Model
 from regard.cli.lines import Writer
 from regard.cli.train import KEEPING_MEMORY, keep_memory
 
@@ -22,15 +21,6 @@ from regard.cli.train import KEEPING_MEMORY, keep_memory
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
-
-
-def test_a_folder_is_no_output_file(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "out").mkdir()
-    monkeypatch.setattr(Model, "translate", None)  # it is refused before anything is translated
-    result = run("translate", "-m", folder, "Bonjour", "-o", tmp_path / "out")
-    assert_one_sentence(result, 2)
-    assert "--output must be a file" in result.stderr
-    assert [path.name for path in tmp_path.rglob("*")] == ["out"]
 
 
 def test_a_terminal_is_shown_control_codes_and_a_pipe_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,31 +62,6 @@ def test_bad_options(folder: str) -> None:
     wrong = {"--set": "bem=3", "--beam": 0, "--engine": "steam", "-i": "a.fr", "--device": "foo"}
     for flag, value in {**wrong, "--threads": 0}.items():
         assert_one_sentence(run("translate", "-m", folder, flag, value, "Bonjour"), 2)
-
-
-def test_bad_training(tmp_path: Path) -> None:
-    (tmp_path / "a.fr").write_text("Bonjour\nOui\n")
-    (tmp_path / "a.en").write_text("Hello\n")
-    (tmp_path / "bad.toml").write_text("[train]\nstpes = 3\n")
-    out = ("--output", tmp_path / "run")
-    files = ("--source", tmp_path / "a.fr", "--target", tmp_path / "a.en")
-    unequal = run("train", *files, *out, "--quiet")
-    assert_one_sentence(unequal, 1)
-    assert "got 2 in" in unequal.stderr and "and 1 in" in unequal.stderr
-    assert_one_sentence(run("train", *out), 2)
-    unknown = run("train", *files, *out, "--recipe", tmp_path / "bad.toml")
-    assert_one_sentence(unknown, 2)
-    assert "did you mean 'steps'?" in unknown.stderr
-    assert_one_sentence(run("train", *files, *out, "--set", "stpes=3"), 2)
-    assert_one_sentence(run("train", *files, *out, "--size", "huge"), 2)
-    assert_one_sentence(run("train", *files, *out, "--init", "no-such-model"), 2)
-    assert not [path for path in (tmp_path / "run").glob("**/*") if path.is_file()]
-
-
-def test_version_and_help() -> None:
-    assert run("--version").stdout.startswith("regard 0.")
-    assert run().exit_code == 2
-    assert run("--help").exit_code == 0 and run("translate", "-h").exit_code == 0
 
 
 def test_a_closed_pipe_ends_in_silence(folder: str) -> None:

@@ -55,13 +55,3 @@ def test_evaluate(folder: str, tmp_path: Path) -> None:
     assert "chrF 100.0  (nrefs:1|case:mixed" in result.stdout
     assert (tmp_path / "out.en").read_text() == (tmp_path / "test.en").read_text()
     assert json.loads(run("evaluate", folder, *files, "--json").stdout)["num_sentences"] == 2
-
-
-def test_an_unusable_line_is_to_be_mended(folder: str, tmp_path: Path) -> None:
-    (tmp_path / "a.fr").write_bytes(b"Bonjour\n\xff\n")
-    (tmp_path / "a.en").write_bytes(b"Hello\nYes\n")
-    files = ("--source", tmp_path / "a.fr", "--reference", tmp_path / "a.en")
-    result = run("evaluate", folder, *files)
-    assert_one_sentence(result, 1)
-    # These verbs have no option that would drop it.
-    assert "a.fr:2: " in result.stderr and "strict" not in result.stderr

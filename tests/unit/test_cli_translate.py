@@ -21,14 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(make_model_folder(tmp_path_factory.mktemp("models") / "fr-en"))
 
 
-def test_a_text_with_a_dash_before_it(folder: str) -> None:
-    result = run("translate", "-m", folder, "- Bonjour le monde")
-    assert result.exit_code == 2
-    assert "translate -- '- Bonjour le monde'" in result.stderr
-    assert run("translate", "-m", folder, "--", "- Bonjour le monde").exit_code == 0
-    assert " -- " not in run("translate", "-m", folder, "--bem", "Le chat").stderr
-
-
 def test_lines_in_are_lines_out(folder: str) -> None:
     generator = random.Random(3)
     words = ["Jane", "chat", "dort.", "Bonjour", "é\u2028\x0c", "<s>", "\t"]
@@ -165,12 +157,6 @@ def test_the_first_lines_that_tell_the_language_decide(monkeypatch: pytest.Monke
     wanted = [into_english.translate(text) for text in lines[:2]]
     wanted += [into_french.translate(text) for text in lines[2:]]
     assert run("translate").stdout.splitlines() == wanted
-
-
-def test_what_is_right_short_or_chosen_is_not_doubted(folder: str) -> None:
-    for given in (["Le chat dort sur la table rouge."], ["Hello."], ["--from", "fr", ENGLISH]):
-        result = run("translate", "-m", folder, *given)
-        assert result.exit_code == 0 and result.stderr == ""
 
 
 def test_a_warning_names_the_line(folder: str, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """What stands before every route: bodies, slow clients, deadlines, hosts, origins, keys, rates, logs."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

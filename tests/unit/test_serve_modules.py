@@ -1,7 +1,5 @@
 """Modules of the server on their own: settings, access, files, metrics, fields, models, the command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,8 +15,7 @@ from fixtures import make_model_folder
 from serve_fixtures import KEY, make_folders
 
 from regard.errors import ModelError, UsageError
-from regard.serve import guard, libretranslate, models, monitoring, request
-from regard.serve.request import RequestError
+from regard.serve import guard, libretranslate, models, monitoring
 from regard.serve.server import bind
 from regard.serve.settings import Settings, is_loopback, read_keys
 
@@ -101,17 +98,6 @@ def test_counts_in_prometheus_form() -> None:
         f"{name}_sum{{{label}}} 1003.5",
         f"{name}_count{{{label}}} 3",
     ]
-
-
-def test_numbers_of_forms_and_of_json() -> None:
-    for given in ("7", 7.0, 7):
-        assert request.integer({"n": given}, "n", 0, 0, 9) == 7
-    for wrong in (True, "1", 2, 10**400, float("nan")):
-        with pytest.raises(RequestError, match="t must be"):
-            request.number({"t": wrong}, "t", 0, 1)
-    for wrong in ("٣", "9" * 30, "--1", "1.0", float("inf"), -1):
-        with pytest.raises(RequestError, match="n must be"):
-            request.integer({"n": wrong}, "n", 0, 0, 9)
 
 
 def test_models_that_cannot_be_served_are_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,5 @@
 """A model's thread: who shares a batch, who waits for whom, and what is not computed any more."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path

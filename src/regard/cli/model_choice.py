@@ -26,7 +26,6 @@ class ModelChoice:
         self._router = LanguageRouter(self._load, target)
 
     def load_for(self, texts: Sequence[str]) -> Model:
-        """The model for these texts."""
         source, target = self._source, self._target
         if source == AUTO:  # a model that is named has its language
             source = None if self._model else source_language_of(texts, target)

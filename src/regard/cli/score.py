@@ -51,7 +51,7 @@ def score(
 
 
 def _pairs(pair: list[str] | None, source: Path | None, target: Path | None) -> Iterator[list[Pair]]:
-    from regard.cli.lines import portions
+    from regard.cli.lines import STDIN, arriving_lines, portions
     from regard.data.corpus import read_pairs
 
     if pair:
@@ -63,26 +63,17 @@ def _pairs(pair: list[str] | None, source: Path | None, target: Path | None) -> 
     elif source is not None or target is not None:
         raise UsageError("--source and --target belong together: got one; name both files")
     else:
-        yield from _pairs_of_stdin()
-
-
-def _pairs_of_stdin() -> Iterator[list[Pair]]:
-    from regard.cli.lines import STDIN, arriving_lines
-
-    number = 0
-    for lines in arriving_lines(STDIN):
-        pairs: list[Pair] = []
-        for line in lines:
-            number += 1
-            source, tab, rest = line.text.partition("\t")
-            if line.text and not tab:
-                yield pairs
-                raise DataError(
-                    f"standard input:{number}: a line must be source TAB target: got no tab; "
-                    "or name the two files with --source and --target"
-                )
-            pairs.append((source, rest.partition("\t")[0]) if tab else None)
-        yield pairs
+        number = 0
+        for lines in arriving_lines(STDIN):
+            pairs: list[Pair] = []
+            for line in lines:
+                number += 1
+                text, tab, rest = line.text.partition("\t")
+                if line.text and not tab:
+                    yield pairs
+                    raise DataError(f"standard input:{number}: a line must be source TAB target: got no tab; add one")
+                pairs.append((text, rest.partition("\t")[0]) if tab else None)
+            yield pairs
 
 
 def _scored(model: Model, pairs: Sequence[Pair], as_json: bool) -> Iterator[str]:
@@ -96,9 +87,9 @@ def _scored(model: Model, pairs: Sequence[Pair], as_json: bool) -> Iterator[str]
         if not as_json:
             yield f"{sum(values):.4f}" if pair else ""
             continue
-        answer: dict[str, Any] = {"source": source, "target": target}
-        answer["log_probability"] = sum(values) if pair else None
-        answer["tokens"] = tokenizer.token_strings(tokenizer.encode(target))
+        total = sum(values) if pair else None
+        tokens = tokenizer.token_strings(tokenizer.encode(target))
+        answer = {"source": source, "target": target, "log_probability": total, "tokens": tokens}
         yield json.dumps(answer | {"token_log_probabilities": values}, ensure_ascii=False)
 
 

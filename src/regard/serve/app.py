@@ -136,20 +136,17 @@ class App:
     async def _page_state(self, request: Request) -> Response:
         """What the page can offer."""
         tasks = {name: each.manifest.task for name, each in self.models.all.items()}
-        return json_response(
-            {
-                "pairs": [
-                    {"source": source, "target": target, "model": served.name}
-                    for (source, target), served in self.models.pairs.items()
-                ],
-                "languages": {code: language_name(code) for code in self.models.languages},
-                "chat": [name for name, task in tasks.items() if task == "chat"],
-                "write": [name for name, task in tasks.items() if task == "write"],
-                "look": find_spec("torch") is not None,
-                "characters": self._settings.characters,
-                "files": list(SUFFIXES),
-            }
-        )
+        pairs = self.models.pairs.items()
+        state = {
+            "pairs": [{"source": ends[0], "target": ends[1], "model": served.name} for ends, served in pairs],
+            "languages": {code: language_name(code) for code in self.models.languages},
+            "chat": [name for name, task in tasks.items() if task == "chat"],
+            "write": [name for name, task in tasks.items() if task == "write"],
+            "look": find_spec("torch") is not None,
+            "characters": self._settings.characters,
+            "files": list(SUFFIXES),
+        }
+        return json_response(state)
 
     async def _page_translate(self, request: Request) -> Response:
         """A translation sentence by sentence, with alternatives and word links."""
@@ -163,14 +160,9 @@ class App:
         answer = Translation(text, text, [text], [])
         if served := self.models.translator(code, target):
             [answer] = await translate(served, [text], alternatives, alignment=True)
-        return json_response(
-            {
-                "source": code,
-                "probability": None if found is None else found.probability,
-                "text": answer.text,
-                "sentences": [_page_sentence(each, answer) for each in answer.sentences],
-            }
-        )
+        sentences = [_page_sentence(each, answer) for each in answer.sentences]
+        about = {"source": code, "probability": found and found.probability}
+        return json_response({**about, "text": answer.text, "sentences": sentences})
 
     async def _open_look(self, request: Request) -> Response:
         """Open a text in look, by the model's name or languages, and answer where. Needs torch."""
@@ -231,12 +223,10 @@ async def _page_file(request: Request) -> Response:
 def _page_sentence(sentence: Sentence, answer: Translation) -> dict[str, Any]:
     """Where a sentence stands in the source and in the text, and its candidates with their word links."""
     targets = []
-    for candidate in sentence.candidates:
-        links = [
-            _utf16(sentence.source, link.source) + _utf16(candidate.text, link.target)
-            for link in candidate.alignment or ()
-        ]
-        targets.append({"text": candidate.text, "links": links})
+    for each in sentence.candidates:
+        links = each.alignment or ()
+        places = [_utf16(sentence.source, link.source) + _utf16(each.text, link.target) for link in links]
+        targets.append({"text": each.text, "links": places})
     [source_start] = _utf16(answer.source, [sentence.source_start])
     [start] = _utf16(answer.text, [sentence.start])
     return {"source": sentence.source, "source_start": source_start, "start": start, "targets": targets}

@@ -71,22 +71,19 @@ class LibreTranslate:
         return json_response(listed)
 
     async def frontend_settings(self, request: Request) -> Response:
-        source, target = next(iter(self._models.pairs), ("", ""))
-        return json_response(
-            {
-                "charLimit": self._settings.characters,
-                "frontendTimeout": 500,
-                "apiKeys": bool(self._settings.keys),
-                "keyRequired": bool(self._settings.keys),
-                "suggestions": False,
-                "filesTranslation": True,
-                "supportedFilesFormat": list(SUFFIXES),
-                "language": {
-                    "source": {"code": AUTO, "name": "Auto Detect"} if source else {"code": "", "name": ""},
-                    "target": {"code": target, "name": language_name(target)},
-                },
-            }
-        )
+        _, target = next(iter(self._models.pairs), ("", ""))
+        source = {"code": AUTO, "name": "Auto Detect"}
+        settings = {
+            "charLimit": self._settings.characters,
+            "frontendTimeout": 500,
+            "apiKeys": bool(self._settings.keys),
+            "keyRequired": bool(self._settings.keys),
+            "suggestions": False,
+            "filesTranslation": True,
+            "supportedFilesFormat": list(SUFFIXES),
+            "language": {"source": source, "target": {"code": target, "name": language_name(target)}},
+        }
+        return json_response(settings)
 
     async def translate_file(self, request: Request) -> Response:
         fields = await fields_of(request)

@@ -18,24 +18,15 @@ _ROLES = ("system", "developer", "user", "assistant")
 _MAX_TOP = 20
 _MAX_STOP_LENGTH = 64
 
-_UNSUPPORTED: dict[str, tuple[Any, ...]] = {
-    "tools": ([],),
-    "functions": ([],),
-    "audio": (),
-    "modalities": (["text"],),
-    "response_format": ({"type": "text"},),
-    "logit_bias": ({},),
-    "suffix": ("",),
-    "prediction": (),
-    "web_search_options": (),
-}
-"""fields that would change the meaning of an answer, with the values that ask for nothing"""
+_UNSUPPORTED: Fields = {"tools": [], "functions": [], "logit_bias": {}, "suffix": "", "modalities": ["text"]}
+_UNSUPPORTED |= {"response_format": {"type": "text"}, "audio": None, "prediction": None, "web_search_options": None}
+"""fields that would change the meaning of an answer, with the value besides null that asks for nothing"""
 _PENALTIES = ("presence_penalty", "frequency_penalty")
 
 
 def model_of(models: Models, fields: Fields) -> ServedModel:
     for name, harmless in _UNSUPPORTED.items():
-        if fields.get(name) is not None and fields[name] not in harmless:
+        if fields.get(name) not in (None, harmless):
             raise BadField(name, f"{name} is not supported here: leave it out")
     if not isinstance(fields.get("model"), str):
         raise BadField("model", "model must be the name of a model")
@@ -96,15 +87,10 @@ def options_of(model: ServedModel, fields: Fields, *, is_chat: bool) -> TextOpti
         integer(given, "top_logprobs" if is_chat else "logprobs", 0, 0, _MAX_TOP),
     )
     if model.manifest.task == "translate":
-        unfit = {
-            "n": given.get("n", 1) != 1,
-            "logprobs": given.get("logprobs", False) is not False,
-            "stop": bool(options.stops),
-            "echo": bool(given.get("echo")),
-            **{name: bool(given.get(name)) for name in _PENALTIES},
-        }
-        if name := next((name for name, is_asked in unfit.items() if is_asked), None):
-            raise BadField(name, f"{name} is nothing for a translation: leave it out")
+        unfit = [name for name in ("logprobs", "stop", "echo", *_PENALTIES) if given.get(name)]
+        unfit += ["n"] if given.get("n", 1) != 1 else []
+        if unfit:
+            raise BadField(unfit[0], f"{unfit[0]} is nothing for a translation: leave it out")
     return options
 
 
@@ -165,7 +151,6 @@ class ResponseFormat:
         }
 
     def choice(self, number: int, parts: Sequence[TextChunk]) -> dict[str, Any]:
-        """One whole answer."""
         text = "".join(part.text for part in parts)
         message = {"role": "assistant", "content": text, "refusal": None}
         content = {"message": message} if self._is_chat else {"text": text}

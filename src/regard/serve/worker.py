@@ -190,7 +190,6 @@ class Worker:
             return not self._is_stopping
 
     def _take(self) -> list[tuple[ModelJob, Item]]:
-        """The next batch."""
         with self._changed:
             jobs = [job for job in self._jobs if job.waiting and not job.is_cancelled]
             batch: list[tuple[ModelJob, Item]] = []

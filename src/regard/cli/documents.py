@@ -55,6 +55,8 @@ def translate_documents(
             document, answers = _translate(path, encoding, choice, options)
         except DataError as error:
             raise DataError(f"{path}: {error}") from error
+        except OSError as error:
+            raise DataError(f"{path} must be a readable file: {error.strerror}; check it") from error
         for warning in document.warnings:
             warnings.warn(f"{path}: {warning}", RegardWarning, stacklevel=2)
         if target is not None or not as_json:
@@ -72,7 +74,9 @@ def _translate(
     path: Path, encoding: str | None, choice: ModelChoice, options: dict[str, Any]
 ) -> tuple[TranslatedDocument, dict[str, Translation]]:
     """The document, and what became of each of its texts."""
-    data, suffix = _read(path), path.suffix.lower()
+    if (size := path.stat().st_size) > _MAX_BYTES:
+        raise DataError(f"it must have at most {_MAX_BYTES >> 20} MiB: got {size >> 20}; cut it in parts")
+    data, suffix = path.read_bytes(), path.suffix.lower()
     segments = segment_texts(data, suffix, encoding)
     model = choice.load_for(segments)
     choice.check(segments, model)
@@ -104,12 +108,3 @@ def _outputs(paths: Sequence[Path], output: Path | None, force: bool) -> Sequenc
             raise UsageError(f"documents for one folder need different names: got {target.name} twice; rename one")
         check_output(target, force)
     return targets
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if (size := path.stat().st_size) > _MAX_BYTES:
-            raise DataError(f"it must have at most {_MAX_BYTES >> 20} MiB: got {size >> 20}; cut it in parts")
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"it must be a readable file: {error.strerror}; check it") from error

@@ -17,11 +17,10 @@ import typer
 from regard import __version__
 from regard.cli.data import data
 from regard.cli.generate import chat, fill, write
-from regard.cli.look import look
 from regard.cli.models import export, import_model, models
 from regard.cli.score import evaluate, score
 from regard.cli.search import search
-from regard.cli.serve import serve
+from regard.cli.serve import look, serve
 from regard.cli.train import compare, train
 from regard.cli.translate import translate, translate_corpus
 from regard.errors import RegardError, RegardWarning

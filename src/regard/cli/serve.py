@@ -1,28 +1,82 @@
-"""The verb serve: models over HTTP. Every flag has an environment variable, --port REGARD_PORT."""
+"""The verbs look, every number of one translation on a page, and serve, models over HTTP."""
 
+import json
 import os
 import sys
-from pathlib import Path
+import webbrowser
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from regard.cli.options import Texts
+from regard.cli import options as opt
+from regard.errors import needs_extra
+
+
+def look(
+    text: Annotated[str, Argument(help="A text in the model's language.")],
+    model: opt.ModelName = None,
+    source: opt.From = None,
+    target: opt.To = None,
+    compare: Annotated[opt.Text, opt.option("A second model beside it.", "NAME")] = None,
+    sentence: Annotated[int, Option(min=1, help="Which sentence of the text to show.")] = 1,
+    html: Annotated[opt.File, opt.option("The page, one file.", "FILE")] = None,
+    png: Annotated[opt.File, opt.option("A picture.", "FILE")] = None,
+    svg: Annotated[opt.File, opt.option("A vector picture.", "FILE")] = None,
+    save: Annotated[opt.File, opt.option("Every value, as safetensors.", "FILE")] = None,
+    as_json: opt.AsJson = False,
+    settings: Annotated[opt.Texts, opt.search_setting("beam=1")] = None,
+    port: Annotated[int, opt.option("Port of the page; 0 takes a free one.")] = 0,
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+) -> None:
+    """Show every number on the way from words to words.
+
+    A page opens in the browser, served by this machine to itself. With --html, --png, --svg, --save or --json
+    nothing is served: what was asked for is written.
+    """
+    from regard.folder.catalogue import find_model
+
+    folder = find_model(model, source, target)
+    second = None if compare is None else find_model(compare)
+    with needs_extra("torch", "looking into a model"):
+        from regard.look.view import look_at
+    decode = opt.decode_options(settings)
+    seen = look_at(folder, text, compare=second, sentence=sentence - 1, **decode)
+    files = {"html": html, "png": png, "svg": svg, "safetensors": save}
+    for kind, path in files.items():
+        if path is not None:
+            seen.save(path, kind)
+            typer.echo(f"{path}: {path.stat().st_size / 1e6:.1f} MB", err=True)
+    if as_json:
+        typer.echo(json.dumps(seen.document(), ensure_ascii=False))
+    if as_json or any(files.values()):
+        return
+    with seen.serve(port) as server:
+        typer.echo(f"{server.url}  (Ctrl-C ends)", err=True)
+        if browser:
+            webbrowser.open(server.url)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
 
 
 def _option(flag: str, help: str, metavar: str | None = None, *short: str, env: str = "") -> Any:
+    """A flag of serve, with an environment variable: --port is REGARD_PORT."""
     variable = env or "REGARD_" + flag.removeprefix("--").replace("-", "_").upper()
     return typer.Option(flag, *short, metavar=metavar, envvar=variable, help=help)
 
 
 def serve(
-    models: Annotated[Texts, _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE")] = None,
+    models: Annotated[
+        opt.Texts, _option("--model", "Serve only these models.", "NAME", "-m", env="REGARD_SERVE")
+    ] = None,
     host: Annotated[str, _option("--host", "Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, _option("--port", "Port; 0 takes a free one.")] = 8000,
-    key_file: Annotated[Path | None, _option("--key-file", "Keys, one a line; or REGARD_KEYS.", "FILE")] = None,
-    allow_host: Annotated[Texts, _option("--allow-host", "A host name of this server.", "NAME")] = None,
-    allow_origin: Annotated[Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")] = None,
-    trust_proxy: Annotated[Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")] = None,
+    key_file: Annotated[opt.File, _option("--key-file", "Keys, one a line; or REGARD_KEYS.", "FILE")] = None,
+    allow_host: Annotated[opt.Texts, _option("--allow-host", "A host name of this server.", "NAME")] = None,
+    allow_origin: Annotated[opt.Texts, _option("--allow-origin", "A site whose pages may ask.", "URL")] = None,
+    trust_proxy: Annotated[opt.Texts, _option("--trust-proxy", "A proxy in front of it.", "ADDRESS")] = None,
     rate: Annotated[int, _option("--rate", "Requests a minute of one client; 0: any.")] = 0,
     queue: Annotated[int, _option("--queue", "Requests that may wait for a model.")] = 64,
     timeout: Annotated[float, _option("--timeout", "Seconds for one request.")] = 60.0,
@@ -42,6 +96,7 @@ def serve(
     from regard.serve.settings import Settings, read_keys
 
     keys = tuple(key for key in os.environ.get("REGARD_KEYS", "").split(",") if key)
+    limits: dict[str, Any] = {"rate": rate, "queue": queue, "timeout": timeout, "characters": characters}
     settings = Settings(
         host=host,
         port=port,
@@ -49,10 +104,7 @@ def serve(
         hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()),
         proxies=tuple(trust_proxy or ()),
-        rate=rate,
-        queue=queue,
-        timeout=timeout,
-        characters=characters,
+        **limits,
     )
     opening: dict[str, Any] = {"engine": engine, "device": device, "threads": threads}
     metrics, log = Metrics(), Log()

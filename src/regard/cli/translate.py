@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,6 @@ from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.api import Translation
-    from regard.cli.lines import Writer
     from regard.cli.model_choice import ModelChoice
 
 
@@ -51,6 +49,7 @@ def translate(
     """
     from regard.cli.lines import STDIN, Writer
     from regard.cli.model_choice import ModelChoice
+    from regard.data.lines import on_one_line
     from regard.translate.glossary import Glossary
 
     if texts and inputs:
@@ -66,36 +65,33 @@ def translate(
         from regard.cli.documents import named_documents, translate_documents
 
         if paths := named_documents(given):
-            files: dict[str, Any] = {"encoding": encoding, "as_json": as_json, "force": force}
-            translate_documents(paths, output, choice, options, **files)
+            translate_documents(paths, output, choice, options, encoding=encoding, as_json=as_json, force=force)
             return
     count = options.get("n_best", 1)
-
-    def show(answer: Translation) -> list[str]:
-        """The lines of one answer: JSON, or the best texts, the last one repeated where there are too few."""
-        if as_json:
-            return [json.dumps(answer.to_dict(), ensure_ascii=False)]
-        best = answer.alternatives[:count]
-        return best + best[-1:] * (count - len(best))
-
     options["alignment"] = as_json
     with Writer(output, force=force) as writer:
         if given:
             loaded = choice.load_for(given)
             for answer in loaded.translate(given, details=True, **options):
-                writer.write("".join(f"{line}\n" for line in show(answer)))
+                writer.write("".join(f"{line}\n" for line in _shown(answer, count, as_json)))
             choice.check(given, loaded)
         else:
             for path in inputs or [STDIN]:
-                _translate_lines(path, choice, options, show, writer)
+                for answer, end in _translated_lines(path, choice, options):
+                    writer.write("".join(f"{on_one_line(line)}{end}" for line in _shown(answer, count, as_json)))
 
 
-def _translate_lines(
-    path: Path, choice: ModelChoice, options: dict[str, Any], show: Callable[[Translation], list[str]], writer: Writer
-) -> None:
-    """Translate lines as they arrive; each answer keeps its line's own end."""
+def _shown(answer: Translation, count: int, as_json: bool) -> list[str]:
+    """The lines of one answer: JSON, or the best texts, the last one repeated where there are too few."""
+    if as_json:
+        return [json.dumps(answer.to_dict(), ensure_ascii=False)]
+    best = answer.alternatives[:count]
+    return best + best[-1:] * (count - len(best))
+
+
+def _translated_lines(path: Path, choice: ModelChoice, options: dict[str, Any]) -> Iterator[tuple[Translation, str]]:
+    """Translations of lines as they arrive, each with its line's own end."""
     from regard.cli import lines as cli_lines
-    from regard.data.lines import on_one_line
 
     of_file = "" if path == cli_lines.STDIN else f" of {path}"
     num_lines = 0
@@ -108,8 +104,7 @@ def _translate_lines(
         model, answers = choice.translate_lines(sources, where=where, **options)
         num_lines += len(lines)
         options["number"] += sum(len(answer.sentences) for answer in answers)
-        for line, answer in zip(lines, answers, strict=True):
-            writer.write("".join(f"{on_one_line(text)}{line.end}" for text in show(answer)))
+        yield from zip(answers, (line.end for line in lines), strict=True)
         if model is not None:
             choice.check(sources, model)
 

@@ -40,14 +40,13 @@ class LibreTranslate:
         if kind not in ("text", "html"):
             raise BadField("format", f"Invalid request: {kind} format is not supported")
         source, target = self._languages(fields)
-        unique = list(dict.fromkeys(texts))
         is_auto = source == AUTO
-        found = {text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in unique}
+        found = {text: self._models.detect(text) if is_auto else Detected(source, 1.0) for text in texts}
         codes = dict.fromkeys(each.language for each in found.values())
         served = {code: self._models.translator(code, target) for code in codes}
         answers: dict[str, tuple[str, list[str]]] = {}
         for code, model in served.items():
-            some = [text for text in unique if found[text].language == code]
+            some = [text for text in found if found[text].language == code]
             answers |= zip(some, await _answers(model, some, kind, alternatives), strict=True)
         shown: dict[str, list[Any]] = {"translatedText": [answers[text][0] for text in texts]}
         if is_auto:

@@ -134,7 +134,6 @@ class App:
         return json_response(json.loads(text))
 
     async def _page_state(self, request: Request) -> Response:
-        """What the page can offer."""
         tasks = {name: each.manifest.task for name, each in self.models.all.items()}
         pairs = self.models.pairs.items()
         state = {

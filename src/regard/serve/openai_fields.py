@@ -159,7 +159,6 @@ class ResponseFormat:
         return _choice(number, content, self._logprobs(tokens), finish)
 
     def chunks(self, number: int, part: TextChunk, *, is_first: bool) -> list[dict[str, Any]]:
-        """The next part of a choice in a stream."""
         choices = []
         if is_first and self._is_chat:
             choices.append(_choice(number, {"delta": {"role": "assistant", "content": ""}}))

@@ -101,8 +101,6 @@ class _BatchCancelled(Exception):
 
 
 class Worker:
-    """The thread of one model."""
-
     def __init__(self, name: str, translator: Translator, queue: int, metrics: Metrics) -> None:
         self.name, self.metrics, self._max_waiting = name, metrics, queue
         self._engine = translator.engine

@@ -129,7 +129,6 @@ class Bars:
 
 
 def portions(lines: Sequence[T], name: str) -> Iterator[Sequence[T]]:
-    """The lines in portions, with a bar."""
     with Bars() as bars:
         update = bars.start(name)
         for start in range(0, len(lines), _PORTION):

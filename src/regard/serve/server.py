@@ -161,8 +161,9 @@ class HttpServer(uvicorn.Server):
             if since is None:
                 since = time.monotonic()
                 self._log.event("unwell", models=failing)
-                for fault in filter(None, (self._app.models.all[name].worker.fault for name in failing)):
-                    self._log.fault(fault)
+                for name in failing:
+                    if fault := self._app.models.all[name].worker.fault:
+                        self._log.fault(fault, model=name)
             if time.monotonic() - since > _GIVE_UP_AFTER:
                 self.has_failed = self.should_exit = self.force_exit = True
                 return

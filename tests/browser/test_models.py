@@ -143,21 +143,6 @@ def test_every_value_adds_up_and_every_panel_opens(serve: Serve, variant: str) -
         assert_traced(shown_in(page.locator("#panel")), run, 0)
 
 
-def test_relative_positions_are_shown_and_taken_apart(serve: Serve) -> None:
-    look = Look(make_subject(**VARIANTS["relative, silu"]), PROMPT, DECODE)
-    run = look.session.original
-    page = serve(look, "attention", attention="encoder.layers.1.self_attention", head=1)
-    page.locator("#part-position_bias").get_by_role("button", name="table").click()
-    shown = shown_in(page.locator("#part-position_bias"))
-    assert_traced(shown, run, at_least=len(run.source) ** 2)
-    page.locator("#part-position_bias canvas").click()
-    expect(page.locator("#explanation .formula")).to_contain_text("bucket(key − query)")
-    computed = page.locator("#explanation [data-role=computed]").get_attribute("data-value")
-    place = page.locator("#explanation [data-role=traced]").get_attribute("data-index")
-    index = tuple(int(each) for each in (place or "").split(","))
-    assert float(computed or "nan") == float(run.trace["encoder.position_bias"][index])
-
-
 def test_a_decoder_only_model(serve: Serve) -> None:
     look = Look(make_subject(**VARIANTS["decoder-only"]), PROMPT, DECODE)
     run = look.session.original
@@ -167,18 +152,6 @@ def test_a_decoder_only_model(serve: Serve) -> None:
     expect(page.locator("#strips .given")).to_have_count(run.num_given)
     expect(page.locator(".step-count")).to_contain_text(f"step {run.num_given + 1} of")
     assert page.locator("#map [id^='box-encoder'], #map [id^='box-source']").count() == 0
-    page.click("#start-tour")
-    tour = page.locator("#tour")
-    expect(tour.locator("p")).to_contain_text(f"“{PROMPT}” is split into")
-    total = int(tour.locator(".number").inner_text().split("/")[1])
-    assert total >= 10
-    for step in range(1, total + 1):
-        expect(tour.locator(".number")).to_have_text(f"{step} / {total}")
-        text = tour.locator("p").inner_text()
-        assert "memory" not in text and "second sentence" not in text
-        assert_traced(shown_in(tour), run, 0)
-        page.click("#tour-on")
-    expect(tour).to_be_hidden()
     turn_to(page, "what-if")
     words = page.locator("#change-index option").all_inner_texts()
     assert len(words) == len(PROMPT.split()), "only what was given can be changed"

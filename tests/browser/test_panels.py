@@ -157,20 +157,6 @@ def test_each_hidden_cell_says_why(show: Show, run: Run) -> None:
     assert hidden.startswith("padding: ") and seen is None
 
 
-def test_feed_forward(show: Show, run: Run) -> None:
-    path = "encoder.layers.5.feed_forward"
-    page = show("feed-forward", attention=path, step=1)
-    open_tables(page, "activated", "output")
-    shown = shown_in(panel(page))
-    counted = Counter(each.name for each in shown)
-    for name in ("activated", "output"):
-        assert counted[f"{path}.{name}"] >= run.trace[f"{path}.{name}"].size
-    assert_traced(shown, run)
-    active = (run.trace[f"{path}.activated"] > 0).mean() * 100
-    share = re.search(r"([\d.]+) % of the features are positive", panel(page).inner_text())
-    assert share and reads_as(share.group(1), float(active))
-
-
 HEADS = """rows => rows.map(row => [...row.querySelectorAll("[data-value]")].map(
     cell => [cell.dataset.name ?? "", cell.dataset.index ?? "", cell.dataset.value, cell.textContent]))"""
 

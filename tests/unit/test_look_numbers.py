@@ -10,7 +10,7 @@ import torch
 from look_fixtures import make_session, make_subject
 
 from regard.folder.catalogue import BUNDLED
-from regard.look.document import NUM_TOP, document
+from regard.look.document import document
 from regard.look.session import Session
 from regard.look.subject import Subject
 from regard.model.transformer import DecoderOnly
@@ -220,14 +220,9 @@ def session(request) -> Session:
     return make_session(make_subject(architecture=request.param))
 
 
-def test_the_document_says_what_the_trace_holds(session: Session) -> None:
+def test_words_cover_the_tokens_of_the_trace(session: Session) -> None:
     run, described = session.original, document(session)
     trace = run.trace
-    assert described["tensors"] == {
-        name: {"shape": list(trace[name].shape)} for name in trace if not name.startswith("steps.")
-    }
-    for name in described["tensors"]:
-        assert np.array_equal(run.tensor(name), trace[name])
     for side in ("source", "target"):
         if described[side] is None:
             assert f"{side}.tokens" not in trace
@@ -237,27 +232,6 @@ def test_the_document_says_what_the_trace_holds(session: Session) -> None:
         spans = described[side]["words"]
         covered = [i for first, last in spans for i in range(first, last + 1)]
         assert covered == list(range(len(described[side]["tokens"])))
-    for name, shape in described["parameters"].items():
-        weight = run.tensor(f"param:{name}")
-        assert list(weight.shape) == shape
-        assert np.array_equal(weight, run.subject.network.state_dict()[name].numpy())
-    assert run.tensor("nothing") is None and run.tensor("param:nothing") is None
-    assert run.tensor("steps.0.beams") is None
-
-
-def test_the_output_is_the_whole_softmax(session: Session) -> None:
-    described = document(session)
-    probabilities = session.original.trace["probabilities"]
-    next_tokens = [*described["target"]["tokens"][1:], 3]
-    assert [place["token"] for place in described["output"]] == next_tokens
-    for row, place in zip(probabilities, described["output"], strict=True):
-        assert place["probability"] == row[place["token"]]
-        assert len(place["top"]) == NUM_TOP
-        assert [each["probability"] for each in place["top"]] == sorted(row)[::-1][:NUM_TOP]
-        for each in place["top"]:
-            assert each["probability"] == row[each["token"]]
-            [string] = session.original.subject.target.token_strings([each["token"]])
-            assert each["token_string"] == string
 
 
 def test_the_steps_are_what_the_search_saw(session: Session) -> None:

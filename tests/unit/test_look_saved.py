@@ -53,17 +53,6 @@ def decoded(text: str) -> np.ndarray:
 # ------------------------------------------------------------------------------------- one file
 
 
-def test_a_saved_page_fetches_nothing(look: Look) -> None:
-    page = look.html()
-    assert set(re.findall(r"\w+://[^\s\"'`<>)]*", page)) <= {NAMESPACE}
-    markup = re.sub(r"<script.*?</script>|<style>.*?</style>", "", page, flags=re.DOTALL)
-    for address in re.findall(r'(?:src|href|action|data)="([^"]*)"', markup):
-        assert address.startswith(("#", "data:")), address
-    style = "".join(re.findall(r"<style>(.*?)</style>", page, re.DOTALL))
-    assert "@import" not in style
-    assert all(target.strip("'\"").startswith("data:") for target in re.findall(r"url\(([^)]*)\)", style))
-
-
 def test_its_policy_names_what_runs_and_forbids_the_rest(look: Look) -> None:
     page = look.html()
     [policy] = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)

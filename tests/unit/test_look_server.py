@@ -148,16 +148,6 @@ def test_the_probability_of_a_long_word_is_that_of_its_tokens(session: Session) 
     np.testing.assert_allclose(asked["probabilities"], expected, rtol=1e-4)
 
 
-def test_neighbours_are_nearest_by_angle(session: Session) -> None:
-    table = session.original.subject.table("target").astype(np.float64)
-    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
-    cosines = unit @ unit[17]
-    cosines[17] = -2
-    near = neighbours(session.original, 17, "target")["neighbours"]
-    assert [each["token"] for each in near] == np.argsort(-cosines)[:8].tolist()
-    np.testing.assert_allclose([each["cosine"] for each in near], np.sort(cosines)[::-1][:8], 1e-4)
-
-
 def test_the_plane_keeps_the_largest_spread(session: Session) -> None:
     answer = pca(session.original)
     trace = session.original.trace

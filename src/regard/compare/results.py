@@ -114,10 +114,8 @@ class Results:
             for name, path in texts.items()
             if path.is_file()
         ]
-        self.recalls: Curves = {}
-        """accuracy by model and distance"""
-        self.speeds: dict[str, Curves] = {}
-        """tokens a second by device, model and length"""
+        self.recalls: Curves = {}  # accuracy by model and distance
+        self.speeds: dict[str, Curves] = {}  # tokens a second by device, model and length
         for task, found in self.files.items():
             if task.kind == "recall":
                 of_seeds = self.of_seeds("recall", task.name)
@@ -148,8 +146,7 @@ class CorpusResults:
         lengths = [len(source.split()) for source in text["sources"]]
         longest = self.facts["longest_train"]
         config = study.corpora[name][0] if name in study.corpora else CorpusConfig()
-        self.groups = group_by_length(lengths, config.lengths)
-        """test sentences by length"""
+        self.groups = group_by_length(lengths, config.lengths)  # test sentences by length
         self.parts = {
             "all": list(range(len(lengths))),
             "within": [i for i, length in enumerate(lengths) if length <= longest],
@@ -163,8 +160,7 @@ class CorpusResults:
         """by model and part"""
         self.models = [each for each in self.files if not study.contenders[each].varies]
         varied = [each for each in self.files if each not in self.models or each == study.varied]
-        self.variations = varied if len(varied) > 1 else []
-        """the varied model and its variations"""
+        self.variations = varied if len(varied) > 1 else []  # the varied model and its variations
         found = {
             each: [a for f in self.files.get(each, ()) if (a := f.get("alignments", f.get("looks")))]
             for each in (study.alignment.models if study.alignment else ())

@@ -88,10 +88,8 @@ class Contender:
     recipe: Request
     seeds: tuple[int, ...]
     changes: Mapping[str, Any]
-    varies: str = ""
-    """the model that this is a variation of"""
-    folder: str = ""
-    """a finished model that is loaded instead of trained"""
+    varies: str = ""  # the model that this is a variation of
+    folder: str = ""  # a finished model that is loaded instead of trained
 
     def config(self, vocabulary: int) -> ModelConfig:
         """The architecture over a vocabulary of this size."""
@@ -104,8 +102,7 @@ class Contender:
 class Study:
     """A whole comparison, checked."""
 
-    values: Mapping[str, Any]
-    """the recipe as it was read, saved beside the results"""
+    values: Mapping[str, Any]  # the recipe as it was read, saved beside the results
     title: str
     seeds: tuple[int, ...]
     varied: str

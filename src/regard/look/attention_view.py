@@ -17,8 +17,7 @@ from regard.look.single_file import as_frame, encoded, fill_page
 class AttentionView:
     """Attention weights and tokens as a page; a notebook displays it."""
 
-    weights: dict[str, np.ndarray]
-    """by trace name: [heads, query_len, key_len]"""
+    weights: dict[str, np.ndarray]  # by trace name: [heads, query_len, key_len]
     source: Sequence[str] | None
     target: Sequence[str] | None
     title: str

@@ -37,21 +37,15 @@ class Run:
 
     number: int
     subject: Subject
-    text: str
-    """the given text, or a decoder-only model's prompt"""
-    source: list[int]
-    """tokens that the encoder read; empty in a decoder-only model"""
-    num_given: int
-    """number of target tokens that were given"""
+    text: str  # the given text, or a decoder-only model's prompt
+    source: list[int]  # tokens that the encoder read; empty in a decoder-only model
+    num_given: int  # number of target tokens that were given
     found: Found
     trace: Trace
     plan: Plan
-    model: int = 0
-    """0, or 1 for the second model"""
-    sentence: int = 0
-    """which sentence of the text"""
-    original: Run | None = None
-    """the run that this one changes"""
+    model: int = 0  # 0, or 1 for the second model
+    sentence: int = 0  # which sentence of the text
+    original: Run | None = None  # the run that this one changes
 
     @property
     def output(self) -> list[int]:

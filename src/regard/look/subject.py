@@ -32,8 +32,7 @@ class Subject:
     network: Model
     source: TokenizerBase
     target: TokenizerBase
-    opened: StepModel | None = None
-    """the engine that `translate` uses; without it torch searches"""
+    opened: StepModel | None = None  # the engine that `translate` uses; without it torch searches
 
     @classmethod
     def open(cls, folder: Path, network: Model | None = None, engine: StepModel | None = None) -> Subject:

@@ -44,10 +44,8 @@ class Plan:
     """What a run does differently."""
 
     changes: tuple[Change, ...] = ()
-    text: str | None = None
-    """what is read instead"""
-    prefix: tuple[int, ...] = ()
-    """what the output begins with"""
+    text: str | None = None  # what is read instead
+    prefix: tuple[int, ...] = ()  # what the output begins with
     edits: tuple[ValueEdit, ...] = ()
 
     @property

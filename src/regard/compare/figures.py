@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 _LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """colours distinguishable with any colour vision"""
-_MAP: Any = {"cmap": "cividis", "vmin": 0, "vmax": 1, "aspect": "auto"}
 
 
 def png(figure: Figure, footer: str) -> bytes:
@@ -56,28 +55,10 @@ def draw_alignments(corpus: CorpusResults) -> Figure:
     for column, (name, (alignments, *_)) in enumerate(corpus.alignments.items()):
         best = best_head(corpus.head_scores(name)[0])
         for tile, sentence in zip(axes[:, column], alignments["sentences"], strict=False):
-            tile.imshow(sentence["weights"][best], **_MAP)
+            tile.imshow(sentence["weights"][best], cmap="cividis", vmin=0, vmax=1, aspect="auto")
             source, target = sentence["source"], sentence["target"]
             small = 7 if len(source) <= 24 else 5
             tile.set_xticks(range(len(source)), source, rotation=75, fontsize=small)
             tile.set_yticks(range(len(target)), target, fontsize=small)
             tile.set_title(f"{name}: {alignments['heads'][best]}", fontsize=9)
-    return figure
-
-
-def draw_heads(corpus: CorpusResults) -> Figure:
-    """Every head of every model on one sentence, a model a row."""
-    firsts = {name: of_seeds[0]["sentences"][0] for name, of_seeds in corpus.alignments.items()}
-    most = max(len(sentence["weights"]) for sentence in firsts.values())
-    figure, axes = _figure(most, len(firsts), width=1.3 * most + 1.0, height=1.7 * len(firsts) + 0.4)
-    for tiles, (name, sentence) in zip(axes, firsts.items(), strict=True):
-        best = best_head(corpus.head_scores(name)[0])
-        for head, tile in enumerate(tiles):
-            tile.set(xticks=[], yticks=[])
-            if head >= len(sentence["weights"]):
-                tile.set_axis_off()
-                continue
-            tile.imshow(sentence["weights"][head], **_MAP)
-            tile.set_title(f"{head + 1}{' (best)' if head == best else ''}", fontsize=7)
-        tiles[0].set_ylabel(name, fontsize=8)
     return figure

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, get_args
 
-from regard.compare.figures import draw_alignments, draw_curves, draw_heads, png
+from regard.compare.figures import draw_alignments, draw_curves, png
 from regard.compare.measures import NUM_SYMBOLS
 from regard.compare.results import CorpusResults, Curves, Results, best_head, measurement
 from regard.config import Position
@@ -79,10 +79,7 @@ class Report:
             f"*{self._footer} {versions}. ± is the standard deviation over the seeds.*",
         ]
         if not self._draws:
-            self.blocks.append(
-                "No pictures: matplotlib was not installed when this was written; "
-                "install it, and regard compare --only-report draws them."
-            )
+            self.blocks.append("No pictures: install matplotlib, and regard compare --only-report draws them.")
         self._models()
         self._lengths()
         self._speed()
@@ -209,9 +206,7 @@ class Report:
                 "which both attend most to the same one; right: of words with a known counterpart, the share that "
                 f"attends most to it. Over {config.num_scored} sentences of at most {config.longest} words."
             )
-            every = f"{corpus.name}: every head on the first of these sentences."
             self._picture(f"alignment-{corpus.name}", caption, partial(draw_alignments, corpus))
-            self._picture(f"heads-{corpus.name}", every, partial(draw_heads, corpus))
             for model in corpus.alignments:
                 self._heads(corpus, model)
 

@@ -51,7 +51,8 @@ def tasks_of(study: Study) -> list[Task]:
     models = [
         Task("model", each.name, seed, corpus)
         for each in study.contenders.values()
-        for corpus in study.corpora_of(each)
+        # A variation is trained on the first corpus alone.
+        for corpus in study.corpus_names[: 1 if each.varies else None]
         for seed in each.seeds
     ]
     order = list(dict.fromkeys(task.seed for task in models))
@@ -106,8 +107,7 @@ class Results:
             if task.result(output).is_file()
         }
         if not self.files:
-            wanted = f"{output} must hold results to report"
-            raise DataError(f"{wanted}: got none; run the comparison first")
+            raise DataError(f"{output} must hold results to report: got none; run the comparison first")
         texts = {name: output / RESULTS / "texts" / f"{name}.json" for name in study.corpus_names}
         self.corpora = [
             CorpusResults(self, name, json.loads(path.read_text("utf-8")))

@@ -156,29 +156,24 @@ def task_worker(setup: dict[str, Any]) -> Callable[[dict[str, Any]], str | None]
 
     def answer(message: dict[str, Any]) -> str | None:
         """Write the result of a task; the answer is the text of the error, or None."""
-        task, start = Task(**message), time.monotonic()
+        task = Task(**message)
+        contender = study.contenders[task.name]
         try:
-            result = _do(study, task, output)
+            device = choose_device(task.place if task.kind == "speed" else contender.recipe.train.device)
+            if task.kind == "recall" and study.recall:
+                found: dict[str, Any] = {"accuracy": measure_recall(contender, study.recall, task.seed, device)}
+            elif task.kind == "speed" and study.speed:
+                vocabulary = read_facts(output / "text" / study.corpus_names[0])["vocabulary"]
+                found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}
+            else:
+                found = _measure_model(study, task, output, device)
         except RegardError as error:
             return str(error)
-        result["task_seconds"] = round(time.monotonic() - start, 3)
-        _write_json(task.result(output), {**result, "commit": commit(), "versions": versions()})
+        facts = {"hardware": hardware(device), "commit": commit(), "versions": versions()}
+        _write_json(task.result(output), {**found, **facts})
         return None
 
     return answer
-
-
-def _do(study: Study, task: Task, output: Path) -> dict[str, Any]:
-    contender = study.contenders[task.name]
-    device = choose_device(task.place if task.kind == "speed" else contender.recipe.train.device)
-    if task.kind == "recall" and study.recall:
-        found: dict[str, Any] = {"accuracy": measure_recall(contender, study.recall, task.seed, device)}
-    elif task.kind == "speed" and study.speed:
-        vocabulary = read_facts(output / "text" / study.corpus_names[0])["vocabulary"]
-        found = {"speeds": measure_speed(contender, study.speed, vocabulary, device)}
-    else:
-        found = _measure_model(study, task, output, device)
-    return {**found, "hardware": hardware(device)}
 
 
 def _measure_model(study: Study, task: Task, output: Path, device: torch.device) -> dict[str, Any]:

@@ -117,10 +117,6 @@ class Study:
     def corpus_names(self) -> list[str]:
         return [*([GENERATED] if self.generated else []), *self.corpora]
 
-    def corpora_of(self, contender: Contender) -> list[str]:
-        """A variation is trained on the first corpus alone."""
-        return self.corpus_names[:1] if contender.varies else self.corpus_names
-
 
 _MEASUREMENTS = {"recall": RecallConfig, "speed": SpeedConfig, "alignment": AlignmentConfig}
 _PARTS: dict[str, type] = {GENERATED: GeneratedConfig, **_MEASUREMENTS}

@@ -56,12 +56,11 @@ class AttentionView:
             "position": "none",
             "embedding_norm": False,
         }
-        model = {"name": self.title, "architecture": architecture, "config": config}
         return {
             "version": 2,
             "run": 0,
             "title": self.title,
-            "model": {**model, "num_parameters": 0},
+            "model": {"name": self.title, "architecture": architecture, "config": config, "num_parameters": 0},
             "source": _side(self.source),
             "target": _side(self.target),
             "tensors": {name: {"shape": list(value.shape)} for name, value in self.weights.items()},
@@ -109,8 +108,7 @@ def attention(
                     f"got {list(layer.shape)}; check the words and the order of the axes"
                 )
             if not np.isfinite(layer).all():
-                wanted = f"{name}, layer {i} must be finite numbers"
-                raise DataError(f"{wanted}: got others; give the weights after softmax")
+                raise DataError(f"{name}, layer {i} must be finite: got others; give the weights after softmax")
             weights[path.format(i)] = layer
     if not weights:
         raise UsageError("give at least one of encoder, decoder and cross: got none")
@@ -134,8 +132,7 @@ def _array(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        wanted = f"{name} must be numbers [layers, heads, query_len, key_len]"
-        raise DataError(f"{wanted}: {error}") from error
+        raise DataError(f"{name} must be numbers [layers, heads, query_len, key_len]: {error}") from error
 
 
 def _side(tokens: Sequence[str] | None) -> dict[str, Any] | None:

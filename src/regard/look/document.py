@@ -34,11 +34,8 @@ Document = dict[str, Any]
 
 def document(session: Session, number: int = 0) -> Document:
     """The document of a run; that of the original contains the second model's, where there is one."""
-    run = session.run(number)
-    described = describe(run)
-    if run.number == 0 and session.second is not None:
-        described["compare"] = describe(session.second)
-    return described
+    second = session.second if number == 0 else None
+    return {**describe(session.run(number)), "compare": describe(second) if second else None}
 
 
 def describe(run: Run) -> Document:

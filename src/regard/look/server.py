@@ -231,12 +231,8 @@ def probability(run: Run, step: int, text: str) -> Document:
         written = [*run.output[:step], *tokens[:count]]
         trace = trace_pair(subject.network, run.source, written, run.plan.edits_at(0))
         probabilities.append(float(trace["probabilities"][-1, tokens[count]]))
-    return {
-        "step": step,
-        "tokens": tokens,
-        "token_strings": subject.target.token_strings(tokens),
-        "probabilities": probabilities,
-    }
+    strings = subject.target.token_strings(tokens)
+    return {"step": step, "tokens": tokens, "token_strings": strings, "probabilities": probabilities}
 
 
 def neighbours(run: Run, token: int, side: str) -> Document:
@@ -251,15 +247,12 @@ def neighbours(run: Run, token: int, side: str) -> Document:
     cosines = table @ table[token] / np.maximum(lengths * lengths[token], 1e-30)
     cosines[token] = -np.inf
     nearest = np.argsort(-cosines, kind="stable")[: min(_NUM_NEIGHBOURS, len(table) - 1)].tolist()
-    tokenizer = run.subject.tokenizer(side)
-    return {
-        "token": token,
-        "token_string": tokenizer.token_strings([token])[0],
-        "neighbours": [
-            {"token": each, "token_string": string, "cosine": float(cosines[each])}
-            for each, string in zip(nearest, tokenizer.token_strings(nearest), strict=True)
-        ],
-    }
+    strings = run.subject.tokenizer(side).token_strings(nearest)
+    found = [
+        {"token": each, "token_string": string, "cosine": float(cosines[each])}
+        for each, string in zip(nearest, strings, strict=True)
+    ]
+    return {"neighbours": found}
 
 
 def pca(run: Run) -> Document:

@@ -109,8 +109,7 @@ class Session:
     def run(self, number: int) -> Run:
         found = dict(enumerate(self.unchanged)).get(number) or self._kept.get(number)
         if found is None:
-            wanted = "a run must be one that was asked for lately"
-            raise UsageError(f"{wanted}: got {number}; ask for its changes again")
+            raise UsageError(f"a run must be one that was asked for lately: got {number}; ask for its changes again")
         return found
 
     def sentence(self, sentence: int, number: int = 0) -> Run:
@@ -193,8 +192,7 @@ class Session:
         given = [] if config.has_encoder else own.encode(known_signs(text, own))
         length, longest = len(source) + len(given), translator.manifest.longest
         if length > longest:
-            limit = f"a sentence to look at must have at most {longest} tokens"
-            raise UsageError(f"{limit}: got {length}; look at a part of it")
+            raise UsageError(f"a sentence must have at most {longest} tokens: got {length}; look at a part of it")
         if not config.has_decoder:
             return source, 0, Found([], [])
         found = find(translator.engine, source, self.decode, plan.prefix or given)

@@ -60,9 +60,6 @@ class Look:
             raise UsageError("a sentence to look at must have words: got none; give some text")
         self.session = Session(subject, text, decode, compare, sentence)
 
-    def __repr__(self) -> str:
-        return f"<regard.look {self.session.original.text!r}: {self.text!r}>"
-
     @property
     def text(self) -> str:
         """The text that `translate` gives."""
@@ -118,8 +115,7 @@ class Look:
 
 def single_file(session: Session, *, weights: bool = True) -> str:
     """The page of a session with everything it would ask its server for about the runs it begins with."""
-    data: dict[str, Any] = {"document": document(session)}
-    data |= {"tensors": {}, "neighbours": {}, "planes": {}}
+    data: dict[str, Any] = {"document": document(session), "tensors": {}, "neighbours": {}, "planes": {}}
     for run in session.unchanged:
         described, number = describe(run), str(run.number)
         values = {name: encoded(run.trace[name]) for name in described["tensors"]}

@@ -92,8 +92,3 @@ def test_translating_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
         check=True,
     )
     assert run.stdout and list(home.iterdir()) == []
-
-
-def test_no_module_is_named_for_odds_and_ends() -> None:
-    names = {path.stem for path in SOURCE.rglob("*.py")}
-    assert not names & {"utils", "util", "helpers", "common", "misc", "base"}

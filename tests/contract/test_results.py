@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 from pathlib import Path
 
-import pytest
 import recipe_runs
-from train_fixtures import QUICK, counting_corpus, run
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -88,25 +85,3 @@ def test_the_table_of_recipes_is_the_evidence() -> None:
     assert table, "the table of results is not in docs/how-to/train.md"
     rows = {recipe_runs.readme_row(json.loads(path.read_text("utf-8"))) for path in measured}
     assert set(table[1].splitlines()) == rows
-
-
-def test_runs_become_one_result(tmp_path: Path) -> None:
-    corpus = counting_corpus(tmp_path)
-    tests = [tmp_path / "test.fr", tmp_path / "test.en"]
-    for (name,), test in zip((corpus.source, corpus.target), tests, strict=True):
-        test.write_text("".join(Path(name).read_text().splitlines(keepends=True)[:20]))
-    source, target = ((str(test),) for test in tests)
-    data = dataclasses.replace(corpus, test_source=source, test_target=target)
-    folders = [tmp_path / f"seed{seed}" for seed in (1, 2)]
-    for seed, folder in enumerate(folders, start=1):
-        run(data, folder, dataclasses.replace(QUICK, steps=2, validate_every=1, seed=seed))
-    found = recipe_runs.gather("mine", "multi30k-en-de", folders)
-    one, two = found["rows"]
-    assert (one["seed"], two["seed"]) == (1, 2) and found["test_set"] == "test"
-    assert [len(row["curve"]) for row in (one, two)] == [2, 2]
-    assert found["mean"]["bleu"] == pytest.approx((one["bleu"] + two["bleu"]) / 2)
-    assert found["spread"]["bleu"] == pytest.approx(abs(one["bleu"] - two["bleu"]) / 2**0.5)
-    assert str(tmp_path) not in json.dumps(found), "where the files lay is nobody's concern"
-    assert recipe_runs.readme_row(found).startswith("| `mine` | test | **")
-    recipe_runs.draw(found, tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from document_fixtures import same
 from serve_fixtures import make_folders, running
 from serve_fuzz import Fuzz
 
@@ -36,12 +36,6 @@ def test_everything_made_up_from_the_description_is_answered(tmp_path: Path) -> 
         assert server.get("/health").status == 200
 
 
-@dataclass
-class Same:
-    text: str
-    alignment: None = None
-
-
 UNITS = [*"a %<{*`&\t", "('", "1.", '="', "--\n", "<a=", "](", "{a} "]
 
 
@@ -52,7 +46,7 @@ def test_no_file_keeps_a_pattern_busy(suffix: str) -> None:
     for unit in UNITS:
         data = (unit * (30_000 // len(unit)) + "!").encode()
         try:
-            found = translate_document(data, suffix, lambda texts: [Same(text) for text in texts])
+            found = translate_document(data, suffix, same)
             assert len(found.data) > 0
         except RegardError as error:
             assert str(error)

@@ -72,10 +72,3 @@ def test_a_sentence_alone_is_as_in_a_batch(precision: str) -> None:
             mine, theirs = one.candidates[0], other.candidates[0]
             assert mine.tokens == theirs.tokens
             assert mine.score == pytest.approx(theirs.score, abs=1e-2 if precision == "int8" else 1e-4)
-
-
-@pytest.mark.parametrize("apostrophe", ["'", "’"])
-def test_either_way_of_typing_is_understood(apostrophe: str) -> None:
-    model = regard.load("fr-en")
-    text = f"Je n{apostrophe}ai pas d{apostrophe}argent !"
-    assert "money" in model.translate(text)

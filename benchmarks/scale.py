@@ -188,7 +188,7 @@ def measure_corpora(num_pairs: int) -> list[dict[str, Any]]:
         folder = Path(name)
         shards = write_shards(folder, num_pairs, max(TIMES))
         first = read_pairs(pairs=shards[:1])
-        Tokenizer.train([*first.sources, *first.targets], vocabulary=600, path=folder / "model")
+        Tokenizer.train([*first.sources, *first.targets], vocabulary=600).save(folder / "model")
         for in_files in (True, False):
             for times in TIMES:
                 asked = {

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,7 +56,7 @@ def chat(
             if text.strip() == QUIT:
                 return
             if text.strip() == NEW:
-                talk.begin_anew()
+                talk.turns.clear()
             elif text.strip():
                 _answer(talk, text, writer, as_json)
             elif not is_watched and not as_json:
@@ -157,7 +158,7 @@ def fill(
     blanks = loaded.fill(text, n_best=n_best)
     with Writer(None) as writer:
         if as_json:
-            writer.write_json({"text": text, "blanks": [[each.to_dict() for each in row] for row in blanks]})
+            writer.write_json({"text": text, "blanks": [[asdict(each) for each in row] for row in blanks]})
             return
         for row in blanks:
             for each in row:

@@ -91,9 +91,9 @@ def prepare(study: Study, name: str, folder: Path, data_folder: Path, say: Calla
         [*train.sources, *train.targets],
         vocabulary=data.vocabulary or default_vocabulary(len(train)),
         kind=data.tokenizer,
-        path=folder / TOKENIZER,
         exact=data.vocabulary is not None,
     )
+    tokenizer.save(folder / TOKENIZER)
     facts = {"languages": languages, "vocabulary": tokenizer.vocab_size}
     facts |= {part: len(corpus) for part, corpus in parts.items()}
     facts["longest_train"] = max(len(line.split()) for line in train.sources)

@@ -79,8 +79,7 @@ class Conversation:
             raise UsageError("a turn must say something: got nothing but spaces; write a word")
         turns = [*self.turns, text]
         judge = Judge(turns)
-        plan = search_plan(self._translator, self._decode, self._options, turns, judge)
-        for prompt, decode in plan:
+        for prompt, decode in search_plan(self._translator, self._decode, self._options, turns, judge):
             judge.consider(*reply_candidates(self._translator, [prompt], decode, [len(turns) // 2]))
         self.turns = [*turns, judge.chosen.text]
         return judge.chosen.text
@@ -88,9 +87,6 @@ class Conversation:
     def saying(self, text: str) -> Iterator[str]:
         """The reply word by word."""
         return iter(re.findall(r"\S+\s*", self.say(text)))
-
-    def begin_anew(self) -> None:
-        self.turns.clear()
 
 
 class Judge:
@@ -199,8 +195,7 @@ def reply_candidates(
             if (end := next(ends, None)) is not None:
                 own, stop = own[:end], "end"
             steps = [*replay(each, start, tops, place)[: len(own)], (Emission(None, 0.0, stop), ())]
-            text = _first_line(read(own))
-            results[-1].append(ReplyCandidate(text, tuple(steps), tuple(prompt.prefix)))
+            results[-1].append(ReplyCandidate(_first_line(read(own)), tuple(steps), tuple(prompt.prefix)))
     return results
 
 
@@ -232,5 +227,5 @@ def _words(text: str) -> list[str]:
 
 def _likeness(one: list[str], other: list[str]) -> float:
     """The share of words in the same order, or its upper bound where that is below _ALIKE."""
-    most = 2 * min(len(one), len(other)) / max(len(one) + len(other), 1)
-    return most if most < _ALIKE else SequenceMatcher(None, one, other, autojunk=False).ratio()
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return most if (most := matcher.real_quick_ratio()) < _ALIKE else matcher.ratio()

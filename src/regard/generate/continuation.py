@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,76 +44,56 @@ def continue_text(
     num_top: int = 0,
 ) -> Iterator[TextChunk]:
     """A chunk for each step; num_top: most probable tokens shown with each token."""
-    config, prefix = translator.config, prompt.prefix
+    prefix = prompt.prefix
     is_sampled = decode.method == "sample" and bool(prefix)
     if is_sampled and options.context_weight:
         model = ContextAwareModel(model, len(prefix), options.context_weight)
-    if is_sampled and options.best_of > 1 and not config.has_encoder:
-        steps = _best_of(model, translator, prompt, decode, options.best_of, number, num_top)
-    else:
-        steps = _steps(model, translator, prompt, decode, number, num_top)
-    decoded = text_after(translator, prefix)
-    return stream_text(translator.target, decoded, steps, (*stops, *prompt.stops))
+    search = _Search(model, translator.target, decode, number, num_top)
+    is_compared = is_sampled and options.best_of > 1 and not translator.config.has_encoder
+    steps = search.best_of(options.best_of, prompt) if is_compared else search.steps(prompt)
+    return stream_text(translator.target, text_after(translator, prefix), steps, (*stops, *prompt.stops))
 
 
-def _steps(
-    model: StepModel,
-    translator: Translator,
-    prompt: Prompt,
-    decode: DecodeConfig,
-    number: int,
-    num_top: int,
-    num_given: int | None = None,
-) -> Iterator[Step | None]:
-    history: list[StepRecord] | None = [] if num_top else None
-    emissions = stream(
-        model,
-        prompt.source,
-        decode,
-        constraints=Constraints(prefix=prompt.prefix),
-        history=history,
-        number=number,
-        num_given=num_given,
-    )
-    for emission in emissions:
-        yield emission, top_tokens(translator.target, history[-1], 0, num_top) if history else ()
-        if history:
-            history.clear()
+@dataclass(frozen=True, slots=True)
+class _Search:
+    model: StepModel
+    tokenizer: TokenizerBase
+    decode: DecodeConfig
+    number: int
+    num_top: int
 
+    def steps(self, prompt: Prompt, num_given: int | None = None) -> Iterator[Step | None]:
+        history: list[StepRecord] | None = [] if self.num_top else None
+        asked: dict[str, Any] = dict(constraints=Constraints(prefix=prompt.prefix), number=self.number)
+        for emission in stream(self.model, prompt.source, self.decode, history=history, num_given=num_given, **asked):
+            yield emission, top_tokens(self.tokenizer, history[-1], 0, self.num_top) if history else ()
+            if history:
+                history.clear()
 
-def _best_of(
-    model: StepModel,
-    translator: Translator,
-    prompt: Prompt,
-    decode: DecodeConfig,
-    count: int,
-    number: int,
-    num_top: int,
-) -> Iterator[Step | None]:
-    """The same from the best of several continuations on; None for each step before it is chosen."""
-    tokenizer, start = translator.target, len(prompt.prefix)
-    history: list[StepRecord] | None = [] if num_top else None
-    limit = start + NUM_COMPARED
-    searched = best_of_n(
-        model,
-        [],
-        replace(decode, n_best=count, max_length=min(limit, decode.max_length or limit)),
-        lambda each: _value(each, start, tokenizer),
-        constraints=Constraints(prefix=prompt.prefix),
-        history=history,
-        number=number,
-    )
-    best: Hypothesis | None = None
-    for best in searched:
-        if best is None:
-            yield None
-    assert best is not None
-    yield from replay(best, start, tops_of(tokenizer, history or (), num_top))
-    if best.stop == "end" or len(best.tokens) >= decode.max_length > 0:
-        yield Emission(None, 0.0, best.stop), ()
-        return
-    longer = replace(prompt, prefix=best.tokens)
-    yield from _steps(model, translator, longer, decode, number, num_top, num_given=start)
+    def best_of(self, count: int, prompt: Prompt) -> Iterator[Step | None]:
+        """The same from the best of several continuations on; None for each step before it is chosen."""
+        start = len(prompt.prefix)
+        history: list[StepRecord] | None = [] if self.num_top else None
+        limit = start + NUM_COMPARED
+        searched = best_of_n(
+            self.model,
+            [],
+            replace(self.decode, n_best=count, max_length=min(limit, self.decode.max_length or limit)),
+            lambda each: _value(each, start, self.tokenizer),
+            constraints=Constraints(prefix=prompt.prefix),
+            history=history,
+            number=self.number,
+        )
+        best: Hypothesis | None = None
+        for best in searched:
+            if best is None:
+                yield None
+        assert best is not None
+        yield from replay(best, start, tops_of(self.tokenizer, history or (), self.num_top))
+        if best.stop == "end" or len(best.tokens) >= self.decode.max_length > 0:
+            yield Emission(None, 0.0, best.stop), ()
+        else:
+            yield from self.steps(replace(prompt, prefix=best.tokens), num_given=start)
 
 
 def _value(found: Hypothesis, start: int, tokenizer: TokenizerBase) -> float:
@@ -137,16 +117,10 @@ def write(
     translator: Translator, text: str, decode: DecodeConfig, options: GenerateConfig, length: int, number: int = 0
 ) -> Iterator[str]:
     """The continuation word by word, at most `length` words; near the end it stops after a sentence."""
-    if length < 1:
-        raise UsageError(f"length must be at least 1: got {length}; leave it out for the usual one")
     room = max_output(translator)
-    if length >= room:
-        raise UsageError(
-            f"length must be below {room}, for the model has {room + 1} positions: got {length}; give a smaller one"
-        )
-    num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length))
-    if decode.max_length:
-        num_tokens = min(num_tokens, decode.max_length)
+    if not 1 <= length < room:
+        raise UsageError(f"length must be from 1 to {room - 1}, for the model has {room + 1} positions: got {length}")
+    num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length), decode.max_length or room)
     prompt = text_prompt(translator, text, num_tokens)
     limit = min(len(prompt.prefix) + num_tokens, room)
     decode = replace(decode, n_best=1, max_length=limit)
@@ -164,9 +138,7 @@ def _words(chunks: Iterator[TextChunk], length: int, *, starts_apart: bool) -> I
             yield match[0]
             waiting = waiting[match.end() :]
             count += 1
-            if count == length:
-                return
-            if count >= _NEAR_THE_END * length and _SENTENCE_END.search(match[0]):
+            if count == length or (count >= _NEAR_THE_END * length and _SENTENCE_END.search(match[0])):
                 return
     if waiting.strip():
         yield waiting
@@ -181,13 +153,10 @@ class Choice:
     text: str
     """the text with the word in its place; other blanks stay"""
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
     """The most probable words for each blank, best first."""
-    tokenizer, config, mask = (translator.source, translator.config, translator.manifest.tokenizer.mask)
+    tokenizer, config, mask = translator.source, translator.config, translator.manifest.tokenizer.mask
     if not mask:
         raise ModelError("the model must have a token that stands for a blank: it has none")
     parts = text.split(mask)
@@ -207,7 +176,6 @@ def fill(translator: Translator, text: str, count: int) -> list[list[Choice]]:
         best = np.argsort(-row, kind="stable")[:count].tolist()
         before, after = mask.join(parts[:number]), mask.join(parts[number:])
         words = [token.replace(SPACE_MARK, "") for token in tokenizer.token_strings(best)]
-        shares = np.exp(row[best]).tolist()
-        pairs = zip(words, shares, strict=True)
+        pairs = zip(words, np.exp(row[best]).tolist(), strict=True)
         found.append([Choice(word, share, before + word + after) for word, share in pairs])
     return found

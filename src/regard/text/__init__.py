@@ -31,8 +31,7 @@ def check_text(text: object, what: str = "a text") -> str:
 def check_texts(texts: object) -> list[str]:
     """The texts of a list, or of whatever else gives one after another."""
     if isinstance(texts, bytes) or not isinstance(texts, Iterable):
-        kind = type(texts).__name__
-        raise UsageError(f"texts must be a str or a list of them: got {kind}; convert it first")
+        raise UsageError(f"texts must be a str or a list of them: got {type(texts).__name__}; convert it first")
     return [check_text(text) for text in texts]
 
 
@@ -48,8 +47,7 @@ def check_pairs(what: str, left: Sequence[str], right: Sequence[str]) -> tuple[l
     pairs = check_texts(left), check_texts(right)
     if len(pairs[0]) != len(pairs[1]):
         raise DataError(
-            f"{what} must be as many lines: got {len(pairs[0])} and {len(pairs[1])}; "
-            "line n of one must translate line n of the other"
+            f"{what} must be as many lines: got {len(pairs[0])} and {len(pairs[1])}; pair them line by line"
         )
     return pairs
 

@@ -18,6 +18,7 @@ from regard.text import Span
 from regard.text.tokenizer import SPACE_MARK, SURROGATE, TokenizerBase, read_sentencepiece
 
 _LANGUAGE = re.compile("(>>[^<> ]+<<) ?")
+_SPECIAL = re.compile(f"<unk>|</?s>|<pad>|{_LANGUAGE.pattern}")
 
 
 class _Foreign(TokenizerBase):
@@ -25,14 +26,9 @@ class _Foreign(TokenizerBase):
 
     def __init__(self, prompt: str, beginning: Sequence[str], name: str) -> None:
         self.prompt = prompt
-        self.beginning = []
-        for token in beginning:
-            id = self.id_of(token)
-            if id is None:
-                raise ModelError(
-                    f"{name} must have the token {token!r}, which config.json names: it has not; import the model again"
-                )
-            self.beginning.append(id)
+        self.beginning = [id for id in map(self.id_of, beginning) if id is not None]
+        if len(self.beginning) < len(beginning):
+            raise ModelError(f"{name} must have {' and '.join(beginning)} of config.json: it has not; import it again")
 
     @abstractmethod
     def _encode(self, text: str) -> list[int]:
@@ -56,8 +52,7 @@ class _Foreign(TokenizerBase):
 
     def spans_in(self, text: str) -> list[Span]:
         before = len(self.prompt)
-        found = super().spans_in(text)
-        return [(max(start - before, 0), max(end - before, 0)) for start, end in found]
+        return [(max(start - before, 0), max(end - before, 0)) for start, end in super().spans_in(text)]
 
 
 class VocabularyTokenizer(_Foreign):
@@ -77,15 +72,11 @@ class VocabularyTokenizer(_Foreign):
             self.vocab_size = max(self._tokens) + 1
         except (ValueError, TypeError, AttributeError) as error:
             raise ModelError(
-                f"the vocabulary of {name} must be a JSON object of tokens and their numbers: it is not; "
-                "import the model again"
+                f"the vocabulary of {name} must be a JSON object of tokens: it is not; import it again"
             ) from error
         super().__init__(prompt, beginning, name)
         self._unknown = self._ids.get("<unk>", 0)
-        special = {"<unk>", "</s>", "<s>", "<pad>"}
-        self.special_ids = frozenset(
-            id for token, id in self._ids.items() if token in special or _LANGUAGE.fullmatch(token)
-        )
+        self.special_ids = frozenset(id for token, id in self._ids.items() if _SPECIAL.fullmatch(token))
 
     def id_of(self, token: str) -> int | None:
         return self._ids.get(token)
@@ -99,8 +90,7 @@ class VocabularyTokenizer(_Foreign):
         return first + [self._ids.get(token, self._unknown) for token in tokens]
 
     def _decode(self, ids: list[int]) -> str:
-        text: str = self._processor.decode_pieces(self.token_strings(ids))
-        return text.replace(SPACE_MARK, " ").strip()
+        return str(self._processor.decode_pieces(self.token_strings(ids))).replace(SPACE_MARK, " ").strip()
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._tokens.get(int(id), "") for id in ids]
@@ -119,9 +109,7 @@ class JsonTokenizer(_Foreign):
             described = json.loads(content)
             self._tokenizer: Any = tokenizers.Tokenizer.from_str(content.decode())
         except Exception as error:  # the library raises plain Exception
-            raise ModelError(
-                f"{name} must be a tokenizer.json: it is damaged or something else ({error}); import the model again"
-            ) from error
+            raise ModelError(f"{name} must be a tokenizer.json: it is damaged ({error}); import it again") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._tokenizer.encode_special_tokens = True
@@ -136,12 +124,10 @@ class JsonTokenizer(_Foreign):
         return id
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def _decode(self, ids: list[int]) -> str:
-        text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
-        return text
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._shown(int(id)) for id in ids]
@@ -152,8 +138,7 @@ class JsonTokenizer(_Foreign):
             return token
         if self._is_bytes:
             # GPT-2 writes each byte as a printable letter (Radford et al. 2019).
-            text: str = self._tokenizer.decoder.decode([token])
-            return text.replace(" ", SPACE_MARK)
+            return str(self._tokenizer.decoder.decode([token])).replace(" ", SPACE_MARK)
         if self._is_words:
             return token[2:] if token.startswith("##") else SPACE_MARK + token
         return token

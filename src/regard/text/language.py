@@ -70,10 +70,7 @@ def rank(text: str) -> list[tuple[str, float]]:
     The codes are those of ISO 639: two letters where there are two.
     """
     if _model() is None:
-        raise UsageError(
-            "telling a text's language needs the package fasttext-predict, which is not installed: "
-            "run  pip install fasttext-predict, or name the language"
-        )
+        raise UsageError("a text's language must be named, or run  pip install fasttext-predict: that is not installed")
     letters = normalise_text(text[:NUM_CHARACTERS_RANKED])
     if not any(map(str.isalpha, letters)):
         return []

@@ -144,12 +144,9 @@ def find_protected(text: str, knows: Callable[[str], bool]) -> list[ProtectedSpa
     """
     found = _known_forms(text) if _HINT.search(text) else []
     if not all(map(knows, set(text))):
-        free = (
-            each
-            for each in _unknown(text, knows)
-            if not any(each[0] < end and start < each[1] for start, end, _ in found)
-        )
-        found = sorted([*found, *free])
+        known = [(start, end) for start, end, _ in found]
+        found += [each for each in _unknown(text, knows) if not any(each[0] < b and a < each[1] for a, b in known)]
+        found.sort()
     return [ProtectedSpan((start, end), text[start:end], kind) for start, end, kind in found]
 
 

@@ -28,6 +28,7 @@ _WORDS_AT_ONCE = 1 << 15
 _CHARACTERS_AT_ONCE = 1 << 18
 
 Ids = NDArray[np.int32]
+Places = NDArray[np.int64]
 
 
 class Sampler:
@@ -64,28 +65,26 @@ class Sampler:
                 words = text.split(" ")
                 num_words[row] = len(words)
                 flat += [numbers.setdefault(word, len(numbers)) for word in words]
-        tokens = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, seed)
-        ends = np.concatenate([[0], np.cumsum(num_words)])
-        return Ragged(tokens.ids, tokens.offsets[ends])
+        tokens = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, np.random.default_rng(seed))
+        return Ragged(tokens.ids, tokens.offsets[np.concatenate([[0], np.cumsum(num_words)])])
 
-    def _sample_words(self, words: list[str], occurrences: NDArray[np.int64], alpha: float, seed: int) -> Ragged:
+    def _sample_words(
+        self, words: list[str], occurrences: Places, alpha: float, generator: np.random.Generator
+    ) -> Ragged:
         spelled = [self._spell(SPACE_MARK + word) for word in words]
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
-        generator = np.random.default_rng(seed)
         draw = self._draw_bpe if self._is_bpe else self._draw_unigram
         # Words of like length are drawn together, with little padding.
         order = np.argsort(lengths[occurrences], kind="stable")
         drawn_lengths = np.zeros(len(occurrences), np.int64)
-        parts = []
+        parts = [np.zeros(0, np.int32)]
         for rows in _blocks(order, lengths[occurrences[order]]):
             distinct, which = np.unique(occurrences[rows], return_inverse=True)
             ids = draw([spelled[number] for number in distinct], which, alpha, generator)
             drawn_lengths[rows] = (ids >= 0).sum(axis=1)
             parts.append(ids[ids >= 0])
-        drawn = Ragged.of_lengths(np.concatenate(parts) if parts else np.zeros(0, np.int32), drawn_lengths[order])
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        return drawn.take(back)
+        drawn = Ragged.of_lengths(np.concatenate(parts), drawn_lengths[order])
+        return drawn.take(np.argsort(order))
 
     def _spell(self, word: str) -> str:
         if self._characters.issuperset(word):
@@ -115,9 +114,7 @@ class Sampler:
         possible = (self._keys[places] == keys) & (left >= 0) & (right >= 0)
         return np.where(possible, self._ranks[places], _NO_MERGE)
 
-    def _draw_bpe(
-        self, words: list[str], which: NDArray[np.int64], alpha: float, generator: np.random.Generator
-    ) -> Ids:
+    def _draw_bpe(self, words: list[str], which: Places, alpha: float, generator: np.random.Generator) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
         distinct = np.full((len(words), max(map(len, words))), -1, np.int32)
         for row, word in enumerate(words):
@@ -138,7 +135,7 @@ class Sampler:
         finished[rows, : symbols.shape[1]] = symbols
         return finished
 
-    def _merge(self, symbols: Ids, ranks: Ids, place: NDArray[np.int64], made: Ids) -> tuple[Ids, Ids]:
+    def _merge(self, symbols: Ids, ranks: Ids, place: Places, made: Ids) -> tuple[Ids, Ids]:
         """Put the merged tokens at their places, close the gaps, and look up the merges with their new neighbours."""
         every = np.arange(len(place))
         columns = np.arange(symbols.shape[1] - 1)
@@ -154,9 +151,7 @@ class Sampler:
             ranks[rows, left] = self._merge_ranks(symbols[rows, left], symbols[rows, left + 1])
         return symbols, ranks
 
-    def _draw_unigram(
-        self, words: list[str], which: NDArray[np.int64], alpha: float, generator: np.random.Generator
-    ) -> Ids:
+    def _draw_unigram(self, words: list[str], which: Places, alpha: float, generator: np.random.Generator) -> Ids:
         """The tokens of each occurrence in a row, -1 after the last."""
         num_places = max(map(len, words))
         # edges[word, place, n - 1] is the token of n characters at a place, or -1.
@@ -188,7 +183,7 @@ class Sampler:
         return drawn
 
 
-def _blocks(order: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def _blocks(order: Places, lengths: Places) -> Iterator[Places]:
     """Cut words, in ascending order of length, into blocks that take little memory when padded."""
     start = 0
     while start < len(order):

@@ -40,9 +40,8 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 _ESCAPE = "\U000f2581"
 _ESCAPES = {_ESCAPE: _ESCAPE + "0", SPACE_MARK: _ESCAPE + "1"}
-_UNESCAPES = {escaped: character for character, escaped in _ESCAPES.items()}
-_TO_ESCAPE = re.compile(f"[{_ESCAPE}{SPACE_MARK}]")
-_TO_UNESCAPE = re.compile(f"{_ESCAPE}[01]")
+_TO_ESCAPE = re.compile(f"[{_ESCAPE}{SPACE_MARK}\ud800-\udfff]")
+_ESCAPED = re.compile(f"{_ESCAPE}[01]")
 
 # Characters that get a token of their own if the text holds them, however rare: as bytes they would be lost in translation.
 _WANTED_IF_MET = frozenset(
@@ -117,9 +116,7 @@ def read_sentencepiece(proto: bytes, name: str) -> Any:
         processor: Any = sentencepiece.SentencePieceProcessor(model_proto=proto or b"\xff")
         processor.id_to_piece(list(range(processor.vocab_size())))  # each must be text
     except (RuntimeError, OSError, ValueError) as error:
-        raise ModelError(
-            f"{name} must be a SentencePiece model: it is damaged or something else; restore the file"
-        ) from error
+        raise ModelError(f"{name} must be a SentencePiece model: it is damaged; restore the file") from error
     return processor
 
 
@@ -132,12 +129,8 @@ class Tokenizer(TokenizerBase):
         self._processor = read_sentencepiece(proto, name)
         self.vocab_size = self._processor.vocab_size()
         special = [getattr(self._processor, f"{each}_id")() for each in ("pad", "unk", "bos", "eos")]
-        wanted = [PAD_ID, UNK_ID, BOS_ID, EOS_ID]
-        if special != wanted:
-            raise ModelError(
-                f"{name} must have the ids pad, unk, bos, eos = {wanted}: "
-                f"got {special}; use a tokenizer trained by regard"
-            )
+        if special != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
+            raise ModelError(f"{name} must have the ids pad, unk, bos, eos = 0, 1, 2, 3: got {special}; train another")
         control = self._processor.is_control(list(range(self.vocab_size)))
         self.special_ids = frozenset([UNK_ID, *itertools.compress(itertools.count(), control)])
 
@@ -148,7 +141,6 @@ class Tokenizer(TokenizerBase):
         *,
         vocabulary: int,
         kind: Segmentation = "bpe",
-        path: Path | None = None,
         seed: int = 1,
         exact: bool = True,
         max_sentences: int = 1_000_000,
@@ -157,38 +149,29 @@ class Tokenizer(TokenizerBase):
         """Learn tokens from raw text; the same text and seed give the same tokens.
 
         With exact=False a vocabulary size that the text cannot give becomes the nearest it can. Of more than
-        `max_sentences` a sample is drawn. With `path` the model is saved there. `signs` are tokens for no text, such as
-        [MASK].
+        `max_sentences` a sample is drawn. `signs` are tokens for no text, such as [MASK].
         """
         sample = _sample(_trainable(sentences), max_sentences, seed)
         if not sample:
             raise DataError("a tokenizer needs text to learn from: got only empty lines; give other files")
-        tokenizer = cls(_train(sample, vocabulary, kind, exact, signs))
-        if path is not None:
-            tokenizer.save(path)
-        return tokenizer
+        return cls(_train(sample, vocabulary, kind, exact, signs))
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
         try:
             return cls(Path(path).read_bytes(), str(path))
         except OSError as error:
-            raise ModelError(
-                f"{path} must be a tokenizer file: {error.strerror}; give the folder of a finished model"
-            ) from error
+            raise ModelError(f"{path} must be a tokenizer file: {error.strerror}; give another") from error
 
     def save(self, path: Path | str) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_file(Path(path), self.proto)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._processor.encode(_escape(text))
-        return ids
+        return list(self._processor.encode(_escape(text)))
 
     def encode_batch(self, texts: Sequence[str], *, num_threads: int = 1) -> list[list[int]]:
-        escaped = [_escape(text) for text in texts]
-        ids: list[list[int]] = self._processor.encode(escaped, num_threads=num_threads)
-        return ids
+        return list(self._processor.encode([_escape(text) for text in texts], num_threads=num_threads))
 
     def sample(self, texts: Sequence[str], alpha: float, seed: int) -> Ragged:
         """A random segmentation of each text (see `regard.text.sampling`), the same for the same seed."""
@@ -211,7 +194,7 @@ class Tokenizer(TokenizerBase):
 
     def decode(self, ids: Iterable[int]) -> str:
         text: str = self._processor.decode([int(id) for id in ids if id not in self.special_ids])
-        return _TO_UNESCAPE.sub(lambda match: _UNESCAPES[match.group()], text)
+        return _ESCAPED.sub(lambda match: SPACE_MARK if match[0].endswith("1") else _ESCAPE, text)
 
     def token_strings(self, ids: Iterable[int]) -> list[str]:
         return [self._processor.id_to_piece(int(id)) for id in ids]
@@ -224,8 +207,7 @@ class Tokenizer(TokenizerBase):
 def _escape(text: str) -> str:
     if text.isascii():
         return text
-    text = SURROGATE.sub("\ufffd", text)
-    return _TO_ESCAPE.sub(lambda match: _ESCAPES[match.group()], text)
+    return _TO_ESCAPE.sub(lambda match: _ESCAPES.get(match[0], "\ufffd"), text)
 
 
 def _trainable(sentences: Iterable[str]) -> Iterator[str]:

@@ -98,14 +98,9 @@ class Spellings:
         own = self._tokenizer.encode(word)
         found = [own]
         steps = self._steps(SPACE_MARK + word.replace(" ", SPACE_MARK))
+        most = min(_MAX_SPELLINGS, max(1, _MAX_TOKENS // len(steps)))
         for start in (0, 1):
-            room = _MAX_TOKENS
-            for spelling in islice(_paths(steps, start), _MAX_SPELLINGS):
-                room -= len(spelling)
-                if room < 0:
-                    break
-                if spelling != own:
-                    found.append(spelling)
+            found += [spelling for spelling in islice(_paths(steps, start), most) if spelling != own]
         return found
 
     def _steps(self, text: str) -> list[list[tuple[int, int]]]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.errors import DataError, MissingExtra
+from regard.text import check_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,11 +46,7 @@ class Score(_Named):
 
 def evaluate(hypotheses: Sequence[str], references: Sequence[str], *, name: str = "") -> Score:
     """Score one translation for each reference: cased text, not tokenized before."""
-    if len(hypotheses) != len(references):
-        raise DataError(
-            "hypotheses and references must be as many lines: "
-            f"got {len(hypotheses)} and {len(references)}; a score of them would mean nothing"
-        )
+    check_pairs("hypotheses and references", hypotheses, references)
     if not any(reference.strip() for reference in references):
         raise DataError(f"references must hold text: got {len(references)} lines, all empty; give another file")
     bleu_metric, chrf_metric = require_metrics()

@@ -25,6 +25,21 @@ TEXT = [
 ]
 
 
+def randomize(model: Any) -> Any:
+    """Every weight random: biases and gains too, which begin at 0 and 1 and would hide a forgotten one; sinusoids stay."""
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "embed_positions" in name and not weight.requires_grad:
+                continue
+            if weight.dim() == 1:
+                weight.add_(torch.rand_like(weight) - 0.5)
+            else:
+                weight.normal_(std=weight.shape[1] ** -0.5)
+        if hasattr(model, "final_logits_bias"):
+            model.final_logits_bias.uniform_(-0.5, 0.5)
+    return model.eval()
+
+
 def save_model(model: Model, folder: Path, weights: Any = "fp32", *, graphs: bool = True) -> Path:
     """A folder with a tokenizer's file that is empty."""
     manifest = Manifest(model=model.config, weights=weights)

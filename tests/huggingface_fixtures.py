@@ -10,9 +10,8 @@ from typing import Any
 
 import sentencepiece
 import tokenizers
-import torch
 import transformers as hf
-from fixtures import TEXT
+from fixtures import TEXT, randomize
 from transformers.utils import logging
 
 logging.disable_progress_bar()
@@ -23,21 +22,6 @@ ENCODER_DECODER = {
     **dict(encoder_layers=1, encoder_attention_heads=HEADS, encoder_ffn_dim=31),
     **dict(decoder_layers=2, decoder_attention_heads=HEADS, decoder_ffn_dim=31),
 }
-
-
-def randomize(model: hf.PreTrainedModel) -> hf.PreTrainedModel:
-    """Every weight random: biases and gains too, which begin at 0 and 1; sinusoids stay."""
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if "embed_positions" in name and not weight.requires_grad:
-                continue
-            if weight.dim() == 1:
-                weight.add_(torch.rand_like(weight) - 0.5)
-            else:
-                weight.normal_(std=weight.shape[1] ** -0.5)
-        if hasattr(model, "final_logits_bias"):
-            model.final_logits_bias.uniform_(-0.5, 0.5)
-    return model.eval()
 
 
 def saved(model: hf.PreTrainedModel, folder: Path) -> tuple[Path, hf.PreTrainedModel]:

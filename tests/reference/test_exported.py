@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from fixtures import TEXT, make_model_folder
+from fixtures import TEXT, make_model_folder, randomize
 from huggingface_fixtures import MAKERS
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -45,11 +45,7 @@ def random_folder(folder: Path, **changes: Any) -> Path:
     sizes = dict(source_vocab_size=size, target_vocab_size=size, d_model=18, d_ff=31, num_heads=3)
     layers = dict(num_encoder_layers=1, num_decoder_layers=2, max_positions=61)
     config = ModelConfig(**{**sizes, **layers, **changes})
-    model = build(config)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() == 1:
-                weight.add_(torch.rand_like(weight) - 0.5)
+    model = randomize(build(config))
     manifest = Manifest(task="translate" if config.has_encoder else "write", model=config, longest=90)
     tensors = to_tensors(model.state_dict(), config)
     save(folder, manifest, tensors, {"tokenizer.model": tokenizer.proto}, "# Random\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from fixtures import randomize
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -37,14 +38,7 @@ def llama() -> LlamaForCausalLM:
         bos_token_id=2,
         eos_token_id=3,
     )
-    model = LlamaForCausalLM(config).eval()
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() == 1:
-                weight.add_(torch.rand_like(weight) - 0.5)
-            else:
-                weight.normal_(std=weight.shape[1] ** -0.5)
-    return model
+    return randomize(LlamaForCausalLM(config))
 
 
 @torch.no_grad()

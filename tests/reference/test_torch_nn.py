@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from fixtures import randomize
 from torch import Tensor, nn
 
 from regard.model.attention import MultiHeadAttention
@@ -45,15 +46,6 @@ def copy_layer(ours: nn.Module, theirs: nn.Module) -> None:
     copy(ours.feed_forward.output, theirs.linear2.weight, theirs.linear2.bias)
 
 
-def randomized(module: nn.Module) -> nn.Module:
-    """Biases and gains too: PyTorch begins with 0 and 1, which would hide a forgotten one."""
-    with torch.no_grad():
-        for weight in module.parameters():
-            if weight.dim() == 1:
-                weight.add_(torch.rand_like(weight) - 0.5)
-    return module.eval()
-
-
 def torch_stacks(activation: str, norm_first: bool) -> tuple[nn.Module, nn.Module]:
     shape = dict(
         d_model=18,
@@ -70,7 +62,7 @@ def torch_stacks(activation: str, norm_first: bool) -> tuple[nn.Module, nn.Modul
 
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**shape), 2, norm(), enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shape), 3, norm())
-    return randomized(encoder), randomized(decoder)
+    return randomize(encoder), randomize(decoder)
 
 
 def embedded(model: EncoderDecoder, tokens: Tensor) -> Tensor:
@@ -116,7 +108,7 @@ def test_logits_equal_a_stack_of_torch_layers(placement, activation, random_mode
 
 
 def their_attention() -> nn.MultiheadAttention:
-    return randomized(nn.MultiheadAttention(18, 3, batch_first=True))
+    return randomize(nn.MultiheadAttention(18, 3, batch_first=True))
 
 
 def test_self_attention_equals_torch_multihead_attention(tiny_config):

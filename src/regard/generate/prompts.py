@@ -83,19 +83,12 @@ def text_after(translator: Translator, prefix: Sequence[int]) -> Callable[[Seque
 
 
 def to_one_line(text: str) -> str:
-    """
-    >>> to_one_line("Once.\\nTwice.") == f"Once. {MARK} Twice."
-    True
-    """
+    """The lines of a text with the mark between them."""
     return f" {MARK} ".join(" ".join(line.split()) for line in text.split("\n"))
 
 
 def to_lines(text: str) -> str:
-    """The lines of a marked text; a space at its end may be the beginning of a mark, and is left out.
-
-    >>> to_lines(f"Once. {MARK} Twice. ")
-    'Once.\\nTwice.'
-    """
+    """The lines of a marked text; a space at its end may be the beginning of a mark, and is left out."""
     return _MARKED.sub("\n", text).rstrip(" ")
 
 

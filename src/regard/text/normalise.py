@@ -93,7 +93,7 @@ class Normaliser:
 
     def __init__(self, language: str, vocabulary: TokenizerBase) -> None:
         self._language, self._vocabulary = language[:2], vocabulary
-        self._known: dict[str, bool] = {}
+        self.knows = functools.cache(self._knows)
         self._num_tokens = functools.lru_cache(1 << 14)(lambda word: len(vocabulary.encode(word)))
 
     def __call__(self, text: str) -> str:
@@ -121,12 +121,9 @@ class Normaliser:
             offsets += [start + each for each in part.offsets[:-1]]
         return Normalised("".join(parts), [*offsets, len(text)], is_capitals)
 
-    def knows(self, sign: str) -> bool:
+    def _knows(self, sign: str) -> bool:
         """Whether the vocabulary has a character, or what it is normalised to."""
-        if sign not in self._known:
-            plain = normalise_text(sign)
-            self._known[sign] = all(each.isascii() or _has_token(self._vocabulary, each) for each in plain)
-        return self._known[sign]
+        return all(each.isascii() or _has_token(self._vocabulary, each) for each in normalise_text(sign))
 
     @functools.cached_property
     def _kept_signs(self) -> frozenset[str]:
@@ -196,9 +193,7 @@ def is_in_capitals(text: str) -> bool:
     >>> is_in_capitals("HELLO"), is_in_capitals("I LOVE YOU"), is_in_capitals("NATO")
     (True, True, False)
     """
-    if not text.isupper():
-        return False
-    words = [word for word in _WORD.findall(text) if len(word) > 1 or word == "I"]
+    words = [word for word in _WORD.findall(text) if len(word) > 1 or word == "I"] if text.isupper() else []
     return len(words) > 1 or any(len(word) >= _LEAST_CAPITALS for word in words)
 
 

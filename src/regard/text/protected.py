@@ -179,11 +179,7 @@ def _known_forms(text: str) -> list[tuple[int, int, SpanKind]]:
 
 
 def _icu_messages(text: str) -> Iterator[Span]:
-    """From the first brace of an ICU message to the one that closes it.
-
-    >>> list(_icu_messages("{n, plural, one {# cat} other {{n} cats}}!"))
-    [(0, 41)]
-    """
+    """From the first brace of an ICU message, {n, plural, one {# cat} other {{n} cats}}, to the one that closes it."""
     end = 0
     for head in _ICU_HEAD.finditer(text):
         if head.start() < end:

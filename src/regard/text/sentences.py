@@ -159,11 +159,7 @@ def _sentences(text: str, language: str) -> Iterator[str]:
 
 
 def _is_same_sentence(left: str, right: str) -> bool:
-    """Whether a sentence goes on where an end was guessed.
-
-    >>> _is_same_sentence("Je vois M. ", "Dupont."), _is_same_sentence("Until 5 p.m. ", "She left.")
-    (True, False)
-    """
+    """Whether a sentence goes on where an end was guessed, as after "M." before "Dupont"."""
     # A stop inside of something: ./run, J.-C., <p>Yes.</p>
     is_inside = not left[-1:].isspace() and right.startswith(("/", "-", "</"))
     if is_inside or (left.endswith(".") and _CAPITALS.match(right)):

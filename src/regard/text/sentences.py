@@ -42,26 +42,18 @@ _END_WITHOUT_SPACE = re.compile(r"""(?:[。！？।]|[!?](?=\w))[」』”’�
 # letter, a number or, after an hour, a day after other abbreviations. Some days are words too, la mer and le jeu: only a
 # date may follow these.
 _GOES_ON = r"\s*(?:[,;:)]|\d|[a-zà-öø-ÿœ])"
-_STOPS = tuple(
-    (re.compile(rf"(?<![\w.])(?:{stop})\.\s*\Z"), re.compile(after))
-    for stop, after in (
-        ("M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste", ""),
-        (
-            r"(?i:[ap]\.\s?m)",
-            rf"{_GOES_ON}|\s*(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|(?:[A-Z]{{1,3}}T|GMT|UTC))\b",
-        ),
-        (
-            r"(?i:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc)|Mon|Tue|Wed|Thu|Fri|Sat|Sun",
-            r"\s*\d",
-        ),
-        ("(?i:mar|mer|jeu)", r"\s*\d{1,2}(?:er)?(?:\s(?:janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc)|/\d)"),
-        (
-            r"c|(?i:etc|c\.\sà\ss|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave)"
-            r"|(?i:Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)",
-            _GOES_ON,
-        ),
-    )
-)
+_DAYS = r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?"
+_MONTHS = "janv|févr|mars|avr|mai|juin|juil|août|sept|oct|nov|déc"
+_ABBREVIATIONS = {
+    "M|MM|Mr|Mrs|Ms|Mme|Mlle|Dr|Pr|Prof|Mgr|Ste": "",
+    r"(?i:[ap]\.\s?m)": rf"{_GOES_ON}|\s*(?:{_DAYS}|(?:[A-Z]{{1,3}}T|GMT|UTC))\b",
+    "(?i:nos?|pp?|vol|art|fig|chap|t[eé]l|lun|ven|sam|dim|janv|févr|avr|juil|déc)": r"\s*\d",
+    "Mon|Tue|Wed|Thu|Fri|Sat|Sun": r"\s*\d",
+    "(?i:mar|mer|jeu)": rf"\s*\d{{1,2}}(?:er)?(?:\s(?:{_MONTHS})|/\d)",
+    r"c|(?i:etc|c\.\sà\ss|max|min|réf|ref|i\.e|e\.g|c\.-à-d|p\.\s?ex|approx|env|av|apr|cf|vs|bd|ave)": _GOES_ON,
+    r"(?i:Inc|Ltd|Co|Corp|Jr|Sr|J\.-C)": _GOES_ON,
+}
+_STOPS = [(re.compile(rf"(?<![\w.])(?:{stop})\.\s*\Z"), re.compile(after)) for stop, after in _ABBREVIATIONS.items()]
 _LONGEST_ABBREVIATION = 20
 # .NET, IMG_2031.JPG
 _CAPITALS = re.compile(r"[A-Z]{2,10}\b")

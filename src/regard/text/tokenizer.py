@@ -130,7 +130,7 @@ class Tokenizer(TokenizerBase):
         self.vocab_size = self._processor.vocab_size()
         special = [getattr(self._processor, f"{each}_id")() for each in ("pad", "unk", "bos", "eos")]
         if special != [PAD_ID, UNK_ID, BOS_ID, EOS_ID]:
-            raise ModelError(f"{name} must have pad, unk, bos, eos = 0, 1, 2, 3: got {special}; use one trained by regard")
+            raise ModelError(f"{name} must have pad, unk, bos, eos = 0 to 3: got {special}; use one trained by regard")
         control = self._processor.is_control(list(range(self.vocab_size)))
         self.special_ids = frozenset([UNK_ID, *itertools.compress(itertools.count(), control)])
 

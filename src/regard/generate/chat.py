@@ -176,14 +176,8 @@ def reply_candidates(
 ) -> list[list[ReplyCandidate]]:
     """Candidates for each prompt, best first, all searched together; each ends at its first line end."""
     history: list[StepRecord] | None = [] if num_top else None
-    found = search(
-        translator.engine,
-        [prompt.source for prompt in prompts],
-        decode,
-        constraints=[Constraints(prefix=prompt.prefix) for prompt in prompts],
-        history=history,
-        numbers=numbers,
-    )
+    sources, given = [each.source for each in prompts], [Constraints(prefix=each.prefix) for each in prompts]
+    found = search(translator.engine, sources, decode, constraints=given, history=history, numbers=numbers)
     tops = tops_of(translator.target, history or (), num_top)
     results: list[list[ReplyCandidate]] = []
     for place, (prompt, hypotheses) in enumerate(zip(prompts, found, strict=True)):

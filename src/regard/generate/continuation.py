@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -64,8 +65,8 @@ class _Search:
 
     def steps(self, prompt: Prompt, num_given: int | None = None) -> Iterator[Step | None]:
         history: list[StepRecord] | None = [] if self.num_top else None
-        asked: dict[str, Any] = dict(constraints=Constraints(prefix=prompt.prefix), number=self.number)
-        for emission in stream(self.model, prompt.source, self.decode, history=history, num_given=num_given, **asked):
+        search = functools.partial(stream, constraints=Constraints(prefix=prompt.prefix), number=self.number)
+        for emission in search(self.model, prompt.source, self.decode, history=history, num_given=num_given):
             yield emission, top_tokens(self.tokenizer, history[-1], 0, self.num_top) if history else ()
             if history:
                 history.clear()
@@ -75,15 +76,10 @@ class _Search:
         start = len(prompt.prefix)
         history: list[StepRecord] | None = [] if self.num_top else None
         limit = start + NUM_COMPARED
-        searched = best_of_n(
-            self.model,
-            [],
-            replace(self.decode, n_best=count, max_length=min(limit, self.decode.max_length or limit)),
-            lambda each: _value(each, start, self.tokenizer),
-            constraints=Constraints(prefix=prompt.prefix),
-            history=history,
-            number=self.number,
-        )
+        decode = replace(self.decode, n_best=count, max_length=min(limit, self.decode.max_length or limit))
+        value = functools.partial(_value, start=start, tokenizer=self.tokenizer)
+        given = Constraints(prefix=prompt.prefix)
+        searched = best_of_n(self.model, [], decode, value, constraints=given, history=history, number=self.number)
         best: Hypothesis | None = None
         for best in searched:
             if best is None:

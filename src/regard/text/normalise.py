@@ -188,11 +188,7 @@ def normalise_text(text: str) -> str:
 
 
 def is_in_capitals(text: str) -> bool:
-    """Whether a text is all in capitals, and more than an abbreviation.
-
-    >>> is_in_capitals("HELLO"), is_in_capitals("I LOVE YOU"), is_in_capitals("NATO")
-    (True, True, False)
-    """
+    """Whether a text is all in capitals, and more than an abbreviation: I LOVE YOU, not NATO."""
     words = [word for word in _WORD.findall(text) if len(word) > 1 or word == "I"] if text.isupper() else []
     return len(words) > 1 or any(len(word) >= _LEAST_CAPITALS for word in words)
 

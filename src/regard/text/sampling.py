@@ -65,12 +65,11 @@ class Sampler:
                 words = text.split(" ")
                 num_words[row] = len(words)
                 flat += [numbers.setdefault(word, len(numbers)) for word in words]
-        tokens = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, np.random.default_rng(seed))
+        tokens = self._sample_words(list(numbers), np.array(flat, np.int64), alpha, seed)
         return Ragged(tokens.ids, tokens.offsets[np.concatenate([[0], np.cumsum(num_words)])])
 
-    def _sample_words(
-        self, words: list[str], occurrences: Places, alpha: float, generator: np.random.Generator
-    ) -> Ragged:
+    def _sample_words(self, words: list[str], occurrences: Places, alpha: float, seed: int) -> Ragged:
+        generator = np.random.default_rng(seed)
         spelled = [self._spell(SPACE_MARK + word) for word in words]
         lengths = np.fromiter(map(len, spelled), np.int64, len(spelled))
         draw = self._draw_bpe if self._is_bpe else self._draw_unigram

@@ -115,7 +115,7 @@ def write(
     """The continuation word by word, at most `length` words; near the end it stops after a sentence."""
     room = max_output(translator)
     if not 1 <= length < room:
-        raise UsageError(f"length must be from 1 to {room - 1}, for the model has {room + 1} positions: got {length}")
+        raise UsageError(f"length must be from 1 to {room - 1}, as the model has room for: got {length}; give another")
     num_tokens = min(_TOKENS_PER_WORD * length, max(room // 2, length), decode.max_length or room)
     prompt = text_prompt(translator, text, num_tokens)
     limit = min(len(prompt.prefix) + num_tokens, room)

@@ -11,8 +11,6 @@ import pytest
 import torch
 from fixtures import save_model
 
-from regard.config import DecodeConfig
-from regard.decode import search
 from regard.engine.onnxruntime import OnnxEngine
 from regard.engine.torch import TorchEngine, load_model
 from regard.model.transformer import Transformer
@@ -105,18 +103,3 @@ def test_neighbours_do_not_matter(tmp_path: Path, random_model: Callable[..., Tr
             own, alone[row] = engine.step(tokens[row : row + 1], alone[row])
             assert np.array_equal(own[0], values[row]), source
         tokens = values.argmax(axis=1)
-
-
-def best(engine: Any, sources: Sequence[Sequence[int]], **changes: Any) -> list[list[int]]:
-    found = search(engine, sources, DecodeConfig(**changes))
-    return [hypotheses[0].tokens for hypotheses in found]
-
-
-@pytest.mark.parametrize("method", ["beam", "greedy"])
-def test_both_engines_find_the_same_tokens(
-    tmp_path: Path, random_model: Callable[..., Transformer], method: str
-) -> None:
-    ours, theirs = both(save_model(random_model(), tmp_path / "model", "fp32"))
-    sources = [[*np.random.default_rng(n).integers(4, 23, n % 7).tolist(), 3] for n in range(23)]
-    changes = dict(method=method, coverage_penalty=0.2 if method == "beam" else 0.0, max_length=9)
-    assert best(ours, sources, **changes) == best(theirs, sources, **changes)

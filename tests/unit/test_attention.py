@@ -92,22 +92,6 @@ def assert_same(kernel, query, key, value, visibility, real=slice(None)) -> None
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
-def test_trained_in_bf16_on_a_processor_it_is_the_plain_products_where_they_fit(monkeypatch):
-    inputs = [torch.randn(2, 3, 5, 4).bfloat16().requires_grad_() for _ in range(3)]
-    layout = Layout.padded(torch.tensor([5, 5]), 5)
-    visibility = Visibility(layout, layout, causal=True)
-    expected = written_out(*inputs, visibility)
-    assert torch.equal(attention(*inputs, visibility), expected)
-    toward = torch.randn_like(expected)
-    gradients = torch.autograd.grad(expected, inputs, toward)
-    monkeypatch.setattr(formula, "written_out", None)
-    monkeypatch.setattr(kernels, "MAX_STORED_SCORES", 2 * 3 * 5 * 5 - 1)
-    by_kernel = attention(*inputs, visibility)
-    torch.testing.assert_close(by_kernel, expected, rtol=0.02, atol=0.02)
-    for ours, theirs in zip(torch.autograd.grad(by_kernel, inputs, toward), gradients, strict=True):
-        torch.testing.assert_close(ours, theirs, rtol=0.05, atol=0.05)
-
-
 @pytest.mark.parametrize(
     ("kind", "packed"),
     [

@@ -33,14 +33,3 @@ def test_recurrent_matrices_begin_orthogonal(kind):
     assert not weights.recurrent_bias.any()
     forget_gate = [0] * 7 + [1] * 7 + [0] * 14
     assert weights.inputs_bias.tolist() == (forget_gate if kind == "lstm" else [0] * len(weights.inputs))
-
-
-# torch says so on a processor without bf16 arithmetic, and computes it in another way
-@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed")
-@pytest.mark.parametrize("kind", NUM_PARTS)
-def test_states_stay_wide_under_autocast(kind):
-    cell = make_cell(kind, 5, 7)
-    with torch.autocast("cpu", torch.bfloat16):
-        states, last = run(cell, torch.randn(3, 2, 5).bfloat16())
-        after = advance(cell, torch.randn(3, len(Weights.of(cell).inputs)).bfloat16(), last)
-    assert states.dtype == last.dtype == after.dtype == torch.float32

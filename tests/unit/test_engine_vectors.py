@@ -11,7 +11,7 @@ from fixtures import make_model_folder, save_model
 
 from regard.config import ModelConfig
 from regard.engine import open_encoder
-from regard.errors import ModelError, UsageError
+from regard.errors import ModelError
 from regard.model.layout import Layout
 from regard.model.transformer import Transformer, build
 
@@ -69,11 +69,6 @@ def test_what_cannot_read_is_refused(tmp_path: Path) -> None:
     saved(tmp_path / "writer", architecture="decoder-only")
     with pytest.raises(ModelError, match="a model with an encoder"):
         open_encoder(tmp_path / "writer")
-    saved(tmp_path / "reader", architecture="encoder-only")
-    with pytest.raises(UsageError, match="int8"):
-        open_encoder(tmp_path / "reader", precision="int8")
-    with pytest.raises(UsageError, match="threads"):
-        open_encoder(tmp_path / "reader", threads=0)
 
 
 def test_a_graph_from_before_is_named_and_still_translates(tmp_path: Path) -> None:

@@ -11,21 +11,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from regard.model.dropout import HASH_RANGE, Dropout, hash_numbers, hashed_dropout, quartered_dropout
-from regard.model.embedding import InputEmbedding
 from regard.model.layout import Layout, Visibility
 from regard.model.linear import linear
 from regard.model.position import PositionalEncoding, rotate, rotation, sinusoidal
 from regard.model.transformer import build
-from regard.trace import Trace
-
-
-def test_the_embedding_norm_follows_the_sum(tiny_config):
-    layer = InputEmbedding(tiny_config(embedding_norm=True), vocab_size=23, dropout=0.0)
-    trace = Trace()
-    x = layer(torch.tensor([[5, 7, 11]]), torch.tensor([[0, 1, 2]]), trace=trace)
-    assert list(trace) == ["tokens", "embedding", "position", "norm", "input"]
-    total = trace["embedding"] + trace["position"]
-    torch.testing.assert_close(x, torch.nn.functional.layer_norm(total, [18]))
 
 
 @pytest.mark.parametrize(("tied", "num_tables"), [("all", 1), ("decoder", 2), ("none", 3)])
@@ -37,14 +26,6 @@ def test_which_tables_are_one(tied, num_tables, tiny_config):
     assert len({id(table) for table in (source, target, output)}) == num_tables
     rows = sum(1 for weight in model.parameters() if weight.shape == (23, 18))
     assert rows == num_tables
-
-
-@pytest.mark.parametrize("architecture", ["decoder-only", "encoder-only"])
-@pytest.mark.parametrize("tied", ["all", "decoder", "none"])
-def test_one_sided_models_tie_their_only_table(architecture, tied, tiny_config):
-    model = build(tiny_config(architecture=architecture, tied=tied))
-    side = model.target if architecture == "decoder-only" else model.source
-    assert (side.embedding.weight is model.output.weight) == (tied != "none")
 
 
 PLACES = torch.arange(5)[None]
@@ -71,15 +52,6 @@ def test_a_fixed_offset_is_a_rotation():
         turn[2 * i, 2 * i] = turn[2 * i + 1, 2 * i + 1] = math.cos(angle)
         turn[2 * i, 2 * i + 1], turn[2 * i + 1, 2 * i] = math.sin(angle), -math.sin(angle)
     torch.testing.assert_close(encoding[:-k] @ turn.T, encoding[k:], atol=1e-5, rtol=0)
-
-
-def test_learned_positions_are_rows_of_a_table(tiny_config):
-    position = PositionalEncoding(tiny_config(position="learned"))
-    assert position.weight.shape == (37, 18)
-    encoding = position(torch.tensor([[2, 0, 36]]))
-    assert torch.equal(encoding[0], position.weight[[2, 0, 36]])
-    # Beyond the table its last row.
-    assert torch.equal(position(torch.tensor([[500]]))[0, 0], position.weight[36])
 
 
 def test_tabulated_positions_are_looked_up_as_far_as_they_reach(tiny_config):
@@ -109,15 +81,6 @@ def test_rotary_scores_depend_on_the_distance_only():
 
 
 T, N = True, False
-
-
-def test_packed_on_paper():
-    """Sentences of 3, 1 and 2 words in one row of 6; unused slots at the end hold none."""
-    layout = Layout.packed(torch.tensor([3, 1, 2, 0, 0]), 6, 3)
-    assert layout.is_packed
-    assert layout.boundaries.tolist() == [0, 3, 4, 6, 6, 6]
-    assert layout.sequence_of().tolist() == [[0, 0, 0, 1, 2, 2]]
-    assert layout.positions().tolist() == [[0, 1, 2, 0, 0, 1]]
 
 
 def test_the_future_and_padding_are_hidden_on_paper():
@@ -160,14 +123,6 @@ def test_what_is_kept_is_scaled_and_the_rest_is_zero(drop: Drop) -> None:
     kept = y != 0
     assert kept.any() and not kept.all()
     torch.testing.assert_close(y[kept], x[kept] / 0.7)
-
-
-@both_kinds
-def test_the_gradient_passes_where_the_value_did(drop: Drop) -> None:
-    x = torch.randn(13, 17, requires_grad=True)
-    y = drop(x, 0.4)
-    (gradient,) = torch.autograd.grad(y.sum(), x)
-    torch.testing.assert_close(gradient, (y != 0) / 0.6)
 
 
 def hashed_coins(shape: torch.Size, p: float) -> Tensor:

@@ -39,20 +39,6 @@ def test_dropout_takes_the_output_and_leaves_the_residual_path(tiny_config):
         assert torch.equal(trace["residual"], x)
 
 
-def test_batch_norm_on_paper():
-    """Of 1, 2, 6 in the first feature the mean is 3 and the variance 14/3; padding of 99 counts for nothing."""
-    norm = MaskedBatchNorm(2, eps=0.0)
-    x = torch.tensor([[[1.0, 5.0], [2.0, 7.0]], [[6.0, 9.0], [99.0, 99.0]]])
-    is_word = torch.tensor([[True, True], [True, False]])
-    mark_words(norm, is_word)
-    out = norm(x)
-    root = (14 / 3) ** 0.5
-    assert out[is_word][:, 0].tolist() == pytest.approx([-2 / root, -1 / root, 3 / root])
-    # The running averages begin at 0 and 1; a sample of three says 14/2 of the variance.
-    assert norm.running_mean.tolist() == pytest.approx([0.3, 0.7])
-    assert norm.running_variance.tolist() == pytest.approx([0.9 + 0.1 * 7, 0.9 + 0.1 * 4])
-
-
 def test_batch_norm_without_padding_is_torch_s():
     ours, theirs = MaskedBatchNorm(7, eps=1e-5), nn.BatchNorm1d(7, eps=1e-5, momentum=MOMENTUM)
     mark_words(ours, torch.ones(3, 5, dtype=torch.bool))
@@ -92,13 +78,3 @@ def test_in_training_packed_equals_padded(architecture, placement, random_model,
     again = torch.autograd.grad((packed * toward).sum(), list(model.parameters()))
     for ours, theirs in zip(again, gradients, strict=True):
         torch.testing.assert_close(ours, theirs)
-
-
-def test_its_drawback_in_training_neighbours_matter(random_model, sentences):
-    model = random_model(norm="batch").train()
-    together = sentences.padded(model)[0, :4]
-    alone = sentences.rows(0).padded(model)[0, :4]
-    assert not torch.allclose(alone, together, atol=1e-2)
-    model.eval()
-    together, alone = sentences.padded(model)[0, :4], sentences.rows(0).padded(model)[0, :4]
-    torch.testing.assert_close(alone, together, atol=1e-5, rtol=1e-5)

@@ -13,7 +13,7 @@ from fixtures import save_model
 from regard.config import DecodeConfig
 from regard.decode import search
 from regard.engine import open_engine
-from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
+from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import UsageError
 from regard.trace import Trace
 from regard.translate.trace import trace_pair
@@ -67,7 +67,7 @@ def test_an_edit_is_the_same_in_one_pass_and_step_by_step(attention, random_mode
     assert not np.allclose(full["logits"][2], plain["logits"][2], atol=1e-3)
     # In additive attention what was found enters the state, so that later words differ too.
     assert np.allclose(full["logits"][3], plain["logits"][3]) == (attention != "additive")
-    for engine in (EditedEngine(model, edits_at), UncachedEngine(model, edits_at)):
+    for engine in (TorchEngine(model, edits_at=edits_at), UncachedEngine(model, edits_at=edits_at)):
         state: Any = engine.start(SOURCES[:1])
         for i, token in enumerate([2, *target]):
             logits, state = engine.step(torch.tensor([token]), state)

@@ -83,18 +83,6 @@ def test_every_kind_of_decoder(random_model, writing_variant, sources):
     assert_same(static(model, rows=7)(sources, config, limits(sources, config)), expected)
 
 
-@pytest.mark.parametrize("beam", [1, 4])
-def test_neighbours_and_refilling_change_nothing(random_model, sources, beam):
-    model = with_ends(random_model())
-    config = DecodeConfig(beam=beam, max_length=9)
-    together = static(model)(sources, config, limits(sources, config))
-    refilled = static(model, rows=2 * beam)(sources, config, limits(sources, config))
-    alone = static(model)
-    one_by_one = [alone([source], config, limits([source], config))[0] for source in sources]
-    assert_same(refilled, together)
-    assert_same(one_by_one, together)
-
-
 class Whole:
     """A model that only knows how to search by itself."""
 

@@ -9,12 +9,6 @@ from regard.errors import UsageError
 from regard.trace import Trace, at, keep
 
 
-def test_without_a_trace_a_value_passes_untouched():
-    value = object()
-    assert keep(None, "anything", value) is value
-    assert at(None, "child") is None
-
-
 def test_values_are_recorded_under_their_path_in_order():
     trace = Trace()
     keep(trace.at("encoder").at("layers.0"), "norm", 1)
@@ -50,13 +44,6 @@ def test_an_unknown_name_is_a_key_error_and_suggests_one():
 def test_an_edit_must_give_a_value_of_the_same_shape(edit, message):
     with pytest.raises(UsageError, match=message):
         keep(Trace(edits={"memory": edit}), "memory", torch.ones(5, 3))
-
-
-def test_an_edit_is_applied_at_its_full_path_only():
-    trace = Trace(edits={"encoder.norm": lambda value: value * 10})
-    assert keep(trace.at("encoder"), "norm", 1) == 10
-    assert keep(trace.at("decoder"), "norm", 1) == 1
-    assert dict(trace.items()) == {"encoder.norm": 10, "decoder.norm": 1}
 
 
 def test_an_edit_changes_what_follows_and_nothing_before(random_model, sentences):

@@ -51,16 +51,6 @@ def test_selected_rows_go_on_from_their_own_past(any_writing_variant, random_mod
     torch.testing.assert_close(logits, whole.padded(model)[:, 4], **CLOSE)
 
 
-def test_a_step_leaves_the_state_it_was_given(random_model, sentences):
-    """A search may step twice from one state."""
-    model = random_model()
-    state = model.start(sentences.source, sentences.source_lengths)
-    _, state = model.step(sentences.target[:, 0], state)
-    first, _ = model.step(sentences.target[:, 1], state)
-    model.step(sentences.target[:, 2], state)
-    assert torch.equal(model.step(sentences.target[:, 1], state)[0], first)
-
-
 def test_what_stands_in_the_padding_does_not_matter(any_variant, random_model, sentences):
     model = random_model(**any_variant)
     source_real = torch.arange(7) < sentences.source_lengths[:, None]

@@ -19,7 +19,7 @@ import numpy as np
 from regard.config import DecodeConfig
 from regard.decode.arrays import Array, Arrays, Host, arrays_for, arrays_of, log_probabilities_of
 from regard.decode.constraints import Choice, Progress, Rules, share_slots
-from regard.decode.interface import Hypothesis, State, StepModel, StepRecord, Stop, best_attainable, hypothesis
+from regard.decode.interface import Hypothesis, StepModel, StepRecord, Stop, best_attainable, hypothesis
 from regard.decode.single_path import offers_best, read_beginning, record
 
 Trail = tuple[Any, int, float, Host | None] | None
@@ -89,13 +89,13 @@ class BeamSearch:
         while True:
             if step_best is not None and self.length >= self.rules.longest_prefix:
                 best, best_tokens, state = step_best(inputs, state, self.count)
-                self._look(arrays, state)
                 choices = self._best_of(best, best_tokens, self.rules.excluded(self.length), {})
             else:
                 logits, state = model.step(arrays.integers(np.array(inputs)), state)
                 arrays = arrays_of(logits)
-                self._look(arrays, state)
                 choices = self._choose(arrays, log_probabilities_of(model, logits))
+            if self.attention:
+                self.seen = arrays.host(state.attention)
             kept = self._settle(choices)
             if not kept:
                 ranked = [
@@ -107,10 +107,6 @@ class BeamSearch:
                 state = state.select(arrays.integers(np.array(parents)))
             inputs = [choice[2] for choice in kept]
             self._extend(kept)
-
-    def _look(self, arrays: Arrays, state: State) -> None:
-        if self.attention:
-            self.seen = arrays.host(state.attention)
 
     def _choose(self, arrays: Arrays, log_probabilities: Array) -> list[Choice]:
         """The candidates of each source, ends among them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypedDict, Unpack
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.errors import MissingExtra, ModelError, UsageError
+from regard.errors import ModelError, UsageError, needs_extra
 from regard.folder.manifest import read_manifest
 
 # Switches off onnxruntime's telemetry. It must be set before onnxruntime is imported.
@@ -20,8 +19,6 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 EngineKind = Literal["auto", "onnxruntime", "torch"]
 Precision = Literal["auto", "fp32", "int8", "bf16"]
-GraphPrecision = Literal["auto", "fp32", "int8"]
-"""Precisions of the onnxruntime engine."""
 
 WRITES_NOTHING = "an encoder-only model writes nothing: use a model with a decoder"
 GRAPHS = ("decoder.onnx", "encoder.onnx")
@@ -106,15 +103,11 @@ def _open(
         raise UsageError(f"threads must be at least 1: got {threads}; leave it out to have it chosen")
     model = read_manifest(folder).model
     on_cpu = device in ("auto", "cpu")
-    purpose = "the torch engine"
     if kind == "auto":
         has_graphs = any((Path(folder) / name).is_file() for name in GRAPHS)
         kind = "onnxruntime" if has_graphs and on_cpu and precision != "bf16" else "torch"
-        purpose = "running a model without the CPU engine's graphs"
-        if has_graphs:
-            purpose = f"device={device}" if precision != "bf16" else "precision=bf16"
     if kind == "torch":
-        return _open_torch(folder, "cpu" if device == "auto" else device, threads, precision, purpose)
+        return _open_torch(folder, "cpu" if device == "auto" else device, threads, precision)
     if kind != "onnxruntime":
         raise UsageError(f"engine must be auto, onnxruntime or torch: got {kind!r}; auto takes the one that fits")
     if not on_cpu:
@@ -132,14 +125,13 @@ def _open(
     return OnnxEngine(folder, threads, precision)
 
 
-def _open_torch(folder: str | Path, device: str, threads: int | None, precision: Precision, purpose: str) -> Any:
+def _open_torch(folder: str | Path, device: str, threads: int | None, precision: Precision) -> Any:
     if precision == "int8":
         raise UsageError("the torch engine computes in fp32 or bf16: got int8; use onnxruntime")
-    if find_spec("torch") is None:
-        raise MissingExtra("torch", "torch", purpose)
-    import torch
+    with needs_extra("torch", "running this model"):
+        import torch
 
-    from regard.engine.torch import TorchEngine, load_model
+        from regard.engine.torch import TorchEngine, load_model
 
     try:
         torch.zeros(1, device=device).tolist()

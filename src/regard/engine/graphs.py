@@ -14,7 +14,7 @@ import onnxruntime
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.engine import WRITES_NOTHING, GraphPrecision, pad
+from regard.engine import WRITES_NOTHING, Precision, pad
 from regard.errors import ModelError, UsageError
 from regard.folder import checkpoint
 from regard.folder.manifest import read_manifest
@@ -27,7 +27,7 @@ MEMORY = "memory"
 class Graphs:
     """A model folder with checked weights, and the precision its graphs run in."""
 
-    def __init__(self, folder: str | Path, threads: int | None, precision: GraphPrecision) -> None:
+    def __init__(self, folder: str | Path, threads: int | None, precision: Precision) -> None:
         self._folder = Path(folder)
         manifest = read_manifest(self._folder)
         checkpoint.check_weights(self._folder, manifest)
@@ -69,7 +69,7 @@ class Graphs:
 class OnnxEncoder:
     """The encoder's graph alone: fills in blanks, and gives vectors to search."""
 
-    def __init__(self, folder: str | Path, threads: int | None = None, precision: GraphPrecision = "auto") -> None:
+    def __init__(self, folder: str | Path, threads: int | None = None, precision: Precision = "auto") -> None:
         graphs = Graphs(folder, threads, precision)
         self.config, self._folder = graphs.config, folder
         self.precision = "int8" if graphs.quantized else "fp32"
@@ -102,9 +102,6 @@ class OnnxEncoder:
         return [row[:length] for row, length in zip(memory, lengths, strict=True)]
 
     def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
-        raise UsageError(WRITES_NOTHING)
-
-    def step(self, tokens: np.ndarray, state: State) -> tuple[np.ndarray, State]:
         raise UsageError(WRITES_NOTHING)
 
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from regard.decode.interface import State
-from regard.engine import GraphPrecision, pad
+from regard.engine import Precision, pad
 from regard.engine.cache import FIRST_CAPACITY, BlockPool, Cache, Call, Sources
 from regard.engine.graphs import MEMORY, Graphs
 
@@ -54,13 +54,9 @@ class OnnxState:
         sources = self.sources
         if chosen != self.sentence_of:
             sources = self.all_sources.select(_grouped(np.array(chosen)))
-        return replace(
-            self,
-            rows=[self.rows[index] for index in wanted],
-            sources=sources,
-            sentence_of=chosen,
-            attention=None if self.attention is None else self.attention[wanted],
-        )
+        rows = [self.rows[index] for index in wanted]
+        attention = None if self.attention is None else self.attention[wanted]
+        return replace(self, rows=rows, sources=sources, sentence_of=chosen, attention=attention)
 
 
 def _grouped(sentence_of: np.ndarray) -> np.ndarray:
@@ -79,7 +75,7 @@ class OnnxEngine:
 
     normalised = True
 
-    def __init__(self, folder: str | Path, threads: int | None = None, precision: GraphPrecision = "auto") -> None:
+    def __init__(self, folder: str | Path, threads: int | None = None, precision: Precision = "auto") -> None:
         graphs = Graphs(folder, threads, precision)
         self.config, self.quantized = graphs.config, graphs.quantized
         self.device = None

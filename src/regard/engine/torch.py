@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.config import ModelConfig
 from regard.decode.interface import State
-from regard.engine import WRITES_NOTHING, pad
+from regard.engine import WRITES_NOTHING, Precision, pad
 from regard.engine.gpu.recording import Room
 from regard.engine.gpu.search import StaticSearch
 from regard.errors import UsageError
@@ -90,19 +90,18 @@ class TorchState:
     wants_attention: bool = False
 
     def select(self, indices: Tensor) -> TorchState:
-        seen = self.attention
-        return replace(
-            self,
-            decoder=self.decoder.select(indices),
-            attention=None if seen is None else seen.index_select(0, indices),
-        )
+        seen = None if self.attention is None else self.attention.index_select(0, indices)
+        return replace(self, decoder=self.decoder.select(indices), attention=seen)
 
 
 class TorchEngine:
     """The step interface over a module, which stays accessible as `model`."""
 
-    def __init__(self, model: Model, device: str = "cpu", precision: Literal["auto", "fp32", "bf16"] = "auto") -> None:
-        self.config = model.config
+    def __init__(
+        self, model: Model, device: str = "cpu", precision: Precision = "auto", edits_at: EditsAt | None = None
+    ) -> None:
+        """With edits, a cached step has those of its position, and the source those of position 0."""
+        self.config, self.edits_at = model.config, edits_at
         self.device = torch.device(device)
         self.model = model.to(self.device).eval()
         on_gpu = self.device.type == "cuda"
@@ -111,9 +110,7 @@ class TorchEngine:
     @functools.cached_property
     def search_whole(self) -> StaticSearch | None:
         """The recorded search on a GPU; the first use copies the weights."""
-        if self.device.type != "cuda" or not self.config.has_decoder:
-            return None
-        if isinstance(self.model, RecurrentEncoderDecoder):
+        if self.device.type != "cuda" or not self.config.has_decoder or isinstance(self.model, RecurrentEncoderDecoder):
             return None
         memory = torch.cuda.mem_get_info(self.device)[0] // MEMORY_SHARE
         dtype = torch.float32 if self.precision == "fp32" else torch.bfloat16
@@ -129,13 +126,9 @@ class TorchEngine:
             raise UsageError(
                 "an alignment needs a model that attends to its source: got one with attention=none; use another model"
             )
-        source, lengths = pad(sources, self.config.pad_id)
+        source, lengths = (torch.from_numpy(each).to(self.device) for each in pad(sources, self.config.pad_id))
         with self._autocast():
-            state = cast(Translating, self.model).start(
-                torch.from_numpy(source).to(self.device),
-                torch.from_numpy(lengths).to(self.device),
-                trace=self._trace(0),
-            )
+            state = cast(Translating, self.model).start(source, lengths, trace=self._trace(0))
         return TorchState(state, wants_attention=attention)
 
     @torch.inference_mode()
@@ -170,8 +163,8 @@ class TorchEngine:
         return [row[:length] for row, length in zip(rows, lengths, strict=True)]
 
     def _trace(self, position: int) -> Trace | None:
-        """The trace of a pass that begins at this position; see `EditedEngine`."""
-        return None
+        """The trace of a pass that begins at this position, where there are edits."""
+        return None if self.edits_at is None else Trace(self.edits_at(position))
 
     def _attention_of(self, trace: Trace) -> Tensor | None:
         """[rows, source_len]: what the newest token attended to; None without a source."""
@@ -182,17 +175,6 @@ class TorchEngine:
         if self.precision == "fp32":
             return nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
-
-
-class EditedEngine(TorchEngine):
-    """Cached steps with the edits of their position; the source with those of position 0."""
-
-    def __init__(self, model: Model, edits_at: EditsAt) -> None:
-        super().__init__(model)
-        self.edits_at = edits_at
-
-    def _trace(self, position: int) -> Trace:
-        return Trace(self.edits_at(position))
 
 
 @dataclass(frozen=True)
@@ -210,7 +192,7 @@ class WrittenState:
         return replace(self, **chosen)
 
 
-class UncachedEngine(EditedEngine):
+class UncachedEngine(TorchEngine):
     """Every step is one whole pass over the tokens so far.
 
     An edit that lets a word see later ones changes the earlier vectors with every new word, so that they
@@ -233,6 +215,7 @@ class UncachedEngine(EditedEngine):
         target = torch.cat([written.tokens, tokens[:, None]], dim=1)
         layout = Layout.padded(target.new_full((len(target),), target.shape[1]), target.shape[1])
         trace = self._trace(0)
+        assert trace is not None, "without edits a cache is faster"
         if isinstance(self.model, DecoderOnly):
             logits = self.model(target, layout, trace=trace)[:, -1]
         else:

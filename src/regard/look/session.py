@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import DecodeConfig
-from regard.engine.torch import EditedEngine, TorchEngine, UncachedEngine
+from regard.engine.torch import TorchEngine, UncachedEngine
 from regard.errors import RegardWarning, UsageError
 from regard.look.subject import Subject
 from regard.look.whatif import Plan, plan_of
@@ -166,8 +166,8 @@ class Session:
         engine = subject.opened if translates else None
         engine = engine or TorchEngine(subject.network)
         if plan.edits:
-            edited = UncachedEngine if plan.sees_future else EditedEngine
-            engine = edited(subject.network, plan.edits_at)
+            edited = UncachedEngine if plan.sees_future else TorchEngine
+            engine = edited(subject.network, edits_at=plan.edits_at)
         translator = Translator(engine, manifest, subject.source, subject.target)
         stages: dict[str, Any] = {}
         num_given = 0

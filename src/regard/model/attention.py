@@ -116,7 +116,9 @@ class MultiHeadAttention(AddAndNorm):
         trace: Trace | None = None,
     ) -> tuple[Float[Tensor, "batch query_len d_model"], KeyValueCache]:
         """Self-attention, MultiHead(x, x, x): each word attends to all words here and in the `past`."""
-        projected = self._project(self.norm_input(x, trace))
+        inputs = self.norm_input(x, trace)
+        # Queries, keys and values side by side.
+        projected = self.joined(inputs) if self.joined else fused_linear(inputs, [self.query, self.key, self.value])
         query, key, value = map(self.split_heads, projected.chunk(3, dim=-1))
         if rotation is not None:
             query, key = rotate(query, rotation), rotate(key, rotation)
@@ -161,12 +163,6 @@ class MultiHeadAttention(AddAndNorm):
             joined.weight.copy_(torch.cat([linear.weight for linear in maps]))
             joined.bias.copy_(torch.cat([linear.bias for linear in maps]))
         self.joined = joined
-
-    def _project(self, x: Float[Tensor, "batch length d_model"]) -> Float[Tensor, "batch length features"]:
-        """Queries, keys and values side by side."""
-        if self.joined is not None:
-            return self.joined(x)
-        return fused_linear(x, [self.query, self.key, self.value])
 
     def _attend_packed(
         self, projected: Float[Tensor, "batch length features"], visibility: Visibility | None

@@ -40,13 +40,10 @@ class DecoderState:
 
     def select(self, rows: Int[Tensor, " chosen"]) -> DecoderState:
         """The state of these rows; a row may be repeated or left out."""
-        lengths = self.source_lengths
-        return replace(
-            self,
-            past=None if self.past is None else tuple(layer.select(rows) for layer in self.past),
-            memory=tuple(layer.select(rows) for layer in self.memory),
-            source_lengths=None if lengths is None else lengths.index_select(0, rows),
-        )
+        past = None if self.past is None else tuple(layer.select(rows) for layer in self.past)
+        memory = tuple(layer.select(rows) for layer in self.memory)
+        lengths = None if self.source_lengths is None else self.source_lengths.index_select(0, rows)
+        return replace(self, past=past, memory=memory, source_lengths=lengths)
 
     @property
     def longest(self) -> int:
@@ -127,14 +124,8 @@ class Decoder(Stack):
         visibility, turned = self._place(positions, visibility, trace)
         present = []
         for i, layer in enumerate(self.layers):
-            x, keys = layer(
-                x,
-                visibility,
-                memory[i] if memory else None,
-                cross_visibility,
-                past=None if past is None else past[i],
-                rotation=turned,
-                trace=at(trace, f"layers.{i}"),
-            )
+            source, earlier = memory[i] if memory else None, None if past is None else past[i]
+            here = at(trace, f"layers.{i}")
+            x, keys = layer(x, visibility, source, cross_visibility, past=earlier, rotation=turned, trace=here)
             present.append(keys)
         return self._normalised(x, trace), tuple(present)

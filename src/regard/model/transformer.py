@@ -83,15 +83,9 @@ class Transformer(Network):
     ) -> tuple[Float[Tensor, "batch d_model"], AnyState]:
         """The decoder's last hidden vector after one more token, and the state that has read it."""
         positions = state.positions_of(tokens)[:, None]
-        hidden, past = self.decoder(
-            self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target")),
-            positions,
-            self._step_visibility(positions, state.longest),
-            state.memory,
-            state.cross_visibility(len(tokens)),
-            past=state.past,
-            trace=at(trace, "decoder"),
-        )
+        x = self.target(tokens[:, None], positions, state.longest, trace=at(trace, "target"))
+        seen = self._step_visibility(positions, state.longest), state.memory, state.cross_visibility(len(tokens))
+        hidden, past = self.decoder(x, positions, *seen, past=state.past, trace=at(trace, "decoder"))
         return hidden[:, 0], state.advanced(past)
 
     def _step_visibility(self, positions: Int[Tensor, "batch 1"], key_len: int) -> Visibility | None:

@@ -116,7 +116,7 @@ def trace_text(
     given = [] if has_encoder else own.encode(known_signs(text, own))
     history: list[StepRecord] = []
     metadata: dict[str, Any] = {}
-    engine = UncachedEngine(model, lambda position: edits) if edits else TorchEngine(model)
+    engine = UncachedEngine(model, edits_at=lambda position: edits) if edits else TorchEngine(model)
     if decode is not None and manifest.task == "translate":
         if edits:
             translator = Translator(engine, manifest, translator.source, own)

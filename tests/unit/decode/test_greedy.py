@@ -42,19 +42,6 @@ def test_padding_and_beginning_are_never_written(toys, device):
     assert found.log_probability < 5 * math.log(0.01)
 
 
-def test_prefix_is_kept_and_scored(toys, device):
-    logits = toys.hashed(11)
-    model = toys.model(logits, device)
-    constraints = [Constraints(prefix=[7, 9, 10]), Constraints(), Constraints(prefix=[8]), Constraints()]
-    found = only(search(model, SOURCES, GREEDY, constraints=constraints))
-    free = only(search(model, SOURCES, GREEDY))
-    assert found[0].tokens[:3] == [7, 9, 10]
-    assert found[2].tokens[:1] == [8]
-    assert (found[1].tokens, found[3].tokens) == (free[1].tokens, free[3].tokens)
-    first = toys.log_probabilities(logits, SOURCES[0], [7])
-    assert math.isclose(found[0].token_log_probabilities[1], first[9], rel_tol=1e-4)
-
-
 def test_a_prefix_may_be_impossible_and_hold_the_end(toys, device):
     """A dialogue's turns may end inside a prompt."""
     model = toys.model(toys.bigram({2: {4: 1.0}, 3: {5: 1.0}, 5: {3: 1.0}}, 7), device)

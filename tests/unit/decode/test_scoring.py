@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.config import DecodeConfig, ModelConfig
-from regard.decode import Constraints, ContextAwareModel, score, search, stream
+from regard.decode import Constraints, ContextAwareModel, score, stream
 from regard.decode.arrays import arrays_of
 
 
@@ -147,11 +147,3 @@ def test_whole_outputs_are_read_a_bounded_number_of_places_at_once(toys, monkeyp
         for source, target in zip(sources, targets, strict=True)
     ]
     assert model.shapes == [(2, 5), (2, 2), (1, 3)]
-
-
-def test_agrees_with_the_search(toys, device):
-    model = toys.model(toys.hashed(11), device)
-    found = [best[0] for best in search(model, SOURCES, DecodeConfig())]
-    values = score(model, SOURCES, [each.tokens for each in found])
-    for each, scored in zip(found, values, strict=True):
-        np.testing.assert_allclose(scored, each.token_log_probabilities, rtol=1e-6)

@@ -163,10 +163,7 @@ def _advance(  # type: ignore[no-untyped-def]
             past = tl.load(owners + beneath * max_len + places[None, :], mask=inside, other=0)
             past = tl.where(places[None, :] == position, beneath.to(tl.int32), past)
             tl.debug_barrier()
-            tl.store(
-                owners + (slot * BEAM + ranks)[:, None] * max_len + places[None, :],
-                past, mask=inside,
-            )  # fmt: skip
+            tl.store(owners + (slot * BEAM + ranks)[:, None] * max_len + places[None, :], past, mask=inside)
 
     finished = done & (sentence < nobody)
     fresh = tl.atomic_add(next_sentence, 1, mask=finished)

@@ -80,10 +80,9 @@ class Room:
         """
         beam = config.beam if config.method == "beam" else 1
         bytes_per_token = 2 * model.num_decoder_layers * model.d_model * itemsize
-        source_len, max_len = _at_least(source_len, 32), _at_least(limit + 1, 64)
-        num_sentences = min(
-            _at_least(count), self.sentences, max(_at_most(self.memory // (bytes_per_token * source_len)), 1)
-        )
+        source_len, max_len = at_least(source_len, 32), at_least(limit + 1, 64)
+        fitting = max(_at_most(self.memory // (bytes_per_token * source_len)), 1)
+        num_sentences = min(at_least(count), self.sentences, fitting)
         num_rows = min(self.rows, _at_most(self.memory // (bytes_per_token * max_len)))
         return Shape(
             num_sentences=num_sentences,
@@ -96,12 +95,8 @@ class Room:
             no_repeat_ngram=config.no_repeat_ngram,
         )
 
-    def batch(self, count: int, source_len: int) -> int:
-        """The number of sources of this length encoded at once."""
-        return min(_at_least(count), max(self.source_tokens // source_len, 1))
 
-
-def _at_least(count: int, least: int = 1) -> int:
+def at_least(count: int, least: int = 1) -> int:
     """The next power of two."""
     return max(1 << (count - 1).bit_length(), least) if count > 0 else least
 

@@ -21,7 +21,7 @@ from regard.config import DecodeConfig
 from regard.decode.arrays import Host
 from regard.decode.interface import Hypothesis
 from regard.engine import pad
-from regard.engine.gpu.recording import Recorded, Room, Shape
+from regard.engine.gpu.recording import Recorded, Room, Shape, at_least
 from regard.engine.gpu.slots import Slots, backtrace, candidates
 from regard.errors import UsageError
 from regard.model.decoder import DecoderLayer
@@ -56,12 +56,7 @@ def frozen(model: Transformer, dtype: torch.dtype) -> Transformer:
 class StaticSearch:
     """Recorded searches over one model, whose weights must not change."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        dtype: torch.dtype,
-        room: Room = Room(),  # noqa: B008 (frozen)
-    ) -> None:
+    def __init__(self, model: Transformer, dtype: torch.dtype, room: Room) -> None:
         self.model, self.room = frozen(model, dtype), room
         self._recordings: dict[Shape, RecordedSearch] = {}
         self._num_positions = 0
@@ -74,14 +69,9 @@ class StaticSearch:
         found: list[list[Hypothesis]] = [[] for _ in sources]
         begin = 0
         while begin < len(order):
-            shape = self.room.shape(
-                self.model.config,
-                self.model.output.weight.dtype.itemsize,
-                config,
-                count=len(order) - begin,
-                source_len=len(sources[order[begin]]),
-                limit=int(limits[order[begin:]].max()),
-            )
+            count, source_len, limit = len(order) - begin, len(sources[order[begin]]), int(limits[order[begin:]].max())
+            sizes = {"count": count, "source_len": source_len, "limit": limit}
+            shape = self.room.shape(self.model.config, self.model.output.weight.dtype.itemsize, config, **sizes)
             group = order[begin : begin + shape.num_sentences]
             results = self._run(shape, [sources[i] for i in group], limits[group], config)
             if results is None:
@@ -141,19 +131,13 @@ class RecordedSearch:
         self.past = weight.new_zeros(num_layers, 2, shape.num_rows, heads, shape.max_len, head_dim)
         self.bank = weight.new_zeros(num_layers, 2, shape.num_sentences + 1, heads, shape.source_len, head_dim)
         self.source_lengths = torch.ones(shape.num_sentences + 1, dtype=torch.int64, device=self.device)
-        self.state = self._state()
-        self.step = Recorded(self._step, self.device)
-        self.readers: dict[tuple[int, int], Reader] = {}
-
-    def _state(self) -> StaticState:
-        slots, shape = self.slots, self.shape
-        positions = slots.positions.view(-1)
+        slots, positions = self.slots, self.slots.positions.view(-1)
         owners = None if slots.owners is None else slots.owners.view(shape.num_rows, shape.max_len)
         past = tuple(TargetCache(key, value, positions, owners) for key, value in self.past)
-        if not shape.source_len:
-            return StaticState(positions, past)
-        banks = tuple(SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank)
-        return StaticState(positions, past, banks)
+        banks = (SourceCache(key, value, self.source_lengths, slots.sentence) for key, value in self.bank)
+        self.state = StaticState(positions, past, tuple(banks) if shape.source_len else ())
+        self.step = Recorded(self._step, self.device)
+        self.readers: dict[tuple[int, int], Reader] = {}
 
     def run(self, sources: Sequence[Sequence[int]], limits: Host, config: DecodeConfig) -> list[list[Hypothesis]]:
         """Search for all of these sources, the longest first."""
@@ -211,11 +195,10 @@ class RecordedSearch:
         while begin < len(sources):
             source_len = -(-len(sources[begin]) // SOURCE_STEP) * SOURCE_STEP
             source_len = min(source_len, self.shape.source_len)
-            batch = self.room.batch(len(sources) - begin, source_len)
-            reader = self.readers.get((batch, source_len))
-            if reader is None:
-                reader = self.readers[batch, source_len] = Reader(self, batch, source_len)
-            reader(sources[begin : begin + batch], begin)
+            batch = min(at_least(len(sources) - begin), max(self.room.source_tokens // source_len, 1))
+            if (batch, source_len) not in self.readers:
+                self.readers[batch, source_len] = Reader(self, batch, source_len)
+            self.readers[batch, source_len](sources[begin : begin + batch], begin)
             begin += batch
 
 

@@ -102,7 +102,9 @@ class Slots:
         goes_on = possible & ~ends
         limit = self.limits[self.sentence]
         stuck = (position >= limit) | ~possible[:, 0]
-        self._write_down(token * beam + parent, gain)
+        at = ((self.sentence * beam)[:, None] + self.ranks) * self.shape.max_len + self.positions
+        self.choices.view(-1).scatter_(0, at.view(-1), (token * beam + parent).view(-1).to(self.choices.dtype))
+        self.gains.view(-1).scatter_(0, at.view(-1), gain.view(-1))
         self._finish(parent, ends, best, gain, stuck)
         new_totals = best.masked_fill(~goes_on, -torch.inf)
         hope = new_totals.amax(dim=1)
@@ -121,12 +123,6 @@ class Slots:
         self.positions.add_(1)
         self.num_ended.add_(ends.sum(dim=1))
         self._refill(done)
-
-    def _write_down(self, choice: Tensor, gain: Tensor) -> None:
-        beam, max_len = self.shape.beam, self.shape.max_len
-        at = ((self.sentence * beam)[:, None] + self.ranks) * max_len + self.positions
-        self.choices.view(-1).scatter_(0, at.view(-1), choice.view(-1).to(self.choices.dtype))
-        self.gains.view(-1).scatter_(0, at.view(-1), gain.view(-1))
 
     def _finish(self, parent: Tensor, ends: Tensor, best: Tensor, gain: Tensor, stuck: Tensor) -> None:
         """Store the outputs that end here, and those cut because their sentence is stuck."""

@@ -75,19 +75,11 @@ def packed(
     if projected[0].shape[-1] in HEAD_DIMS:
         ranges = (*visibility.key_ranges(), *visibility.query_ranges())
         return packed_attention(projected, *ranges)[0]
-    boundaries = visibility.query.boundaries
-    assert boundaries is not None
+    of_query, of_key = visibility.query, visibility.key
+    assert of_query.boundaries is not None
+    bounds = of_query.boundaries, of_key.boundaries, of_query.longest, of_key.longest
     query, key, value = (part for tensor in projected for part in tensor.unbind(1))
-    context = varlen_attn(
-        query,
-        key,
-        value,
-        boundaries,
-        visibility.key.boundaries,
-        visibility.query.longest,
-        visibility.key.longest,
-        window_size=(-1, 0) if visibility.causal else (-1, -1),
-    )
+    context = varlen_attn(query, key, value, *bounds, window_size=(-1, 0) if visibility.causal else (-1, -1))
     assert isinstance(context, Tensor)
     return context
 

@@ -48,24 +48,15 @@ def _forward(  # type: ignore[no-untyped-def]
     last = tl.load(last_key + rows, mask=inside, other=0)
     begin = tl.load(first_key + tl.program_id(0) * BLOCK)
     end = tl.max(last, 0)
-    q = tl.load(
-        query + rows[:, None] * query_token + head * query_head + features[None, :],
-        mask=inside[:, None], other=0.0,
-    )  # fmt: skip
+    q = tl.load(query + rows[:, None] * query_token + head * query_head + features[None, :], inside[:, None], 0.0)
     highest = tl.full([BLOCK], -1e30, tl.float32)
     total = tl.zeros([BLOCK], tl.float32)
     mixed = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
     for start in range(begin, end, TILE):
         columns = start + tl.arange(0, TILE)
         there = columns < end
-        k = tl.load(
-            key + columns[None, :] * key_token + head * key_head + features[:, None],
-            mask=there[None, :], other=0.0,
-        )  # fmt: skip
-        v = tl.load(
-            value + columns[:, None] * value_token + head * value_head + features[None, :],
-            mask=there[:, None], other=0.0,
-        )  # fmt: skip
+        k = tl.load(key + columns[None, :] * key_token + head * key_head + features[:, None], there[None, :], 0.0)
+        v = tl.load(value + columns[:, None] * value_token + head * value_head + features[None, :], there[:, None], 0.0)
         visible = (columns[None, :] >= first[:, None]) & (columns[None, :] < last[:, None])
         scores = tl.where(visible, tl.dot(q, k) * scale, -1e30)
         higher = tl.maximum(highest, tl.max(scores, 1))
@@ -99,10 +90,7 @@ def _backward(  # type: ignore[no-untyped-def]
         last = tl.load(last_key + rows, mask=inside, other=0)
         begin = tl.load(first_key + tl.program_id(0) * BLOCK)
         end = tl.max(last, 0)
-        q = tl.load(
-            query + rows[:, None] * query_token + head * query_head + features[None, :],
-            mask=inside[:, None], other=0.0,
-        )  # fmt: skip
+        q = tl.load(query + rows[:, None] * query_token + head * query_head + features[None, :], inside[:, None], 0.0)
         places = (rows[:, None] * num_heads + head) * HEAD_DIM + features[None, :]
         given = tl.load(gradient + places, mask=inside[:, None], other=0.0)
         mixed = tl.load(context + places, mask=inside[:, None], other=0.0)
@@ -112,14 +100,10 @@ def _backward(  # type: ignore[no-untyped-def]
         for start in range(begin, end, TILE):
             columns = start + tl.arange(0, TILE)
             there = columns < end
-            k = tl.load(
-                key + columns[:, None] * key_token + head * key_head + features[None, :],
-                mask=there[:, None], other=0.0,
-            )  # fmt: skip
+            k = tl.load(key + columns[:, None] * key_token + head * key_head + features[None, :], there[:, None], 0.0)
             v = tl.load(
-                value + columns[None, :] * value_token + head * value_head + features[:, None],
-                mask=there[None, :], other=0.0,
-            )  # fmt: skip
+                value + columns[None, :] * value_token + head * value_head + features[:, None], there[None, :], 0.0
+            )
             visible = (columns[None, :] >= first[:, None]) & (columns[None, :] < last[:, None])
             scores = tl.dot(q, tl.trans(k)) * scale
             weights = tl.where(visible, tl.exp2(scores - sums[:, None]), 0.0)
@@ -136,23 +120,16 @@ def _backward(  # type: ignore[no-untyped-def]
         last = tl.load(last_query + columns, mask=there, other=0)
         begin = tl.load(first_query + block * BLOCK)
         end = tl.max(last, 0)
-        k = tl.load(
-            key + columns[:, None] * key_token + head * key_head + features[None, :],
-            mask=there[:, None], other=0.0,
-        )  # fmt: skip
-        v = tl.load(
-            value + columns[:, None] * value_token + head * value_head + features[None, :],
-            mask=there[:, None], other=0.0,
-        )  # fmt: skip
+        k = tl.load(key + columns[:, None] * key_token + head * key_head + features[None, :], there[:, None], 0.0)
+        v = tl.load(value + columns[:, None] * value_token + head * value_head + features[None, :], there[:, None], 0.0)
         d_k = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
         d_v = tl.zeros([BLOCK, HEAD_DIM], tl.float32)
         for start in range(begin, end, TILE):
             rows = start + tl.arange(0, TILE)
             inside = rows < end
             q = tl.load(
-                query + rows[:, None] * query_token + head * query_head + features[None, :],
-                mask=inside[:, None], other=0.0,
-            )  # fmt: skip
+                query + rows[:, None] * query_token + head * query_head + features[None, :], inside[:, None], 0.0
+            )
             places = (rows[:, None] * num_heads + head) * HEAD_DIM + features[None, :]
             given = tl.load(gradient + places, mask=inside[:, None], other=0.0)
             mixed = tl.load(context + places, mask=inside[:, None], other=0.0)

@@ -118,22 +118,13 @@ class RecurrentDecoder(nn.Module):
             states, cells = self._write(inputs, state, trace)
         else:
             states, cells = self._write(words, state, trace)
-            contexts = self._look(states, state, state.may_attend(), at(trace, "attention"))
+            assert self.attention is not None
+            sight = state.keys, state.memory, state.may_attend()
+            contexts = self.attention(states, *sight, trace=at(trace, "attention"))
         inputs = torch.cat([states, words.to(states.dtype), contexts.to(states.dtype)], dim=-1)
         hidden = keep(trace, "readout.hidden", self.readout(inputs))
         output = keep(trace, "readout.output", hidden.unflatten(-1, (-1, 2)).amax(dim=-1))
         return self.dropout(output), replace(state, cells=cells, position=state.position + num_words)
-
-    def _look(
-        self,
-        states: Float[Tensor, "batch query_len d_state"],
-        state: RecurrentState,
-        may_attend: Bool[Tensor, "batch 1 source_len"],
-        trace: Trace | None,
-    ) -> Float[Tensor, "batch query_len d_state"]:
-        assert self.attention is not None and state.memory is not None
-        contexts: Tensor = self.attention(states, state.keys, state.memory, may_attend, trace=trace)
-        return contexts
 
     def _write(
         self, inputs: Float[Tensor, "batch target_len features"], state: RecurrentState, trace: Trace | None
@@ -155,11 +146,12 @@ class RecurrentDecoder(nn.Module):
         of_words, of_contexts = weights[0].inputs.split(sizes, dim=1)
         from_words = F.linear(words, of_words, weights[0].inputs_bias)
         steps = None if trace is None else StepTrace(trace, words.shape[1])
-        cells, may_attend = list(state.cells), state.may_attend()
+        assert self.attention is not None
+        cells, sight = list(state.cells), (state.keys, state.memory, state.may_attend())
         states, contexts = [], []
         for from_word in from_words.unbind(dim=1):
             query = cells[-1][0][:, None]
-            context = self._look(query, state, may_attend, at(steps, "attention"))
+            context = self.attention(query, *sight, trace=at(steps, "attention"))
             inputs = from_word + F.linear(context[:, 0], of_contexts)
             for i, cell in enumerate(self.cells):
                 if i:

@@ -45,9 +45,6 @@ class Arrays:
         shifted -= np.log(np.maximum(total, 1))
         return shifted
 
-    def copy(self, values: Array) -> Array:
-        return values.copy()
-
     def pick(self, scores: Array, rows: Host, tokens: Host) -> Array:
         """scores[rows, tokens], left where the scores are."""
         return scores[self.integers(rows), self.integers(tokens)]
@@ -106,8 +103,7 @@ class TorchArrays(Arrays):
         return tensor.to(self._device, non_blocking=True)
 
     def host(self, values: Array) -> Host:
-        result: Host = values.detach().cpu().numpy()
-        return result
+        return np.asarray(values.detach().cpu())
 
     def log_softmax(self, logits: Array) -> Array:
         torch = self.module
@@ -115,9 +111,6 @@ class TorchArrays(Arrays):
             logits = logits.float()
         scores = torch.log_softmax(logits.detach(), dim=-1)
         return torch.nan_to_num_(scores, nan=-torch.inf, neginf=-torch.inf)
-
-    def copy(self, values: Array) -> Array:
-        return values.detach().clone()
 
     def top(self, scores: Array, count: int) -> tuple[Host, Host]:
         values, tokens = scores.topk(min(count, scores.shape[1]), dim=1)
@@ -153,7 +146,4 @@ def arrays_for(model: object) -> Arrays:
 
 def log_probabilities_of(model: object, logits: Array) -> Array:
     """In a fresh array that a search may write into; see StepModel for `normalised`."""
-    arrays = arrays_of(logits)
-    if getattr(model, "normalised", False):
-        return arrays.copy(logits)
-    return arrays.log_softmax(logits)
+    return logits + 0 if getattr(model, "normalised", False) else arrays_of(logits).log_softmax(logits)

@@ -78,8 +78,7 @@ class BeamSearch:
         inputs = [self.rules.bos_id] * len(self.rows)
         step_best = offers_best(model, self.rules, self.history)
         every_step = self.attention or self.history is not None
-        owners = np.arange(len(self.rows))
-        beginning = read_beginning(model, self.rules, owners, state, every_step=every_step)
+        beginning = read_beginning(model, self.rules, np.arange(len(self.rows)), state, every_step=every_step)
         if beginning is not None:
             tokens, values, state = beginning
             inputs = tokens[:, -1].tolist()
@@ -115,12 +114,9 @@ class BeamSearch:
         reads_tokens = rules.look_back or rules.has_required or self.history is not None
         so_far = [[step[1] for step in row.steps()] for row in rows] if reads_tokens else []
         if self.history is not None:
-            totals = [row.total for row in rows]
-            self.history.append(record(log_probabilities, sources.tolist(), so_far, totals))
+            self.history.append(record(log_probabilities, sources.tolist(), so_far, [row.total for row in rows]))
         forced, forced_tokens, forced_values = rules.forced(log_probabilities, sources, length)
-        wanted = {}
-        if rules.has_required:
-            wanted = rules.wanted(log_probabilities, sources, so_far, forced)
+        wanted = rules.wanted(log_probabilities, sources, so_far, forced) if rules.has_required else {}
         rules.forbid(log_probabilities, sources, length, so_far)
         best = arrays.top(log_probabilities, max(self.slots[row.source] for row in rows))
         best[0][forced] = -np.inf

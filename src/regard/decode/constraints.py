@@ -98,8 +98,7 @@ class Rules:
         self._never = sorted({model.bos_id, model.pad_id} - {model.eos_id})
         self._min_length, self._ngram = config.min_length, config.no_repeat_ngram
         self.longest_prefix = max(len(each.prefix) for each in self.constraints)
-        self._bans = any(each.banned for each in self.constraints)
-        self.look_back = self._bans or self._ngram > 0
+        self.look_back = self._ngram > 0 or any(each.banned for each in self.constraints)
         """Whether the allowed tokens depend on those already written."""
         self.required = [Required(each.required) for each in self.constraints]
         self.has_required = any(each.words for each in self.required)

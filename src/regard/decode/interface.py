@@ -123,8 +123,7 @@ def hypothesis(
     score = total / length_penalty(len(log_probabilities), config.length_penalty)
     shown = None
     if source_len is not None:
-        attention = np.array([each[:source_len] for each in weights])
-        attention = attention.reshape(len(weights), source_len)
+        attention = np.array([each[:source_len] for each in weights]).reshape(len(weights), source_len)
         score += coverage_penalty(attention, config.coverage_penalty)
         shown = attention[: len(tokens)].tolist() if show else None
     return Hypothesis(tokens, score, total, log_probabilities, stop, shown)
@@ -150,5 +149,4 @@ def best_attainable(log_probability: float, length: int, limit: int, alpha: floa
     ended output (`limit` tokens and the end), for alpha < 0 that of ending at once. The coverage penalty is
     at most 0 and can be left out.
     """
-    lengths = (length + 1, limit + 1)
-    return log_probability / max(length_penalty(end, alpha) for end in lengths)
+    return log_probability / max(length_penalty(length + 1, alpha), length_penalty(limit + 1, alpha))

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypedDict, Unpack
 import numpy as np
 
 from regard.config import ModelConfig
-from regard.decode.interface import State
+from regard.decode.interface import StepModel
 from regard.errors import ModelError, UsageError, needs_extra
 from regard.folder.manifest import read_manifest
 
@@ -25,17 +25,8 @@ GRAPHS = ("decoder.onnx", "encoder.onnx")
 """Graphs of a model folder; an encoder-only model has no decoder."""
 
 
-class Engine(Protocol):
-    """A running model: the step interface and the configuration."""
-
-    @property
-    def config(self) -> ModelConfig: ...
-
-    def start(self, sources: Sequence[Sequence[int]], *, attention: bool = False) -> State:
-        """Read the sources, tokens and end token each: one row of the state for every source."""
-
-    def step(self, tokens: Any, state: Any) -> tuple[Any, State]:
-        """The logits [rows, vocab] after `tokens` [rows], and the state that has read them."""
+Engine = StepModel
+"""A running model; each of its sources ends in the end token."""
 
 
 class VectorEngine(Protocol):

@@ -34,8 +34,7 @@ class Sources:
         return self.arrays["source_bias"].shape
 
     def select(self, sentences: np.ndarray) -> Sources:
-        arrays = {name: array[sentences] for name, array in self.arrays.items()}
-        return Sources(arrays, self.longest)
+        return Sources({name: array[sentences] for name, array in self.arrays.items()}, self.longest)
 
 
 class Call:

@@ -51,9 +51,8 @@ class Graphs:
                 f"the onnxruntime engine needs {path}, which is not there: "
                 f"export the model's graphs, or use the torch engine"
             )
-        providers = ["CPUExecutionProvider"]
         try:
-            session = onnxruntime.InferenceSession(path, self._options, providers=providers)
+            session = onnxruntime.InferenceSession(path, self._options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's own errors have no common base
             reason = str(error).splitlines()[0]
             raise ModelError(f"{path} is not a graph that runs here ({reason}); export it again") from None

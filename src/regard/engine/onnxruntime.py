@@ -66,10 +66,6 @@ def _grouped(sentence_of: np.ndarray) -> np.ndarray:
     return sentence_of[starts] if np.unique(lengths).size == 1 else sentence_of
 
 
-_INPUTS = ("tokens", "positions", "last", "total", "places", "count")
-"""Inputs of decoder.onnx beside the cache and the sources."""
-
-
 class OnnxEngine:
     """The step interface over encoder.onnx and decoder.onnx."""
 
@@ -87,7 +83,8 @@ class OnnxEngine:
         layers = range(self.config.num_decoder_layers)
         past = {f"{part}.{i}" for i in layers for part in ("key", "value")}
         self._cross_inputs = sorted(seen)
-        self._decoder = graphs.open("decoder", {*_INPUTS, *past, *seen})
+        own = {"tokens", "positions", "last", "total", "places", "count"}
+        self._decoder = graphs.open("decoder", {*own, *past, *seen})
         width = next(each for each in self._decoder.get_inputs() if each.name == "key.0").shape[3]
         self._pool = BlockPool(self.config.num_decoder_layers, self.config.num_heads, width)
 
@@ -154,8 +151,7 @@ class OnnxEngine:
         """A cache with only the state's rows, filled up to its position; and the cache's row of each row."""
         cache, rows = state.cache, state.rows
         if cache is None:
-            capacity = max(FIRST_CAPACITY, room)
-            cache = Cache(self._pool, state.sources, len(state.rows), capacity)
+            cache = Cache(self._pool, state.sources, len(state.rows), max(FIRST_CAPACITY, room))
             return cache, list(range(len(state.rows)))
         if (
             cache.sources is state.sources

@@ -146,8 +146,7 @@ class TorchEngine:
     def log_probabilities(self, tokens: Sequence[int], places: Sequence[int]) -> np.ndarray:
         """[places, vocabulary]: the probabilities of every token at these places of a text."""
         assert isinstance(self.model, EncoderOnly)
-        read = torch.tensor([list(tokens)], device=self.device)
-        lengths = torch.tensor([len(tokens)], device=self.device)
+        read, lengths = (torch.tensor([each], device=self.device) for each in (list(tokens), len(tokens)))
         with self._autocast():
             logits = self.model(read, Layout.padded(lengths, len(tokens)))[0, list(places)]
         return logits.float().log_softmax(dim=-1).cpu().numpy()

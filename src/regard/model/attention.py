@@ -41,9 +41,8 @@ def written_out(
     scores = keep(trace, "scores", query @ key.transpose(-2, -1))
     scaled = keep(trace, "scaled", scores * query.shape[-1] ** -0.5)
     masked = scaled
-    if visibility is not None and visibility.bias is not None:
-        masked = scaled + visibility.bias
     if visibility is not None:
+        masked = scaled if visibility.bias is None else scaled + visibility.bias
         masked = masked.masked_fill(~visibility.may_attend(), float("-inf"))
     masked = keep(trace, "masked", masked)
     weights = keep(trace, "weights", masked.softmax(dim=-1))

@@ -99,9 +99,7 @@ class PositionalEncoding(nn.Module):
             return nn.functional.embedding(positions.clamp(max=self.max_positions - 1), self.weight)
         number = positions.float()
         if self.kind == "scaled":
-            length = self.lengths
-            if length is None:
-                length = torch.full_like(positions, self.max_positions)
+            length = torch.full_like(positions, self.max_positions) if self.lengths is None else self.lengths
             number = number / (length - 1).clamp(min=1)
         return number[..., None].expand(-1, -1, self.d_model)
 

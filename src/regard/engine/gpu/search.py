@@ -109,8 +109,7 @@ class StaticSearch:
             self._recordings.clear()
             self._num_positions = max(shape.max_len, LEAST_POSITIONS)
             if self.model.config.position == "sinusoidal":
-                device = self.model.output.weight.device
-                self.model.target.position.tabulate(self._num_positions, device)
+                self.model.target.position.tabulate(self._num_positions, self.model.output.weight.device)
         recording = self._recordings.pop(shape, None)
         while recording is None and len(self._recordings) >= self.room.kept:
             self._recordings.pop(next(iter(self._recordings)))

@@ -174,11 +174,8 @@ class Slots:
 
 
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    if count > 1:
-        top = values.topk(count, dim=1)
-        return top.values, top.indices
-    largest = values.max(dim=1, keepdim=True)
-    return largest.values, largest.indices
+    largest, places = values.topk(count, dim=1) if count > 1 else values.max(dim=1, keepdim=True)
+    return largest, places
 
 
 def repeated(history: Tensor, there: Tensor, size: int, vocab_size: int) -> Tensor:

@@ -56,8 +56,7 @@ def fused(
 ) -> Float[Tensor, "batch heads query_len head_dim"]:
     """Equation 1 in one call of torch's `scaled_dot_product_attention`."""
     # Padding stands last, so a word that cannot see the future cannot see padding either.
-    causal = visibility is not None and visibility.causal and not visibility.query.is_packed
-    causal = causal and visibility is not None and visibility.bias is None
+    causal = visibility is not None and visibility.causal and not visibility.query.is_packed and visibility.bias is None
     mask = None if visibility is None or causal else visibility.mask()
     if mask is not None and mask.is_floating_point():
         mask = mask.to(query.dtype)
@@ -84,12 +83,10 @@ def packed(
     return context
 
 
-def takes_packed(projected: Tensor, visibility: Visibility | None) -> bool:
+def takes_packed(projected: Tensor, visibility: Visibility) -> bool:
     """Whether `packed` fits: packed rows in half precision on a GPU, without relative positions."""
     narrow = projected.is_cuda and projected.dtype in (torch.bfloat16, torch.float16)
-    if visibility is None or visibility.bias is not None:
-        return False
-    return narrow and visibility.query.is_packed
+    return narrow and visibility.query.is_packed and visibility.bias is None
 
 
 def _trains_bf16_on_cpu(query: Tensor, key: Tensor) -> bool:
